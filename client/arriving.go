@@ -11,12 +11,12 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// arriving is a file on its way from a server, in as many requests as the connection needs.
+// arriving is a file that is downloaded from a server, in as many requests as the connection needs.
 type arriving struct {
 	request  func(ctx context.Context) (*http.Request, error) // for the whole file
-	progress func(done, total int64)                          // nil: unused; total -1: not known
+	progress func(done, total int64)                          // nil: unused; total -1: unknown
 
-	validator string // what the bytes so far are a part of
+	validator string // identifies the version of the file that the bytes so far belong to
 	done      int64
 }
 
@@ -55,7 +55,7 @@ func (a *arriving) once(ctx context.Context, c *Client, w io.Writer) error {
 	return a.copy(ctx, resp, w)
 }
 
-// continues checks that the answer continues where we are.
+// continues checks that the answer begins at the current offset.
 func (a *arriving) continues(resp *http.Response) error {
 	if a.done == 0 {
 		a.validator = resp.Header.Get("ETag")

@@ -25,8 +25,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// A stream that had nothing to say for longer than the time limit of a lost server is
-// tried again when its server restarts.
+// A stream without data for longer than the timeout of a lost server is retried when its server
+// restarts.
 func TestQuietStreamIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0

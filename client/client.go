@@ -2,13 +2,13 @@
 // HTTP, and uses server-sent events for subscriptions, WebSocket for terminals and ports,
 // and tus for uploads.
 //
-// New returns a client for an access token, or for Login; NewSigned returns one for a
-// keypair. The methods of Client cover the whole API; Raw, Subscribe and MakeRequest run
-// operations of a program's own. Every refusal of the server is an *Error, which has the
-// class of an error of github.com/containerd/errdefs.
+// New returns a client for an access token, or for Login; NewSigned returns one for a keypair. The
+// methods of Client cover the whole API; Raw, Subscribe and MakeRequest run operations that a
+// program defines. Every refusal of the server is an *Error, which has the class of an error of
+// github.com/containerd/errdefs.
 //
-// The types of objects and inputs are generated from the schema. In inputs, a value that is
-// nil, or an optional text that is empty, is left out of the request.
+// The types of objects and inputs are generated from the schema. In inputs, a value that is nil is
+// left out of the request, and so is an optional text that is empty.
 package client
 
 import (
@@ -30,11 +30,11 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// callTimeout bounds one query or mutation whose context has no deadline; the
-// slowest the server allows itself is half of that.
+// callTimeout limits one query or mutation whose context has no deadline. The server's own longest
+// limit is half of it.
 const callTimeout = time.Minute
 
-// maxAnswer bounds what one answer may make us keep in memory.
+// maxAnswer limits the size of an answer, which is kept in memory.
 const maxAnswer = 64 << 20
 
 // Client talks to one server as one user. It is safe for concurrent use.
@@ -46,8 +46,8 @@ type Client struct {
 	http      *http.Client
 }
 
-// New returns a client for the server at base, for example
-// https://berth.example.org. An empty token asks as no one.
+// New returns a client for the server at base, for example https://berth.example.org. With an empty
+// token, requests are anonymous.
 func New(base, token, userAgent string) (*Client, error) {
 	u, err := url.Parse(strings.TrimRight(base, "/"))
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -83,7 +83,7 @@ type Response struct {
 	Errors []GraphQLError  `json:"errors,omitempty"`
 }
 
-// Err is the first refusal in the answer, nil without one.
+// Err returns the first error in the answer, or nil.
 func (r *Response) Err() error {
 	if len(r.Errors) == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (r *Response) Err() error {
 	return r.Errors[0].err(len(r.Errors) - 1)
 }
 
-// Raw runs any query or mutation and returns the answer as it came.
+// Raw runs any query or mutation and returns the answer unchanged.
 func (c *Client) Raw(ctx context.Context, r Request) (*Response, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -153,8 +153,7 @@ func (c *Client) post(ctx context.Context, r Request, accept string) (*http.Resp
 	return c.send(req)
 }
 
-// request makes a request to a path of the server, with everything it needs to
-// be let in.
+// request creates a request to a path of the server, with the credentials of the client.
 func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base.String()+path, body)
 	if err != nil {
@@ -204,7 +203,7 @@ func unreachable(u *url.URL, err error) error {
 	return &Error{Code: codeUnavailable, Message: fmt.Sprintf("cannot reach %s://%s: %v", u.Scheme, u.Host, root(err))}
 }
 
-// root takes the layers off that only repeat addresses and system calls.
+// root removes the outer errors that only repeat addresses and system calls.
 func root(err error) error {
 	for {
 		var (

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Download is one file, or a directory as a zip, on its way from a folder.
+// Download is one file of a folder, or a directory as a zip, that is downloaded.
 type Download struct {
 	Folder string // id
 	Path   string // "" = the whole folder
-	// Progress, if set, hears of the bytes written and of all there are, -1
-	// when that is not known.
+	// Progress, if set, is called with the number of written bytes and the total, which is -1 if it
+	// is unknown.
 	Progress func(done, total int64)
-	// Told, if set, hears of pauses.
+	// Told, if set, is called with the error before each pause.
 	Told func(error)
 
 	arriving
 }
 
-// CopyTo writes the bytes to w, each once. When the connection breaks it goes
-// on from there, unless the file has changed.
+// CopyTo writes the bytes to w, each once. When the connection breaks, it continues from there,
+// unless the file has changed.
 func (d *Download) CopyTo(ctx context.Context, c *Client, w io.Writer) error {
 	d.request, d.progress = func(ctx context.Context) (*http.Request, error) { return d.ask(ctx, c) }, d.Progress
 	if err := d.copyTo(ctx, c, w, d.Told); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// breaking lets only the first bytes of an answer through.
+// breaking passes only the first bytes of an answer on.
 type breaking struct {
 	http.ResponseWriter
 	left int

@@ -13,7 +13,7 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// Classes of refusals, as the server names them.
+// Classes of errors, as the server names them.
 const (
 	codeInvalidArgument    = "INVALID_ARGUMENT"
 	codeNotFound           = "NOT_FOUND"
@@ -66,13 +66,13 @@ type Error struct {
 	Message string
 	Field   string
 	Limit   string
-	// Limits are those of policies that stand in the way, all of them.
+	// Limits are all limits of policies that the request exceeds.
 	Limits     []LimitReached
 	RequestID  string
 	RetryAfter time.Duration
 }
 
-// Error is one line: what, and in brackets where, which limit, which request.
+// Error returns one line: the message and, in brackets, the field, the limits and the request id.
 func (e *Error) Error() string {
 	var more []string
 	add := func(name, value string) {
@@ -107,7 +107,7 @@ func withSubject(field, text string) (said string, spoken bool) {
 	return text, false
 }
 
-// Clause is what is wrong with one item of several, "" when nothing is.
+// Clause returns the error of one of several items, or "" if there is none.
 func Clause(field, message *string) string {
 	if message == nil {
 		return ""
@@ -149,8 +149,7 @@ type extensions struct {
 	Limits []LimitReached `json:"limits,omitempty"`
 }
 
-// validationCodes are what a GraphQL server itself says about a malformed
-// operation.
+// validationCodes are the codes with which a GraphQL server reports a malformed operation.
 var validationCodes = map[string]string{
 	"GRAPHQL_PARSE_FAILED":      codeInvalidArgument,
 	"GRAPHQL_VALIDATION_FAILED": codeInvalidArgument,
@@ -169,7 +168,8 @@ func (g GraphQLError) err(others int) error {
 	return e
 }
 
-// limitText is a limit in plain digits: JSON's numbers are floats here, and print as 2e+07.
+// limitText formats a limit in plain digits. Numbers from JSON are floats here, which would print
+// as 2e+07.
 func limitText(limit any) string {
 	switch l := limit.(type) {
 	case nil:
@@ -190,7 +190,7 @@ type problem struct {
 	Limit     any    `json:"limit"`
 }
 
-// refusal makes an error out of an answer that is not what was asked for.
+// refusal converts an answer with an unexpected status into an error.
 func refusal(resp *http.Response, body []byte) error {
 	e := &Error{Code: statusCodes[resp.StatusCode], RequestID: resp.Header.Get("X-Request-Id")}
 	if e.Code == "" && resp.StatusCode >= 500 {

@@ -151,7 +151,7 @@ func TestLoginKeepsCookie(t *testing.T) {
 	}
 }
 
-// A refused connection is told in a few words, not as Go's chain of calls.
+// The error for a refused connection is short, and not Go's chain of calls.
 func TestUnreachableIsShort(t *testing.T) {
 	s := httptest.NewServer(nil)
 	s.Close()

@@ -61,7 +61,7 @@ func (c *Client) Tree(ctx context.Context, folder, dir string, parallel int) ([]
 		for i, d := range level {
 			g.Go(func() (err error) {
 				lists[i], err = c.Files(gctx, folder, d)
-				if errdefs.IsNotFound(err) && d != dir { // gone since it was listed
+				if errdefs.IsNotFound(err) && d != dir { // deleted since it was listed
 					return nil
 				}
 				return err

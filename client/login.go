@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Login is what the server says about a fresh login.
+// Login is the server's answer to a login.
 type Login struct {
 	User struct {
 		ID    string `json:"id"`
@@ -21,34 +21,34 @@ type Login struct {
 	// InitialPassword is true while the generated first password is in use.
 	InitialPassword bool      `json:"initialPassword"`
 	ExpiresAt       time.Time `json:"expiresAt"`
-	// Due is what comes before anything else: password, totp or nothing.
+	// Due is what the user must do first: password, totp or nothing.
 	Due string `json:"due"`
 	// Device is a cookie, NAME=VALUE, by which the server knows this device at its
 	// next login; empty from a server without such cookies.
 	Device string `json:"-"`
 }
 
-// Credentials are what one logs in with.
+// Credentials are the values for a login.
 type Credentials struct {
 	Email    string `json:"email"`
 	Password string `json:"password"`
-	// Code is one of the second factor, or a recovery code.
+	// Code is a one-time code of the second factor, or a recovery code.
 	Code string `json:"code,omitempty"`
-	// Force ends the oldest login when there are as many as are allowed.
+	// Force ends the oldest login if the maximum number of logins is reached.
 	Force bool `json:"force,omitempty"`
-	// Device is that of an earlier Login to the same server: wrong guesses of
-	// strangers do not lock it out.
+	// Device is the Device of an earlier Login to the same server. With it, wrong passwords of
+	// other people do not lock this device out.
 	Device string `json:"-"`
 }
 
-// Login asks as the user from now on, by a cookie that the client keeps in
-// memory. Use it before the client is shared.
+// Login authenticates all later requests of the client as the user, by a cookie that the client
+// keeps in memory. Use it before the client is shared.
 func (c *Client) Login(ctx context.Context, email, password string) (*Login, error) {
 	return c.LoginWith(ctx, Credentials{Email: email, Password: password})
 }
 
-// LoginWith is Login with a second factor, or in place of another login. A
-// refusal with the field "code" asks for the one, with "force" for the other.
+// LoginWith is Login with a second factor, or in place of another login. An error with the field
+// "code" asks for Code, and one with "force" asks for Force.
 func (c *Client) LoginWith(ctx context.Context, as Credentials) (*Login, error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Client) LoginWith(ctx context.Context, as Credentials) (*Login, error) 
 	return &out, nil
 }
 
-// Logout ends the cookie's login.
+// Logout ends the login of the cookie.
 func (c *Client) Logout(ctx context.Context) error {
 	req, err := c.request(ctx, http.MethodPost, "/auth/logout", nil)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// Operations that read a field only administrators may read. Every other operation is for
-// each user: a field that is not open to them would refuse the whole of it.
+// Operations that read a field only for administrators. Every other operation is for all users: a
+// field without permission would make the whole operation fail.
 var forAdministrators = strings.Fields(`
 	Cluster IdentityProviderByName IdentityProviders IdleDryRun Invitations OccupancyAudit Retention
 	VolumeDetails VolumeGrants VolumeOrphans
@@ -53,7 +53,7 @@ func admins(list ast.DirectiveList) bool {
 	return allow != nil && strings.HasSuffix(allow.Arguments.ForName("to").Value.Raw, "ADMIN")
 }
 
-// TestAllMutationsAreOffered holds the package against what the API can do.
+// TestAllMutationsAreOffered checks that the package has every mutation of the API.
 func TestAllMutationsAreOffered(t *testing.T) {
 	schema, doc := published(t)
 	used := map[string]bool{}

@@ -7,7 +7,7 @@ type SessionArrayFilter struct {
 	ID, Name string
 	Owner    string // id
 	Tag      string
-	Live     bool // with a member that has not ended
+	Live     bool // only arrays with a member that has not ended
 	Limit    int
 }
 
@@ -32,15 +32,14 @@ func (c *Client) CreateSessionArray(ctx context.Context, in CreateSessionArrayIn
 	return &out.Payload.Array, err
 }
 
-// CancelSessionArray ends all members that have not ended, and returns their number; force
-// skips the grace period.
+// CancelSessionArray ends all members that have not ended, and returns their number. With force,
+// there is no grace period.
 func (c *Client) CancelSessionArray(ctx context.Context, id string, force bool) (int, error) {
 	out, err := cancelSessionArray(ctx, c, CancelSessionArrayInput{ID: id, Force: force})
 	return out.Payload.Sessions, err
 }
 
-// RetrySessionArray starts the members again that ended without success, and returns their
-// number.
+// RetrySessionArray starts the members that ended without success again, and returns their number.
 func (c *Client) RetrySessionArray(ctx context.Context, id string) (int, error) {
 	out, err := retrySessionArray(ctx, c, RetrySessionArrayInput{ID: id})
 	return out.Payload.Sessions, err

@@ -117,13 +117,13 @@ func (c *Client) SessionArchive(ctx context.Context, at ContainerRef, path strin
 	return resp.Body, refused(resp, http.StatusOK)
 }
 
-// SessionDownload is one file on its way from a container.
+// SessionDownload is one file that is downloaded from a container.
 type SessionDownload struct {
 	ContainerRef
 	Path string
-	// Progress, if set, hears of the bytes written.
+	// Progress, if set, is called with the number of written bytes.
 	Progress func(done int64)
-	// Told, if set, hears of pauses.
+	// Told, if set, is called with the error before each pause.
 	Told func(error)
 
 	arriving
@@ -143,7 +143,7 @@ func (d *SessionDownload) CopyTo(ctx context.Context, c *Client, w io.Writer) er
 	return d.copyTo(ctx, c, w, d.Told)
 }
 
-// SessionUpload is one file on its way into a container.
+// SessionUpload is one file that is uploaded into a container.
 type SessionUpload struct {
 	ContainerRef
 	Path     string
@@ -151,16 +151,17 @@ type SessionUpload struct {
 	Size     int64
 	Mode     uint32    // permissions of a new file
 	Modified time.Time // zero: now
-	// Progress, if set, hears of the bytes that arrived.
+	// Progress, if set, is called with the number of bytes that arrived.
 	Progress func(done int64)
-	// Told, if set, hears of pauses.
+	// Told, if set, is called with the error before each pause.
 	Told func(error)
 
 	name string
 	done int64
 }
 
-// uploadPart is sent with one request. After a connection was lost, at most so much is sent again.
+// uploadPart is the size of one request, and so the largest part that is sent again after the
+// connection was lost.
 const uploadPart = 64 << 20
 
 // Send sends the file. When the connection breaks, it continues from what has arrived. The file appears
@@ -185,7 +186,8 @@ func (u *SessionUpload) values() url.Values {
 	return url.Values{"path": {u.Path}, "upload": {u.name}}
 }
 
-// ask finds out how much has arrived. While no server answers, that is unknown, and asked again.
+// ask requests the number of bytes that have arrived. It repeats the request until a server
+// answers.
 func (u *SessionUpload) ask(ctx context.Context, c *Client) error {
 	var out struct {
 		Offset int64 `json:"offset"`

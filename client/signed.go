@@ -20,8 +20,8 @@ func NewSigned(base, accessKey, secret, userAgent string) (*Client, error) {
 	return c, nil
 }
 
-// signing signs what goes to one host and carries no credentials of its own, as
-// files with their tickets do.
+// signing signs requests to one host, except for those with credentials of their own, such as
+// tickets for files.
 type signing struct {
 	next                    http.RoundTripper
 	host, accessKey, secret string
@@ -42,7 +42,7 @@ func (s *signing) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("read the body to sign: %w", err)
 		}
 		signed.Body = io.NopCloser(bytes.NewReader(body))
-		signed.GetBody = nil // sent again, the nonce would be refused
+		signed.GetBody = nil // a repeated nonce would be refused
 	}
 	if err := signature.Sign(signed, s.accessKey, s.secret, body, time.Now()); err != nil {
 		return nil, err

@@ -10,13 +10,13 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// errStop ends a subscription from within.
+// errStop ends a subscription from within fn.
 var errStop = fmt.Errorf("stop: %w", errdefs.ErrAborted)
 
-// WatchSession calls fn with the session's present state and every later one,
-// none older than one before, until fn returns false. After a restart of the
-// server, which it outlasts, the last one may come again; told hears of its
-// pauses. With id "" it watches all sessions in sight.
+// WatchSession calls fn with the current state of the session and every later one, in order, until
+// fn returns false. It continues after a restart of the server, when the last state can be
+// repeated. told is called with the error before each pause. With id "", it watches all sessions
+// that the viewer can see.
 func (c *Client) WatchSession(ctx context.Context, id string, told func(error), fn func(SessionState) bool) error {
 	r := Request{Query: sessionChanged_Operation, Variables: &__sessionChangedInput{ID: id}}
 	seen := map[string]int{}
@@ -37,7 +37,7 @@ func (c *Client) WatchSession(ctx context.Context, id string, told func(error), 
 			}
 			return nil
 		})
-		if err == nil { // a server that is stopping completes its streams
+		if err == nil { // a server that stops completes its streams
 			err = errCut
 		}
 		return progress, err
@@ -48,14 +48,13 @@ func (c *Client) WatchSession(ctx context.Context, id string, told func(error), 
 	return err
 }
 
-// LogStream reads a kernel's log. It can be read again after an error and goes
-// on where it was.
+// LogStream reads a kernel's log. After an error it can be read again, and continues at its offset.
 type LogStream struct {
 	Kernel string
 	Follow bool
 	// Tail skips all but the last lines at first; 0 skips nothing.
 	Tail int
-	// Told, if set, hears of pauses and of bytes the server no longer has.
+	// Told, if set, is called before each pause, and for bytes that the server no longer has.
 	Told func(error)
 
 	offset  int64
@@ -88,7 +87,7 @@ func (l *LogStream) write(chunk kernelLogsResponse, w io.Writer) error {
 	text := k.Text
 	switch {
 	case k.NextOffset <= l.offset && l.started:
-		return nil // had it
+		return nil // this part was read before
 	case k.Offset < l.offset:
 		// Only text without replaced bytes can be cut at a byte offset.
 		if int64(len(text)) != k.NextOffset-k.Offset {

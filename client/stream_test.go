@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// events answers a subscription: each event's data, then completion or a cut.
+// events answers a subscription with the data of each event, and then completes it or cuts the
+// connection.
 func events(w http.ResponseWriter, complete bool, data ...string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	fmt.Fprint(w, ":\n\n")
@@ -49,8 +50,8 @@ func asked(t *testing.T, r *http.Request) (vars struct {
 	return vars
 }
 
-// A log arrives whole and once although the stream breaks after every chunk,
-// inside of lines, and once repeats what was there.
+// A log arrives complete and once, although the stream breaks after every chunk, within lines, and
+// although one answer repeats earlier bytes.
 func TestLogStreamResumes(t *testing.T) {
 	var log strings.Builder
 	for i := range 300 {

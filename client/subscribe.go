@@ -14,15 +14,15 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// silence is how long a stream may say nothing. The server sends a comment
-// every few seconds, so this means the connection is dead.
+// silence is the longest time without data. The server sends a comment every few seconds, so after
+// this time the connection is dead.
 const silence = 90 * time.Second
 
-// quiet is how long an attempt lasts at least when it was a stream without data, and
-// not an attempt to reach a server.
+// quiet is the time after which an attempt without data counts as a stream, and not as an attempt
+// to reach a server.
 const quiet = time.Minute
 
-// timeout is how long a stream is tried again without one success.
+// timeout is how long a stream is retried without success.
 const timeout = 10 * time.Minute
 
 // errCut marks the end of a stream before its last event.
@@ -139,7 +139,7 @@ func (b *Backoff) Next() time.Duration {
 	return pause
 }
 
-// Reset starts the series again, after an attempt that got something.
+// Reset starts the series again, after an attempt that received something.
 func (b *Backoff) Reset() { b.next = 0 }
 
 // Wait waits for the next pause or the end of the context, whose cause it returns.
@@ -152,9 +152,9 @@ func (b *Backoff) Wait(ctx context.Context) error {
 	}
 }
 
-// persist repeats attempt while it fails because no server answers. Attempt reports
-// whether it received anything; that starts the time limit again. Told, if not nil,
-// gets the error before every pause.
+// persist repeats attempt while it fails because no server answers. attempt reports whether it
+// received anything, which restarts the timeout. told, if not nil, is called with the error before
+// each pause.
 func persist(ctx context.Context, told func(error), attempt func() (progress bool, err error)) error {
 	var pauses Backoff
 	since := time.Now()
@@ -183,8 +183,8 @@ func persist(ctx context.Context, told func(error), attempt func() (progress boo
 	}
 }
 
-// Retry calls attempt until the server is reachable, with back-off, for at most ten
-// minutes. told, if not nil, gets the error before each pause.
+// Retry calls attempt until the server is reachable, with back-off, for at most ten minutes. told,
+// if not nil, is called with the error before each pause.
 func Retry(ctx context.Context, told func(error), attempt func() error) error {
 	return persist(ctx, told, func() (bool, error) { return false, attempt() })
 }

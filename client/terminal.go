@@ -14,7 +14,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// TerminalOptions say what runs in a terminal.
+// TerminalOptions describe the command of a terminal.
 type TerminalOptions struct {
 	Session string
 	Kernel  string   // id; default main
@@ -57,7 +57,7 @@ type terminalControl struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Resize tells the process the size of its terminal.
+// Resize sets the size of the process's terminal.
 func (t *Terminal) Resize(ctx context.Context, cols, rows int) error {
 	return t.control(ctx, terminalControl{Type: "resize", Cols: cols, Rows: rows})
 }
@@ -84,12 +84,12 @@ func (t *Terminal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// CloseInput tells the process that its standard input is over.
+// CloseInput closes the standard input of the process.
 func (t *Terminal) CloseInput(ctx context.Context) error {
 	return t.control(ctx, terminalControl{Type: "eof"})
 }
 
-// Close leaves the terminal; the server ends what runs in it.
+// Close disconnects the terminal, and the server ends its process.
 func (t *Terminal) Close() error { return t.conn.CloseNow() }
 
 // Output copies what the process writes until it exits, and returns its exit

@@ -18,46 +18,46 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// chunkBytes is what one PATCH carries: large enough that the round trip does
-// not count, small enough to hold in memory and to send again.
+// chunkBytes is the size of one PATCH: large enough that the round trip does not matter, and small
+// enough to keep in memory and to send again.
 const chunkBytes = 8 << 20
 
 const statusChecksumMismatch = 460
 
-// Upload is one file on its way to a folder, by tus 1.0. It can be run again
-// after an error, or made again with Location, and continues where the server is.
+// Upload is one file that is uploaded to a folder with tus 1.0. After an error it can be run again,
+// or created again with Location. It continues at the server's offset.
 type Upload struct {
 	Target UploadTarget
 	Source io.ReaderAt
 	Size   int64
-	// Modified is when the file was changed, which it keeps; zero: as it arrives.
+	// Modified is the modification time of the file; zero: the time of its arrival.
 	Modified time.Time
-	// Location is the server's address of the unfinished upload; "" until the
-	// server has made one. Another proxy of the volume, which a later ticket may
-	// name, has it by the same last part. One from an earlier run may have been
-	// completed and its file deleted since, so a complete one does not count.
+	// Location is the server's address of the unfinished upload, or "" before the server has
+	// created it. Another proxy of the volume, which a later ticket can name, has the upload under
+	// the same last path element. An upload from an earlier run may have been completed and its
+	// file deleted since, so a complete one does not count.
 	Location string
-	// Renew gets another ticket when the present one is over, or its proxy away.
+	// Renew gets another ticket when the current one has expired, or its proxy is not reachable.
 	Renew func(context.Context) (UploadTarget, error)
-	// Created, if set, hears of a new Location.
+	// Created, if set, is called with a new Location.
 	Created func(location string)
-	// Progress, if set, hears of the number of bytes that the server has.
+	// Progress, if set, is called with the number of bytes that the server has.
 	Progress func(offset int64)
-	// Told, if set, hears of pauses.
+	// Told, if set, is called with the error before each pause.
 	Told func(error)
 }
 
-// maxRepairs bounds attempts that fail in the same way.
+// maxRepairs limits consecutive attempts that fail in the same way.
 const maxRepairs = 3
 
-// position is where an upload stands.
+// position is the state of an upload.
 type position struct {
-	offset  int64  // bytes at the server; -1 = ask it
+	offset  int64  // bytes at the server; -1: unknown
 	best    int64  // the highest offset so far
 	earlier string // a location of an earlier run, until it proves unfinished
-	repairs int    // since the last progress
-	refused int    // tickets, since one was good
-	lost    int    // tries in a row that reached no one
+	repairs int    // attempts since the last progress
+	refused int    // refused tickets since a valid one
+	lost    int    // consecutive attempts that reached no server
 }
 
 // Run sends what the server does not have yet.
@@ -77,7 +77,7 @@ func (u *Upload) Run(ctx context.Context, c *Client) error {
 			if err == nil {
 				return progress, nil
 			}
-			// A fresh ticket is used before it is over, too.
+			// A fresh ticket can also expire before it is used.
 			if renewed, err := u.repair(ctx, &at, err); !renewed {
 				return progress, err
 			}
@@ -104,15 +104,15 @@ func (u *Upload) advance(ctx context.Context, c *Client, at *position) (err erro
 	return nil
 }
 
-// repair prepares another attempt: at once when the ticket was renewed, after
-// a pause when it returns an errdefs.ErrUnavailable, else never.
+// repair prepares another attempt: at once if the ticket was renewed, after a pause if it returns
+// an errdefs.ErrUnavailable, and otherwise never.
 func (u *Upload) repair(ctx context.Context, at *position, err error) (renewed bool, _ error) {
 	at.offset = -1
 	switch {
 	case errdefs.IsUnavailable(err):
 		at.lost++
 		return false, err
-	case errdefs.IsDataLoss(err): // damaged on its way: once more
+	case errdefs.IsDataLoss(err): // damaged during the transfer: try once more
 		at.repairs++
 	case errdefs.IsNotFound(err) && u.Location != "": // the server forgot it
 		u.Location = ""
@@ -121,7 +121,7 @@ func (u *Upload) repair(ctx context.Context, at *position, err error) (renewed b
 		at.repairs++
 	case u.Renew != nil && at.refused < maxRepairs &&
 		(errdefs.IsAborted(err) || errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err)):
-		at.refused++ // the ticket is used up or over
+		at.refused++ // the ticket is used up or has expired
 		target, err := u.Renew(ctx)
 		if err != nil {
 			return false, err
@@ -137,7 +137,7 @@ func (u *Upload) repair(ctx context.Context, at *position, err error) (renewed b
 	return false, again{err}
 }
 
-// elsewhere turns to another proxy if the manager names one now.
+// elsewhere switches to another proxy if the manager names one now.
 func (u *Upload) elsewhere(ctx context.Context) error {
 	if u.Renew == nil {
 		return nil
@@ -149,17 +149,17 @@ func (u *Upload) elsewhere(ctx context.Context) error {
 	return err
 }
 
-// address is where the unfinished upload is at the proxy of the ticket.
+// address returns the address of the unfinished upload at the proxy of the ticket.
 func (u *Upload) address() string {
 	return strings.TrimSuffix(u.Target.URL, "/") + "/" + path.Base(u.Location)
 }
 
-// again is an error after which another attempt may do better.
+// again is an error after which another attempt can succeed.
 type again struct{ error }
 
 func (e again) Unwrap() []error { return []error{errdefs.ErrUnavailable, e.error} }
 
-// locate returns how much the server has, after making the upload if need be.
+// locate returns the number of bytes that the server has. It creates the upload if necessary.
 func (u *Upload) locate(ctx context.Context, c *Client, at *position) (int64, error) {
 	if u.Location != "" {
 		resp, err := u.request(ctx, c, http.MethodHead, u.address(), nil, nil, http.StatusOK, http.StatusNoContent)
@@ -174,7 +174,7 @@ func (u *Upload) locate(ctx context.Context, c *Client, at *position) (int64, er
 		u.Location = ""
 	}
 	header := http.Header{"Upload-Length": {strconv.FormatInt(u.Size, 10)}}
-	if sec := u.Modified.Unix(); !u.Modified.IsZero() && sec >= 0 && u.Modified.Year() < 2200 { // what the server takes
+	if sec := u.Modified.Unix(); !u.Modified.IsZero() && sec >= 0 && u.Modified.Year() < 2200 { // the times that the server accepts
 		text := fmt.Sprintf("%d.%09d", sec, u.Modified.Nanosecond())
 		header.Set("Upload-Metadata", "mtime "+base64.StdEncoding.EncodeToString([]byte(text)))
 	}
@@ -193,7 +193,7 @@ func (u *Upload) locate(ctx context.Context, c *Client, at *position) (int64, er
 	return 0, nil
 }
 
-// send moves one chunk and returns the new offset.
+// send sends one chunk and returns the new offset.
 func (u *Upload) send(ctx context.Context, c *Client, offset int64) (int64, error) {
 	chunk := make([]byte, min(chunkBytes, u.Size-offset))
 	if _, err := u.Source.ReadAt(chunk, offset); err != nil {
@@ -255,7 +255,7 @@ func (u *Upload) request(ctx context.Context, c *Client, method, address string,
 	return resp, resp.Body.Close()
 }
 
-// resolve makes an absolute address out of one that may lack the server.
+// resolve returns an absolute address. The given address may lack the server.
 func (c *Client) resolve(address string) (string, error) {
 	ref, err := url.Parse(address)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// tusServer keeps uploads in memory as a storage proxy does: a ticket makes
-// one upload, a newer ticket continues with it, complete ones are published.
+// tusServer keeps uploads in memory as a storage proxy does: a ticket creates one upload, a newer
+// ticket continues it, and a complete upload is published.
 type tusServer struct {
 	t         *testing.T
 	mu        sync.Mutex
@@ -27,8 +27,8 @@ type tusServer struct {
 	uploads   map[string]*tusUpload
 	published [][]byte
 	patches   int
-	// If set, they may answer a PATCH in the server's place, before or after
-	// the bytes were kept.
+	// If set, they can answer a PATCH in place of the server, before or after the bytes were
+	// stored.
 	before, after func(n int, w http.ResponseWriter) (answered bool)
 }
 
@@ -242,8 +242,8 @@ func TestUploadOfEarlierRun(t *testing.T) {
 	}
 }
 
-// The proxy goes away for good in the middle: another one of the volume has what it
-// has, and the file continues there.
+// The proxy stops permanently in the middle. Another proxy of the volume has the same bytes, and
+// the upload continues there.
 func TestUploadElsewhere(t *testing.T) {
 	data := make([]byte, 2*chunkBytes+7)
 	_, _ = rand.Read(data)

@@ -15,8 +15,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// visitor is a browser without a screen: it resolves the hosts of apps as browsers do, follows no
-// redirect, and keeps the cookies that the test gives it.
+// visitor is an HTTP client that behaves like a browser: it resolves the hosts of apps as browsers
+// do, follows no redirect, and keeps the cookies that the test gives it.
 type visitor struct {
 	t    *testing.T
 	base string // of the platform
@@ -113,7 +113,7 @@ func openApp(t *testing.T, u *cluster.User, session, app string) (address, code 
 	return got.OpenApp.URL, code
 }
 
-// A person opens apps of their session in the browser, shares one, and ends the session.
+// A user opens apps of their session in the browser, shares one of them, and ends the session.
 func TestAppsOfASession(t *testing.T) {
 	u, stranger := platform.User(t), platform.User(t)
 	v := visitor{t, platform.URL}
@@ -246,7 +246,7 @@ func TestAppsOfASession(t *testing.T) {
 	})
 }
 
-// publicApp shares an app with everybody, as far as a policy allows it.
+// publicApp shares an app with everyone, if a policy allows it.
 func publicApp(t *testing.T, u *cluster.User, v visitor, session, root string) {
 	admin := platform.UserAs(t, "superadmin")
 	status := func() int { resp, _ := v.get(root+"/index.html", nil); return resp.StatusCode }

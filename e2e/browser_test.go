@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// People walk through the pages, in a real browser.
+// Users visit the pages in a real browser.
 func TestPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
@@ -34,7 +34,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// learn reads the secrets that a walk has seen, a line of what and value each.
+// learn reads the secrets that a browser test has seen. Each line has a description and a value.
 func learn(t *testing.T, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)

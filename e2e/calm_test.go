@@ -15,9 +15,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// The host's links do not change when a session starts and ends: browsers on the
-// same machine drop their requests when they do. What other programs change here
-// meanwhile is not ours.
+// The network links of the host do not change when a session starts and ends, because browsers on
+// the same machine drop their requests when links change. Changes by other programs do not count.
 func TestHostIsCalm(t *testing.T) {
 	u := platform.User(t)
 	first := u.Run(cluster.Interactive())
@@ -37,7 +36,7 @@ func TestHostIsCalm(t *testing.T) {
 	if err := socket.SetReceiveBufferSize(16<<20, true); err != nil {
 		t.Fatal(err)
 	}
-	tag := before[0][3:8] // of an agent's names: all are a prefix of three letters, it and a dash
+	tag := before[0][3:8] // the part of an agent's link names that is the same for all: a prefix of three letters, this tag and a dash
 	second := u.Run(cluster.Interactive())
 	u.Until(second.ID, "RUNNING")
 	if during, err := platform.Interfaces(); err != nil || len(during) != len(before)+2 {
@@ -48,7 +47,7 @@ func TestHostIsCalm(t *testing.T) {
 	for {
 		messages, _, err := socket.Receive()
 		if err == unix.EAGAIN || err == unix.EINTR {
-			break // that was all
+			break // no more links
 		}
 		if err != nil {
 			t.Fatal(os.NewSyscallError("receive", err))

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/client"
 )
 
-// authenticator is what an app on a phone shows, now or some steps of 30 seconds
+// authenticator returns the code that an authenticator app shows now, or some steps of 30 seconds
 // from now (RFC 6238).
 func authenticator(t *testing.T, secret string, steps int64) string {
 	t.Helper()
@@ -31,7 +31,7 @@ func authenticator(t *testing.T, secret string, steps int64) string {
 	return fmt.Sprintf("%06d", (binary.BigEndian.Uint32(sum[sum[19]&15:])&0x7fffffff)%1_000_000)
 }
 
-// signIn posts a login form as the page does. The cookies are secrets.
+// signIn submits the login form as the page does. The cookies are secrets.
 func signIn(t *testing.T, form object) (status int, field string, cookies []*http.Cookie) {
 	t.Helper()
 	body, err := json.Marshal(form)
@@ -51,15 +51,14 @@ func signIn(t *testing.T, form object) (status int, field string, cookies []*htt
 	return resp.StatusCode, problem.Field, resp.Cookies()
 }
 
-// A person who wants to be safe turns on everything there is, and gets in with
-// each of it, and with nothing else. The secrets are looked for in the platform's
-// stores when it stops.
+// A user turns on every credential that exists, and logs in with each of them and with no other.
+// When the platform stops, its stores are searched for the secrets.
 func TestEveryCredential(t *testing.T) {
 	u := platform.User(t)
 
 	t.Run("second factor", func(t *testing.T) {
 		u := u.In(t)
-		u.Client = u.Browser() // a token may not change the second factor
+		u.Client = u.Browser() // a token cannot change the second factor
 		var started struct {
 			Start struct{ Secret string } `json:"startTotp"`
 		}

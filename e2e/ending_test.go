@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// Who takes more memory than asked for is told so.
+// A user whose session exceeds its memory is notified of the reason.
 func TestOutOfMemory(t *testing.T) {
 	u := platform.User(t)
 	calm := u.Run(cluster.Interactive())
@@ -25,8 +25,8 @@ func TestOutOfMemory(t *testing.T) {
 	u.End(calm.ID)
 }
 
-// A command may print a lot; no one waits for its readers, and they get the
-// end of it, and all while they follow.
+// A command can print a lot of output. It does not wait for its readers. They get the end of the
+// output, and all of it while they follow.
 func TestMuchOutput(t *testing.T) {
 	u := platform.User(t)
 	cmd := u.Shell().Command("run", "-q", "minimal:1", "--cpu", "1", "--mem", "128m", "--", "sh", "-c",
@@ -60,14 +60,13 @@ func TestMuchOutput(t *testing.T) {
 	if !bytes.HasSuffix(tail, []byte("\nthe end\n")) {
 		t.Errorf("ends with %q", tail[max(0, len(tail)-100):])
 	}
-	// What a slow reader missed is told, not left out silently.
+	// Output that a slow reader missed is reported as missing, and not left out silently.
 	if want := 52428700 + len("\nthe end\n"); count != want && !strings.Contains(stderr.String(), "no longer kept") {
 		t.Errorf("%d bytes, want %d or a word about it: %s", count, want, stderr.String())
 	}
 }
 
-// A command that ignores being asked is made to end; one that listens is given
-// the time.
+// A command that ignores SIGTERM is killed. A command that handles it gets the grace period.
 func TestGrace(t *testing.T) {
 	u := platform.User(t)
 	polite := u.Run(cluster.Batch("trap 'echo bye; exit 0' TERM; echo ready; while true; do sleep 0.1; done"))
@@ -88,5 +87,5 @@ func TestGrace(t *testing.T) {
 	if out := u.Shell().Must("session", "logs", polite.Name); !strings.Contains(out, "bye\n") {
 		t.Errorf("the command was not given time: %q", out)
 	}
-	u.End(deaf.ID) // by force
+	u.End(deaf.ID) // force its end
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The programs of docs/api.md create a session, wait for it and print its log.
+// The example programs of docs/api.md create a session, wait for it and print its log.
 func TestExamplesRun(t *testing.T) {
 	for name, program := range map[string][]string{
 		"go":         {"go", "run", "./examples/go"},

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// A person copies files to and from a running session, as the container's user, and reaches nothing
+// A user copies files to and from a running session, as the container's user. They reach nothing
 // outside of the container.
 func TestFilesOfASession(t *testing.T) {
 	u := platform.User(t)
@@ -38,7 +38,7 @@ func TestFilesOfASession(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(shell.Dir, "back")); err != nil || string(got) != big {
 		t.Errorf("%d bytes came back, %v", len(got), err)
 	}
-	// Links lead to places in the container.
+	// Links are resolved inside the container.
 	u.Exec(s.ID, "echo mine > /etc/berth-e2e; ln -s /etc/berth-e2e link; ln -s ../../../../../../etc/berth-e2e up")
 	for _, name := range []string{"link", "up", "../../etc/berth-e2e"} {
 		var out strings.Builder

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A person has started the platform and does what it printed.
+// A user has started the platform and follows the instructions that it printed.
 func TestFirstRun(t *testing.T) {
 	admin := platform.Admin(t)
 	platform.Watch(t)
@@ -59,7 +59,7 @@ func TestFirstRun(t *testing.T) {
 	}
 }
 
-// What the command prints is there while it runs, not when it has ended.
+// The output of the command is shown while it runs, not only after its end.
 func TestOutputIsStreamed(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
@@ -79,7 +79,7 @@ func TestOutputIsStreamed(t *testing.T) {
 	if line := readLine(t, out); line != "first" {
 		t.Errorf("first line is %q", line)
 	}
-	// The session waits for this file, so its end was not waited for.
+	// The session waits for this file, so the output was shown before the session ended.
 	file := filepath.Join(t.TempDir(), "open")
 	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
 		t.Fatal(err)

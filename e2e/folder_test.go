@@ -16,11 +16,11 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// Data goes up, a session computes on it, the result comes down.
+// A user uploads data, a session computes with it, and the user downloads the result.
 func TestFolderRoundTrip(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
-	// More than one chunk of an upload, and not a multiple of one.
+	// The size is more than one chunk of an upload, and not a multiple of one.
 	data := make([]byte, 9<<20+4711)
 	_, _ = rand.Read(data)
 	if err := os.MkdirAll(filepath.Join(berth.Dir, "in/deep"), 0o755); err != nil {
@@ -49,8 +49,7 @@ func TestFolderRoundTrip(t *testing.T) {
 	}
 }
 
-// A folder that is mounted read-only cannot be written, and one that is mounted
-// cannot be deleted.
+// A folder that is mounted read-only cannot be written to, and a mounted folder cannot be deleted.
 func TestMountedFolder(t *testing.T) {
 	u := platform.User(t)
 	folder, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "precious"})

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/client"
 )
 
-// exchange sends one request and returns the answer with its body.
+// exchange sends one request and returns the response with its body.
 func exchange(t *testing.T, c *http.Client, method, url, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -35,7 +35,7 @@ func exchange(t *testing.T, c *http.Client, method, url, body string, header ...
 	return resp, string(text)
 }
 
-// Queries that would cost too much are refused before they cost anything.
+// Queries that would cost too much are refused before they run.
 func TestHostileQueries(t *testing.T) {
 	u := platform.User(t)
 	nested := func(depth int) string {
@@ -89,7 +89,7 @@ func aliases(n int, field string) string {
 	return b.String()
 }
 
-// Requests that a foreign page could make a browser send are refused.
+// Requests that a page of another site could make a browser send are refused.
 func TestForeignRequests(t *testing.T) {
 	u := platform.User(t)
 	browser := page(t, u)
@@ -131,7 +131,8 @@ func TestForeignRequests(t *testing.T) {
 	}
 }
 
-// Who guesses passwords is slowed down, known user or not, with the same words.
+// A client that guesses passwords is slowed down. The errors are the same for known and unknown
+// users.
 func TestPasswordGuessing(t *testing.T) {
 	victim := platform.User(t)
 	told := map[string]string{}
@@ -158,13 +159,13 @@ func TestPasswordGuessing(t *testing.T) {
 	if told["known"] != told["unknown"] || told["known"] == "" {
 		t.Errorf("the answers differ: %q", told)
 	}
-	// Tokens continue, so no one is locked out of what runs.
+	// Tokens stay valid, so the user is not locked out of running sessions.
 	if _, err := victim.Viewer(t.Context()); err != nil {
 		t.Errorf("the victim's token: %v", err)
 	}
 }
 
-// An upload is exactly as long as declared.
+// An upload must be exactly as long as declared.
 func TestUploadLength(t *testing.T) {
 	u := platform.User(t)
 	f, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "exact"})

@@ -12,9 +12,9 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// No one comes to three sessions for the minute that is allowed: the one without
-// traffic is ended after a warning and says why, the one with an open terminal
-// stays, and so does the one that an admin has exempted.
+// Three sessions are unused for the allowed minute. The one without traffic is ended after a
+// warning, with a reason. The one with an open terminal and the one that an admin has exempted
+// continue.
 func TestIdleSessionsEnd(t *testing.T) {
 	u := platform.User(t)
 	admin := platform.UserAs(t, "SUPERADMIN").Shell()
@@ -35,7 +35,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 	admin.Must("admin", "idle", "bind", "nobody-comes", "--project", u.Project)
 	admin.Must("admin", "idle", "exempt", exempt.ID)
 
-	// A minute, the pace of the checks, and the end of the container.
+	// The timeout covers the minute, the interval of the checks, and the end of the container.
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	terminal, err := u.OpenTerminal(ctx, client.TerminalOptions{Session: open.ID})

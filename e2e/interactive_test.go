@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// A person works in a session: commands, a terminal, a port, its log.
+// A user works in a session: with commands, a terminal, a port and its log.
 func TestInteractiveSession(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
@@ -125,7 +125,7 @@ func terminal(t *testing.T, u *cluster.User, session string) {
 	}
 }
 
-// port reaches a server on the container's loopback, and it alone.
+// port reaches a server on the container's loopback, and nothing else.
 func port(t *testing.T, u *cluster.User, session string) {
 	if out, code := u.Exec(session, "mkdir -p /tmp/www && echo served > /tmp/www/index.html && httpd -p 127.0.0.1:8888 -h /tmp/www"); code != 0 {
 		t.Fatalf("httpd: %s", out)
@@ -164,7 +164,7 @@ func port(t *testing.T, u *cluster.User, session string) {
 	}
 }
 
-// berth session logs -f shows what was and what comes, and ends with the command.
+// berth session logs -f prints the existing output and new output, and ends with the command.
 func TestLogsFollow(t *testing.T) {
 	u := platform.User(t)
 	s := u.Run(cluster.Batch("echo one; until [ -e /tmp/go ]; do sleep 0.1; done; echo two; exit 4"))

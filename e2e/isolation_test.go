@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// A terminal runs as the user that its owner is given in containers, on a
-// terminal of their own, whatever the image says.
+// A terminal runs as the user that its owner has in containers, and on a terminal of its own,
+// whatever the image says.
 func TestTerminalIsItsUsers(t *testing.T) {
 	u := platform.User(t)
 	platform.Admin(t).Query(`mutation($id: ID!) { updateUser(input: {id: $id, containerUid: 4242, containerGid: 4343, containerGids: [5151]}) { user { id } } }`,
@@ -49,7 +49,7 @@ func TestTerminalIsItsUsers(t *testing.T) {
 	u.End(s.ID)
 }
 
-// Whatever a container tries on a folder that it has to read: nothing changes.
+// No operation of a container changes a folder that is mounted read-only.
 func TestReadOnlyFolderStaysAsItIs(t *testing.T) {
 	u := platform.User(t)
 	if _, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "kept"}); err != nil {
@@ -83,8 +83,8 @@ func TestReadOnlyFolderStaysAsItIs(t *testing.T) {
 	u.End(writer.ID)
 }
 
-// A container finds no door to the machines' side: no socket of the agent or of
-// a plugin is in its sight, and nothing that it could show there.
+// A container reaches no process of the machine: it sees no socket of the agent or of a plugin, and
+// no credential for one.
 func TestContainerReachesNoAgent(t *testing.T) {
 	u := platform.User(t)
 	s := u.Run(cluster.Interactive())

@@ -10,13 +10,13 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// A new lab moves in: an administrator gives it a domain, a project, its people,
-// a policy and a machine; one of the people asks for more than the policy allows,
-// reads why not, and gets it once the policy has changed.
+// A new lab joins the cluster: an administrator creates a domain, a project, users, a policy and a
+// machine for it. One of the users asks for more than the policy allows, gets the reason, and
+// succeeds after the policy has changed.
 func TestNewLab(t *testing.T) {
 	admin := platform.UserAs(t, "SUPERADMIN").Shell()
 
-	// Read the machine's name, and give the machine back in the end.
+	// The test reads the machine's name, and moves the machine back at the end.
 	var agents []struct{ Name string }
 	answer(t, admin.Must("agent", "ls", "-o", "json"), &agents)
 	machine := agents[0].Name
@@ -25,8 +25,8 @@ func TestNewLab(t *testing.T) {
 	admin.Must("admin", "domain", "create", "vision", "--description", "the vision lab")
 	admin.Must("admin", "project", "create", "thesis", "--domain", "vision")
 
-	// Three people come by a list. One line is wrong: the preview says which and
-	// why, and nothing was made.
+	// Three users are created from a list. One line is wrong: the preview says which one and why,
+	// and creates nothing.
 	list := filepath.Join(admin.Dir, "lab.csv")
 	write(t, list, "email,full_name\nann@vision.example,Ann\nben@vision.example,Ben\nnobody,Cleo\n")
 	preview := admin.Run("admin", "user", "import", list, "--domain", "vision", "--project", "thesis", "--passwords", "generated", "--dry-run")
@@ -49,18 +49,18 @@ func TestNewLab(t *testing.T) {
 		platform.Secret("the first password of "+m.Email, m.Password)
 	}
 
-	// A student's limits, for all of the project; a machine that is theirs alone.
+	// The policy "student" limits the whole project. The machine is only for the project.
 	admin.Must("admin", "policy", "create", "student", "--slots", "cpu=0.5,mem=512m", "--other-slots", "zero", "--sessions", "1")
 	admin.Must("admin", "policy", "attach", "student", "--project", "thesis")
 	admin.Must("admin", "group", "create", "lab")
 	admin.Must("agent", "move", machine, "--force", "--group", "lab")
 
-	// Ann logs in. The password that was made for her gives way to her own.
+	// Ann logs in, and replaces her initial password.
 	ann := newcomer(t, admin, made[0].Email, made[0].Password, "Sunlit harbour 42")
 	small := []string{"run", "-q", "minimal:1", "--cpu", "0.1", "--mem", "64m"}
 	run := func(more ...string) cluster.Result { return ann.Run(append(append([]string{}, small...), more...)...) }
 
-	// The group is not open to her, so to her it does not exist.
+	// Her project has no access to this resource group, so for her it does not exist.
 	if r := run("--group", "lab", "--", "true"); r.Code == 0 || !says(r.Stderr, `resource group "lab" does not exist`) {
 		t.Errorf("a group that is not hers: %+v", r)
 	}
@@ -68,13 +68,13 @@ func TestNewLab(t *testing.T) {
 	if access := admin.Must("admin", "group", "access", "lab"); !says(access, "project thesis", "user ann@vision.example project") {
 		t.Errorf("who may use the group:\n%s", access)
 	}
-	// She names no group: the one that has a machine is found.
+	// She names no resource group, and gets the one that has a machine.
 	if r := run("--", "echo", "hello"); r.Code != 0 || r.Stdout != "hello\n" {
 		t.Errorf("a session within the limits: %+v", r)
 	}
 
-	// Too much of two things at once: both are named, with what is used, asked
-	// for and allowed, and whose policy says so.
+	// She asks for too much of two resources. The error names both, with the used, requested and
+	// allowed amounts, and the policy.
 	much := []string{"run", "-q", "minimal:1", "--cpu", "1", "--mem", "1g", "--", "echo", "more"}
 	r := ann.Run(much...)
 	if r.Code == 0 || !says(r.Stderr, "student", "thesis", "cpu", "0.5", "512 MiB", "1 GiB") {
@@ -84,13 +84,13 @@ func TestNewLab(t *testing.T) {
 		t.Errorf("her limits:\n%s", limits)
 	}
 
-	// The policy is changed, and the same session runs.
+	// After a change of the policy, the same session runs.
 	admin.Must("admin", "policy", "update", "student", "--slots", "cpu=1,mem=1g")
 	if r := ann.Run(much...); r.Code != 0 || r.Stdout != "more\n" {
 		t.Errorf("the same session after the change: %+v", r)
 	}
 
-	// The trail has all of it: what the administrator did, and what was refused.
+	// The audit log has the changes of the administrator and the refused requests.
 	trail := admin.Must("admin", "audit", "ls", "--limit", "0", "-o", "json")
 	for _, action := range []string{"createDomain", "createProject", "importUsers", "createResourcePolicy", "attachResourcePolicy",
 		"createResourceGroup", "updateAgent", "grantResourceGroup", "updateResourcePolicy"} {
@@ -105,7 +105,7 @@ func TestNewLab(t *testing.T) {
 		t.Errorf("Ann's own activity:\n%s", mine)
 	}
 
-	// Ben leaves: they log in no more, and what they made is Ann's.
+	// Ben leaves: he can no longer log in, and Ann gets his folders and sessions.
 	ben := newcomer(t, admin, made[1].Email, made[1].Password, "Moonlit harbour 24")
 	ben.Must("folder", "create", "results")
 	note := filepath.Join(ben.Dir, "note.txt")
@@ -127,8 +127,7 @@ func TestNewLab(t *testing.T) {
 	}
 }
 
-// newcomer logs in with a password that must be changed, and returns the shell
-// that is left behind.
+// newcomer logs in with a password that must be changed, and returns the shell of the new user.
 func newcomer(t *testing.T, near *cluster.Shell, email, first, own string) *cluster.Shell {
 	t.Helper()
 	platform.Secret("the password of "+email, own)
@@ -138,8 +137,8 @@ func newcomer(t *testing.T, near *cluster.Shell, email, first, own string) *clus
 	return s
 }
 
-// says reports whether the words of each phrase follow each other somewhere in the
-// text, however far apart the columns are.
+// says reports whether the text contains the words of each phrase in this order, however far apart
+// the columns are.
 func says(text string, phrases ...string) bool {
 	text = strings.Join(strings.Fields(text), " ")
 	for _, p := range phrases {

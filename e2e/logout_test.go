@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// Logging out ends what the login had opened, at once.
+// Logging out ends all connections of the login at once.
 func TestLogoutEndsStreams(t *testing.T) {
 	u := platform.User(t)
 	s := u.Run(cluster.Interactive())
@@ -53,7 +53,7 @@ func TestLogoutEndsStreams(t *testing.T) {
 	if err := bystander.Write(ctx, websocket.MessageText, []byte(`{"type":"resize","cols":90,"rows":20}`)); err != nil {
 		t.Errorf("the terminal of another login: %v", err)
 	}
-	// A token that is revoked takes its WebSocket along.
+	// Revoking a token ends its WebSocket.
 	tokens, err := u.AccessTokens(ctx)
 	if err != nil || len(tokens) != 1 {
 		t.Fatalf("tokens: %v, %v", tokens, err)
@@ -68,7 +68,7 @@ func TestLogoutEndsStreams(t *testing.T) {
 	}
 }
 
-// page is a browser with a login of its own.
+// page returns an HTTP client with a login of its own, as a browser has.
 func page(t *testing.T, u *cluster.User) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -89,7 +89,7 @@ func page(t *testing.T, u *cluster.User) *http.Client {
 	return browser
 }
 
-// ownOrigin is what a browser says of pages that the platform served.
+// ownOrigin is the header that a browser sends from pages of the platform.
 func ownOrigin() http.Header { return http.Header{"Origin": {platform.URL}} }
 
 func terminalOf(t *testing.T, ctx context.Context, browser *http.Client, session string) *websocket.Conn {
@@ -105,7 +105,7 @@ func terminalOf(t *testing.T, ctx context.Context, browser *http.Client, session
 	return c
 }
 
-// drain reads until the connection ends, and tells how.
+// drain reads until the connection ends, and returns the reason.
 func drain(ctx context.Context, c *websocket.Conn) string {
 	for {
 		if _, _, err := c.Read(ctx); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/client"
 )
 
-// Every field of the API wants to know who asks, but the one that is open.
+// Every field of the API requires an authenticated caller, except for the public one.
 func TestNobodyGetsNothing(t *testing.T) {
 	text, err := os.ReadFile("../schema.graphql")
 	if err != nil {
@@ -79,7 +79,7 @@ func ask(t *testing.T, c *client.Client, kind, query string) error {
 	return resp.Err()
 }
 
-// arguments are those that must be there, with some value.
+// arguments returns the required arguments, with some value.
 func arguments(schema *ast.Schema, list ast.ArgumentDefinitionList) string {
 	var out []string
 	for _, a := range list {

@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// Someone else sees nothing of one's sessions and folders, whichever way they
-// look; to them these do not exist.
+// Other users see nothing of a user's sessions and folders with any request. For them, these do not
+// exist.
 func TestOthersSeeNothing(t *testing.T) {
 	a, b := platform.User(t), platform.User(t)
 	f, err := a.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "diary"})
@@ -89,8 +89,8 @@ func TestOthersSeeNothing(t *testing.T) {
 	unheard(t, a, b, s.ID)
 }
 
-// unheard subscribes as b and ends a session of a: b must hear of a session of
-// b's own that comes later, and of nothing before.
+// unheard subscribes as b and ends a session of a. b must get no event before the event of their
+// own later session.
 func unheard(t *testing.T, a, b *cluster.User, session string) {
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Timeout)
 	defer cancel()
@@ -163,7 +163,7 @@ func TestMonitor(t *testing.T) {
 			t.Errorf("a monitor: %s: %v", name, err)
 		}
 	}
-	// Nor does a user make oneself more than that.
+	// A user cannot give themselves a higher role either.
 	if _, err := u.UpdateUser(t.Context(), client.UpdateUserInput{ID: u.ID, Role: "superadmin"}); !errdefs.IsPermissionDenied(err) {
 		t.Errorf("a user promotes oneself: %v", err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// Many requests at once never get more than the policy allows together.
+// Many requests at once never get more in total than the policy allows.
 func TestManyAtOnceStayWithinPolicy(t *testing.T) {
 	u, admin := platform.User(t), platform.Admin(t)
 	var made struct {
@@ -71,7 +71,7 @@ func TestManyAtOnceStayWithinPolicy(t *testing.T) {
 	}
 }
 
-// holdings sums the live allocations of the user's sessions in one look.
+// holdings sums up the live allocations of the user's sessions with one query.
 func holdings(t *testing.T, u *cluster.User) (*big.Rat, int) {
 	t.Helper()
 	var out struct {
@@ -106,7 +106,7 @@ func holdings(t *testing.T, u *cluster.User) (*big.Rat, int) {
 	return sum, live
 }
 
-// One idempotency key makes one session, also when all come at once.
+// One idempotency key creates one session, even for concurrent requests.
 func TestIdempotencyKey(t *testing.T) {
 	u := platform.User(t)
 	in := cluster.Batch("true")
@@ -132,7 +132,7 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
-// One name is held by one live session, also when all want it at once.
+// Only one live session can have a name, even for concurrent requests.
 func TestOneLiveSessionOfAName(t *testing.T) {
 	u := platform.User(t)
 	var wg sync.WaitGroup
@@ -159,7 +159,7 @@ func TestOneLiveSessionOfAName(t *testing.T) {
 	u.End(u.Run(again).ID)
 }
 
-// A session can be ended at any moment of its start, and leaves nothing.
+// A session can be ended at any moment of its start, and leaves nothing on the machine.
 func TestTerminatedWhileStarting(t *testing.T) {
 	u := platform.User(t)
 	f, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"})
@@ -214,7 +214,7 @@ func TestTerminatedWhileStarting(t *testing.T) {
 	}
 }
 
-// mentioned reports whether a process, a mount or a cgroup carries an id.
+// mentioned reports whether a process, a mount or a cgroup contains the id.
 func mentioned(t *testing.T, id string) bool {
 	t.Helper()
 	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// readLine reads byte by byte, so that nothing is lost for later readers.
+// readLine reads byte by byte, so that later readers lose nothing.
 func readLine(t *testing.T, r io.Reader) string {
 	t.Helper()
 	var line []byte

@@ -13,7 +13,7 @@ import (
 
 type object = map[string]any
 
-// refusal asks for what must be refused and returns how.
+// refusal sends a request that must be refused, and returns the error.
 func refusal(t *testing.T, c *client.Client, query string, vars object) client.GraphQLError {
 	t.Helper()
 	resp, err := c.Raw(t.Context(), client.Request{Query: query, Variables: vars})
@@ -26,8 +26,8 @@ func refusal(t *testing.T, c *client.Client, query string, vars object) client.G
 	return resp.Errors[0]
 }
 
-// refused checks class, field and limit of a refusal; a limit of "*" is any
-// but none. It may tell nothing of the server's inside.
+// refused checks the code, the field and the limit of an error. A limit of "*" stands for any
+// limit. The error must not contain internal details of the server.
 func refused(t *testing.T, e client.GraphQLError, code, field, limit string) {
 	t.Helper()
 	got := ""
@@ -53,7 +53,7 @@ const (
 	createUpload  = `mutation($input: CreateUploadInput!) { createUpload(input: $input) { uploads { url ticket } } }`
 )
 
-// What cannot be run is refused at once, with the field and the limit.
+// Requests that cannot run are refused at once, with the field and the limit.
 func TestBadSessions(t *testing.T) {
 	u := platform.User(t)
 	if _, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"}); err != nil {
@@ -122,7 +122,7 @@ func TestBadSessions(t *testing.T) {
 	}
 }
 
-// Folders are called by plain names, and hold plain paths.
+// Folders have plain names and contain plain paths.
 func TestBadFolders(t *testing.T) {
 	u := platform.User(t)
 	f, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"})
@@ -165,7 +165,7 @@ func TestBadFolders(t *testing.T) {
 	}
 }
 
-// The command line names what is wrong, and ends with the class's code.
+// The command line says what is wrong, and exits with the code of the error's class.
 func TestBadCommands(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()

@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// Root in a container is root of the machine. A set-uid program that it makes is out of
-// reach for users of the machine, and gives them no rights where they reach it.
+// Root in a container is root of the machine. Users of the machine cannot reach a set-uid program
+// that it creates, and where they can, it gives them no rights.
 func TestSetUIDProgramsOfSessions(t *testing.T) {
 	u := platform.User(t)
 	if _, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"}); err != nil {
@@ -38,7 +38,7 @@ func TestSetUIDProgramsOfSessions(t *testing.T) {
 		if err == nil && d.Name() == "armed" && d.Type().IsRegular() {
 			programs = append(programs, path)
 		}
-		return nil // what comes and goes meanwhile
+		return nil // files that are created or deleted meanwhile
 	})
 	if err != nil || len(programs) < 3 {
 		t.Fatalf("set-uid programs on the machine: %q, %v; want those of folder, scratch directory and root file system", programs, err)
@@ -55,7 +55,7 @@ func TestSetUIDProgramsOfSessions(t *testing.T) {
 	if out, err := nobody("cat", filepath.Join(folder, "private")); err == nil {
 		t.Errorf("nobody reads a folder: %q", out)
 	}
-	// An operator may have left the path open.
+	// An operator may have made the path readable.
 	for at := folder; at != platform.Data(); at = filepath.Dir(at) {
 		st, err := os.Stat(at)
 		if err == nil {
@@ -71,7 +71,7 @@ func TestSetUIDProgramsOfSessions(t *testing.T) {
 	}
 }
 
-// no one runs a program as a user of the machine without rights.
+// nobody runs a program as a user of the machine without rights.
 func nobody(name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// invite shares a folder with a friend, who accepts, and returns the share.
+// invite shares a folder with another user, who accepts, and returns the share.
 func invite(t *testing.T, owner, friend *cluster.User, folder, permission string) string {
 	t.Helper()
 	var got struct {
@@ -37,8 +37,8 @@ func share(as *cluster.User, id, mutation, more string) {
 	as.Query(`mutation($id: ID!) { `+mutation+`(input: {id: $id`+more+`}) { share { status } } }`, map[string]any{"id": id}, &struct{}{})
 }
 
-// A friend is invited read-only and works with the folder in a session, cannot write,
-// is promoted, writes, and is shut out, all while the session runs.
+// A user is invited read-only, works with the folder in a session, cannot write, gets the
+// permission to write, writes, and loses access, all while the session runs.
 func TestSharedFolderInARunningSession(t *testing.T) {
 	owner, friend := platform.User(t), platform.User(t)
 	shell := owner.Shell()
@@ -76,8 +76,8 @@ func TestSharedFolderInARunningSession(t *testing.T) {
 		t.Errorf("the owner sees %s", names)
 	}
 
-	// One program has a file open for writing, another works in the folder, and what
-	// leads there is called otherwise now.
+	// One program has a file open for writing, and another program works in the folder, whose path
+	// was renamed in the meantime.
 	friend.Exec(s.ID, `sh -c 'exec 5>> /shared/thesis/log; echo $$ > /writer; while sleep 0.1; do echo more >&5; done' > /dev/null 2>&1 &
 sh -c 'cd /shared/thesis; echo $$ > /worker; exec sleep 1000' > /dev/null 2>&1 &
 until test -s /writer -a -s /worker; do sleep 0.1; done`)

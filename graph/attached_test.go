@@ -9,8 +9,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A policy names where it is attached, a resource group to whom it is granted;
-// each is told of what they see.
+// A policy lists its attachments, and a resource group its grants. Each viewer gets the ones that
+// they can see.
 func TestWhereRulesAreAttached(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -24,7 +24,7 @@ func TestWhereRulesAreAttached(t *testing.T) {
 	w.Client.GroupGrant.Create().SetResourceGroup(w.Group).SetKeypairID(key).ExecX(sys)
 	for _, c := range []struct {
 		as              *ent.User
-		attached, named int // attachments, and those of a keypair that they see
+		attached, named int // number of attachments, and of keypairs among them, that the viewer sees
 		changes         bool
 	}{
 		{w.Superadmin, 3, 1, true},
@@ -73,7 +73,7 @@ func TestWhereRulesAreAttached(t *testing.T) {
 	}
 }
 
-// A monitor reads what is for administrators, and changes none of it.
+// A monitor reads everything that administrators can read, and changes nothing.
 func TestMonitorReadsWhatAdminsRead(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

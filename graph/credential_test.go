@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// token makes a token with the fields of its input, and asks with it.
+// token creates a token with the fields of its input, and uses it for a request.
 func token(t *testing.T, m *managertest.Manager, u *ent.User, input managertest.Vars) *managertest.Client {
 	t.Helper()
 	input["name"] = "token"

@@ -11,8 +11,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// TestDevicesKnowEachOther reads a GPU, what is cut from it and its neighbour as a
-// member sees them.
+// TestDevicesKnowEachOther reads a GPU, its partitions and its neighbour as a member sees them.
 func TestDevicesKnowEachOther(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

@@ -15,13 +15,13 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// inside is what tells of the inside of the platform.
+// inside matches internal details of the platform.
 var inside = regexp.MustCompile(`(?i)\bselect\b.*\bfrom\b|\binsert into\b|\bupdate .* set\b|\bwhere .*=|sqlstate|\bpgx\b|pgconn|\bpq:|constraint|duplicate key|relation "|syntax error at|` +
 	`goroutine|runtime error|panic|nil pointer|\.go:\d|\bent[.:]|0x[0-9a-f]{6,}|reflect\.|interface conversion|map\[|\*?json\.|strconv\.|%!|` +
 	`/(tmp|var|home|root|work|run|usr|opt|etc|proc)/|dial tcp|connection refused|no such file|permission denied \(os|redis|etcd`)
 
-// hostile are values of a type that no honest page sends, by round; beyond the
-// last there are no more.
+// hostile returns unusual values of a type, which no ordinary client sends, one for each round.
+// After the last round there are no more.
 func hostile(s *ast.Schema, t *ast.Type, round, depth int) (any, bool) {
 	if t.Elem != nil {
 		if round == 1 {
@@ -45,7 +45,7 @@ func hostile(s *ast.Schema, t *ast.Type, round, depth int) (any, bool) {
 			}
 			v, ok := hostile(s, f.Type, round, depth+1)
 			more = more || ok
-			// Only what must be there comes with everything at its oddest.
+			// In the rounds with all values at once, only required fields are set.
 			if round%2 == 0 || f.Type.NonNull {
 				out[f.Name] = v
 			}

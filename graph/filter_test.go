@@ -85,7 +85,7 @@ func TestFiltersHaveLimits(t *testing.T) {
 			if errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Limit != c.limit {
 				t.Errorf("%.300s, want INVALID_ARGUMENT with the limit %s", errs, c.limit)
 			}
-			if len(list) > 2 { // who asks, and its last use
+			if len(list) > 2 { // the read of the user, and of their last use
 				t.Errorf("refused after %d statements", len(list))
 			}
 		})

@@ -110,7 +110,7 @@ func TestFloodOfSubscriptions(t *testing.T) {
 	if now := epoch(t, w, m); now != before {
 		t.Errorf("the leader of epoch %d has lost its lease: the epoch is %d", before, now)
 	}
-	// Who closes gets their places back.
+	// A user who closes connections can open others.
 	for _, s := range listening {
 		s.c.CloseNow()
 	}
@@ -222,7 +222,7 @@ func TestNoChangeWithoutARow(t *testing.T) {
 	if name := w.Client.Session.GetX(ctx, mine.ID).Name; name != mine.Name {
 		t.Errorf("the session is named %q", name)
 	}
-	// What runs has a row already, and what came of it in the end.
+	// A running mutation has a row already, and its result is added at the end.
 	tx, err = w.Client.Tx(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -75,8 +75,8 @@ func TestEveryFieldHasAnAudience(t *testing.T) {
 	}
 }
 
-// A filter reaches no further than the row it filters: a condition on what the
-// row leads to would tell of things out of sight.
+// A filter applies only to fields of its own row. A condition on related rows could reveal rows
+// that the viewer cannot see.
 func TestFiltersStayOnTheirRow(t *testing.T) {
 	t.Parallel()
 	s := published(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// Images of registries that are not open to a restricted domain are seen by
-// anyone who sees everything, and with the sessions that were started from them.
+// A restricted domain cannot use images of some registries. They are visible to viewers who can see
+// everything, and in the sessions that were started from them.
 func TestImagesOfRestrictedDomain(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

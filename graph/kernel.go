@@ -14,7 +14,8 @@ import (
 	"github.com/berthhq/berth/manager/session"
 )
 
-// clusterOf is what the programs in a kernel are told about the other kernels and the hardware.
+// clusterOf has the variables about the other kernels and the hardware that programs in a kernel
+// get.
 type clusterOf struct {
 	variables map[string]string
 	direct    []collective.Status

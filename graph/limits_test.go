@@ -87,7 +87,7 @@ func TestOperationsHaveLimits(t *testing.T) {
 	}
 }
 
-// clean finds what a message must not tell.
+// clean returns the part of a message that it must not contain.
 func clean(message string) string {
 	for _, word := range []string{"SELECT", "pgx:", "pgconn", "sql:", "SQLSTATE", ".go:", "/work", "goroutine", "ent:"} {
 		if strings.Contains(message, word) {
@@ -250,7 +250,7 @@ func TestStrangersGetOneAnswer(t *testing.T) {
 	nobody.Must(t, `{ server { version } loginProviders { name } }`, nil, nil)
 }
 
-// TestBodiesAreNotSentBack sends what is no JSON with a login.
+// TestBodiesAreNotSentBack sends invalid JSON with a login.
 func TestBodiesAreNotSentBack(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

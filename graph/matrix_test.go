@@ -25,7 +25,7 @@ type fixture struct {
 	t       testing.TB
 	n       int       // makes names unique
 	scope   string    // one of matrixScopes
-	owner   *ent.User // of what is asked for
+	owner   *ent.User // owner of the fixture
 	domain  *ent.Domain
 	project *ent.Project
 }
@@ -96,8 +96,8 @@ func (x *table) mutations() {
 	}
 }
 
-// mutate tells what comes of one mutation. Who is granted single objects has
-// everything on the first that the input names, where that is a stranger's.
+// mutate returns the result of one mutation. If grants are on single objects, the caller has every
+// permission on the first object of the input.
 func (x *table) mutate(c *column, scope, mutation string, input managertest.Vars) string {
 	if c.name == "object" && scope == "foreign" {
 		if id := subjectOf(input); id != uuid.Nil {
@@ -122,7 +122,7 @@ func (x *table) mutate(c *column, scope, mutation string, input managertest.Vars
 	return v
 }
 
-// subjectOf is the object that an input is about.
+// subjectOf returns the id of the object that an input is about.
 func subjectOf(input managertest.Vars) uuid.UUID {
 	for _, field := range []string{"id", "resourceGroup", "vfolder", "volume", "role", "project", "user", "domain"} {
 		if id, ok := input[field].(uuid.UUID); ok {

@@ -22,7 +22,7 @@ func (e edge) name() string {
 	return strings.Join(names, ".")
 }
 
-// query selects the chain; what it ends in is called leaf.
+// query selects the chain. The alias of its last field is leaf.
 func (e edge) query(args string) string {
 	open, end := "", ""
 	for i, f := range e.fields {

@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// The scopes of the matrix: how what is asked for stands to who asks.
+// The scopes of the matrix: the relation between the object and the caller.
 var matrixScopes = []string{"own", "project", "domain", "foreign"}
 
 // column is a role of the matrix.
@@ -126,7 +126,7 @@ func (x *table) holding(what string, do func()) {
 	do()
 }
 
-// at says whose rows a scope means to who asks.
+// at returns the owner of the rows that a scope means for a caller.
 func (x *table) at(c *column, scope string) (owner *ent.User, p *ent.Project, d *ent.Domain) {
 	switch scope {
 	case "project":

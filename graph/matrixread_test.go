@@ -126,7 +126,7 @@ func (x *table) pages(c *column, e edge) *seen {
 	}
 }
 
-// reached tells which scopes' rows are among the leaves.
+// reached returns the scopes whose rows are among the leaves.
 func (x *table) reached(c *column, e edge, got *seen) (cells string) {
 	var leaves []string
 	for _, list := range got.leaves {
@@ -359,7 +359,7 @@ func (x *table) narrowed(f *ast.FieldDefinition, arg, shown, args string) {
 			k := x.kits[owner.ID]
 			got := x.ask(c, f.Name, "query($id: ID) {"+e.query(args)+"}", managertest.Vars{"id": k[kind]}, nil)
 			if isNode(e.leaf) && len(got.leaves[""]) > 0 && !slices.Contains(got.leaves[""], k[e.leaf.Name].String()) {
-				got.leaves = nil // what it lists is not what belongs to that object
+				got.leaves = nil // the list does not contain objects of that object
 			}
 			cells += got.verdict("")
 		}

@@ -164,7 +164,7 @@ func TestPermissionsAreWhatIsEnforced(t *testing.T) {
 						enforced = do(x, c, f, id)
 					}
 					if g.ID != uuid.Nil {
-						_ = x.Client.RoleGrant.DeleteOne(g).Exec(x.System(t)) // gone with what it was on
+						_ = x.Client.RoleGrant.DeleteOne(g).Exec(x.System(t)) // deleted together with its object
 					}
 					if def.Name == "User" && scope == "own" && op == access.Impersonate {
 						enforced = map[bool]string{true: "y", false: "n"}[shown] // to act as oneself is to act

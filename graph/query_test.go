@@ -124,7 +124,7 @@ func TestBodiesAtTheLimit(t *testing.T) {
 				t.Errorf("%s with %d bytes: %d %.200s", over.path, len(over.body), status, text)
 			}
 		})
-		if len(statements) > 2 { // who asks, and the last use
+		if len(statements) > 2 { // the read of the user, and of their last use
 			t.Errorf("%s with %d bytes: %d statements", over.path, len(over.body), len(statements))
 		}
 	}
@@ -173,7 +173,7 @@ func TestBodiesAtTheLimit(t *testing.T) {
 			t.Fatalf("%s: it ran", what)
 		}
 	}
-	// Whether there is something to read or not: first comes who asks.
+	// Authentication comes first, whether the body can be read or not.
 	unproved := &managertest.Client{URL: m.URL, Header: http.Header{"Cookie": member.Header["Cookie"]}}
 	if status, _ := unproved.Post(t, "/graphql", "application/json", nil); status != http.StatusForbidden {
 		t.Errorf("nothing, without the header: %d", status)
@@ -184,8 +184,7 @@ func TestBodiesAtTheLimit(t *testing.T) {
 	}
 }
 
-// What changes something takes JSON by POST: a page of another origin can send
-// neither.
+// A mutation must be JSON in a POST, because a page of another origin can send neither.
 func TestOnlyPostedJSON(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -366,7 +365,7 @@ func TestNoListGivesABillion(t *testing.T) {
 	}
 }
 
-// shared are the kinds that are not anyone's own; a stranger may see some.
+// shared lists the kinds that belong to no single user. Other users can see some of them.
 var shared = map[id.Kind]bool{
 	id.ResourceGroup: true, id.Agent: true, id.Device: true, id.SlotType: true, id.Registry: true, id.Image: true,
 	id.Volume: true, id.ResourcePreset: true, id.Role: true,
@@ -465,8 +464,7 @@ func TestNodesOfOtherTenants(t *testing.T) {
 	}
 }
 
-// Whatever can be followed of one object: of another's there is an error and no
-// data, and the socket continues.
+// A subscription to another user's object gets an error and no data, and the socket continues.
 func TestSubscriptionsToOthers(t *testing.T) {
 	t.Parallel()
 	w, m, mine, theirs := world(t)
@@ -502,7 +500,7 @@ func TestSubscriptionsToOthers(t *testing.T) {
 			s.next() // complete
 		}
 	}
-	// Of all, they are told of none that is out of their sight.
+	// A subscription to all objects gets no object that the viewer cannot see.
 	s.subscribe("all", `subscription { sessionChanged { name } }`, nil)
 	own := open(t, m.As(t, w.A.Member))
 	own.subscribe("mine", sessionChanged, managertest.Vars{"id": mine.ID})

@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// waiting adds a session that waits for what no one has.
+// waiting adds a session that waits for a resource that no agent has.
 func waiting(t *testing.T, w *managertest.World, owner *ent.User, name string) *ent.Session {
 	c, ctx := w.Client, w.System(t)
 	img := c.Image.Query().FirstX(ctx)
@@ -99,7 +99,7 @@ func read(t *testing.T, s *socket, into any) {
 	}
 }
 
-// What is asked of a queue costs as many statements whatever its length.
+// The number of statements of a queue does not depend on its length.
 func TestStatementsOfAQueue(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

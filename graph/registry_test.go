@@ -68,7 +68,7 @@ func TestRegistriesChange(t *testing.T) {
 		}
 	}
 
-	// Two images: a session of the first still runs, no one uses the second.
+	// A session of the first of two images still runs, and no session uses the second.
 	f := &fixture{World: w, t: t, owner: w.A.Member, domain: w.A.Domain, project: w.A.Project}
 	session := f.session()
 	image := w.Client.Session.GetX(ctx, session).ImageID

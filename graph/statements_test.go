@@ -50,7 +50,7 @@ func walk(s *ast.Schema, f *ast.FieldDefinition, chain []*ast.FieldDefinition, s
 		return
 	}
 	if def.Kind != ast.Object || slices.Contains([]string{"pageInfo", "files", "search", "orphans"}, f.Name) {
-		return // proxies tell of what is on disk
+		return // proxies report the content of disks
 	}
 	chain = append(append([]*ast.FieldDefinition(nil), chain...), f)
 	node := nodeOf(s, def)
@@ -68,7 +68,7 @@ func walk(s *ast.Schema, f *ast.FieldDefinition, chain []*ast.FieldDefinition, s
 	}
 }
 
-// computed fields are leaves that cost a statement of their own.
+// computed lists the leaves that need a statement of their own.
 func computed(f *ast.FieldDefinition) bool {
 	return slices.Contains([]string{"occupied", "capacity", "sessionsLeft", "drained", "proxy", "effectiveLimitBytes"}, f.Name)
 }
@@ -149,7 +149,7 @@ func TestStatementsDoNotGrowWithRows(t *testing.T) {
 	}{{"superadmin", root}, {"member", member}} {
 		few := map[string][]string{}
 		rows.more(2)
-		all := slices.DeleteFunc(slices.Clone(all), func(p path) bool { // what is not open to them costs nothing
+		all := slices.DeleteFunc(slices.Clone(all), func(p path) bool { // forbidden fields need no statement
 			return who.Ask(t, p.query, nil, nil).Code() == problem.CodePermissionDenied
 		})
 		if len(all) < 200 {

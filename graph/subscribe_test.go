@@ -88,8 +88,7 @@ func (s *socket) read() (message, error) {
 	}
 }
 
-// hears reads on until something with the text is told: what was told of before may be told
-// once more.
+// hears reads until a message with the text arrives. Earlier messages can be repeated.
 func (s *socket) hears(text string) {
 	s.t.Helper()
 	for !strings.Contains(string(s.next().Payload), text) {
@@ -122,7 +121,7 @@ func world(t *testing.T) (w *managertest.World, m *managertest.Manager, mine, th
 	return w, m, mine, theirs
 }
 
-// touch renames a session as its owner does, which every manager tells its listeners.
+// touch renames a session as its owner, which every manager publishes to its listeners.
 func touch(t *testing.T, m *managertest.Manager, owner *ent.User, id uuid.UUID, name string) {
 	t.Helper()
 	m.As(t, owner).Must(t, `mutation($id: ID!, $n: String!) { renameSession(input: {id: $id, name: $n}) { session { id } } }`,
@@ -138,14 +137,15 @@ func TestChangesReachWhoMaySeeThem(t *testing.T) {
 	admin := open(t, m.As(t, w.Superadmin))
 	for _, s := range []*socket{member, stranger, admin} {
 		s.subscribe("all", sessionChanged, nil)
-		// A listener hears once its subscription is there.
+		// The listener gets events only when its subscription has started.
 		s.subscribe("ready", `subscription { agentChanged { name } }`, nil)
 		s.hears(`"agent1"`)
 		s.send(message{Type: "complete", ID: "ready"})
 	}
 	touch(t, m, w.B.Member, theirs.ID, "renamed-theirs")
 	touch(t, m, w.A.Member, mine.ID, "renamed-mine")
-	// told reads on until what is sought was told, of which never is not a part.
+	// told reads until a message with the text sought arrives. No message may contain the text
+	// never.
 	told := func(s *socket, sought, never string) string {
 		for {
 			got := s.next()
@@ -167,7 +167,7 @@ func TestChangesReachWhoMaySeeThem(t *testing.T) {
 	for seen := ""; !strings.Contains(seen, "renamed-theirs") || !strings.Contains(seen, "renamed-mine"); {
 		seen += told(admin, "renamed-", "")
 	}
-	// B's lead administers B's project, so they hear of theirs and of nothing else.
+	// B's lead administers B's project, so they get the events of this project and no others.
 	told(stranger, "renamed-theirs", mine.ID.String())
 	touch(t, m, w.A.Member, mine.ID, "again-mine")
 	touch(t, m, w.B.Member, theirs.ID, "again-theirs")
@@ -189,7 +189,7 @@ func TestOneSessionIsFollowed(t *testing.T) {
 	}
 	touch(t, m, w.A.Member, mine.ID, "another-name")
 	s.hears("another-name")
-	// Who was away sees the present at once.
+	// A client that reconnects gets the current state at once.
 	s.c.CloseNow()
 	touch(t, m, w.A.Member, mine.ID, "while-away")
 	s = open(t, m.As(t, w.A.Member))
@@ -219,8 +219,7 @@ func subscriptionStatements(t *testing.T, w *managertest.World, m *managertest.M
 	return reads
 }
 
-// A reader that does not read holds up no one, and finds the present state in
-// the end.
+// A client that does not read delays no other, and gets the current state in the end.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	w, m, mine, _ := world(t)
@@ -255,7 +254,7 @@ func TestSocketsAreForOwnPages(t *testing.T) {
 			t.Errorf("origin %q: %v", origin, err)
 		}
 	}
-	// Without credentials there is no ack.
+	// Without credentials, there is no ack.
 	conn, _, err := dial(t, m.Anonymous())
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func TestEveryMutationIsInTheTrail(t *testing.T) {
 	if done < 40 || denied < 100 {
 		t.Errorf("only %d done and %d denied", done, denied)
 	}
-	// Denials of what is only read are there too, once each.
+	// Denied reads are recorded too, once each.
 	member := m.As(t, w.A.Member)
 	for _, query := range []string{`{ retention { days } }`, `{ a: identityProviders { totalCount } b: identityProviders { totalCount } }`, `{ invitations { totalCount } }`} {
 		before := w.Client.AuditEntry.Query().CountX(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A group takes the types of sessions that it allows; another is refused with the
-// group's name and what it takes. One that is inactive is as if it were not there.
+// A group accepts the session types that it allows. The error for another type has the name of the
+// group and its allowed types. An inactive group looks as if it did not exist.
 func TestSessionTypesOfGroups(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

@@ -12,7 +12,8 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// BenchmarkArchive packs 128 MiB: half does not shrink, half is text, Go's own source.
+// BenchmarkArchive packs 128 MiB. Half of it cannot be compressed, and half is text: Go's own
+// source.
 func BenchmarkArchive(b *testing.B) {
 	h := storagetest.New(b)
 	h.Write("d/random", string(storagetest.Random(64<<20)))
@@ -44,7 +45,7 @@ func BenchmarkArchive(b *testing.B) {
 	compare("tar.zst", "tar", "tar", "--use-compress-program=zstd -1", "-c", "-f", "-", "d")
 }
 
-// source is as much of Go's source, again and again if there is not enough.
+// source returns this number of bytes of Go's source, repeated if there are not enough.
 func source(b *testing.B, size int) string {
 	b.Helper()
 	root, err := exec.Command("go", "env", "GOROOT").Output()

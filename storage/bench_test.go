@@ -28,16 +28,16 @@ import (
 
 const benchSize = 256 << 20
 
-// side is one that does what others do too.
+// side is one of the programs that a benchmark compares.
 type side struct {
 	name string
 	run  func()
-	cpu  func() time.Duration // of its process, where that is reported too
+	cpu  func() time.Duration // processor time of its process, if that is reported too
 }
 
-// inTurn has the sides do the work in turn, five rounds and more: what else the machine
-// does comes and goes. It reports the median of each, and of how often it was that of
-// the last one, which is bare, in the same round: compare these, not the figures.
+// inTurn runs the work of each side alternately, in at least five rounds, because the load of the
+// machine changes over time. It reports the median of each side, and the median of the ratio to the
+// last side, which is bare, in the same round. Compare the ratios and not the absolute values.
 func inTurn(b *testing.B, sides ...side) {
 	took, cpu := make([][]float64, len(sides)), make([][]float64, len(sides))
 	for b.Loop() {
@@ -82,7 +82,7 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// bare runs one of the machine's.
+// bare runs a program of the machine.
 func bare(b *testing.B, dir, name string, args ...string) {
 	b.Helper()
 	cmd := exec.Command(name, args...)
@@ -123,8 +123,7 @@ func BenchmarkUpload(b *testing.B) {
 	inTurn(b, side{name: "16MiB", run: tus(16 << 20)}, side{name: "whole", run: tus(benchSize)}, side{name: "copy", run: copied})
 }
 
-// BenchmarkMemory reports the most memory that a proxy has used while a hundred
-// uploads and downloads were under way.
+// BenchmarkMemory reports the peak memory of a proxy during a hundred uploads and downloads.
 func BenchmarkMemory(b *testing.B) {
 	h := storagetest.New(b)
 	h.Write("f", string(storagetest.Random(16<<20)))
@@ -175,8 +174,8 @@ func memoryOf(b *testing.B, pid int, field string) float64 {
 	return 0
 }
 
-// BenchmarkListFirstPage is beside ls(1): with -l it looks at all names and sorts them,
-// with -f it does neither. Processor time is that of the benchmark's process and of ls.
+// BenchmarkListFirstPage compares a page with ls(1): with -l, ls reads and sorts all names, with
+// -f, it does neither. The processor time is that of the benchmark's process and of ls.
 func BenchmarkListFirstPage(b *testing.B) {
 	h := storagetest.NewOn(b, storagetest.Memory(b))
 	for i := range 100_000 {
@@ -203,9 +202,8 @@ func BenchmarkListFirstPage(b *testing.B) {
 	inTurn(b, side{"berth", page, used(unix.RUSAGE_SELF)}, ls("-l"), ls("-f"))
 }
 
-// BenchmarkTree walks a million files: the proxy's search, its pages of every
-// directory, and usage, beside find(1), ls(1) and du(1). BERTH_BENCH_FILES sets another
-// number.
+// BenchmarkTree walks a million files: it compares the proxy's search, its pages of every directory
+// and its usage with find(1), ls(1) and du(1). BERTH_BENCH_FILES sets another number.
 func BenchmarkTree(b *testing.B) {
 	h := storagetest.NewOn(b, storagetest.Memory(b))
 	n := 1_000_000
@@ -282,8 +280,8 @@ func BenchmarkClone(b *testing.B) {
 	}})
 }
 
-// BenchmarkPluginCall is a scope asked for through the proxy and its plugin, and
-// what the kernel needs to tell of a file system.
+// BenchmarkPluginCall compares the usage of a scope, read through the proxy and its plugin, with
+// the kernel's own statistics of a file system.
 func BenchmarkPluginCall(b *testing.B) {
 	h := storagetest.New(b)
 	q := &storagepb.ScopeRequest{Volume: "main", Scope: h.Ref.Scope}

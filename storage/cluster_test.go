@@ -18,8 +18,8 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// A proxy joins a manager with its token, reports through the tunnel, and does
-// without the token after a restart.
+// A proxy joins a manager with its join token, reports through the tunnel, and needs no token after
+// a restart.
 func TestCluster(t *testing.T) {
 	ca, err := cluster.LoadOrCreateCA(t.TempDir())
 	if err != nil {
@@ -115,7 +115,7 @@ func TestCluster(t *testing.T) {
 	wantNoMount(t, cfg.Volumes[0].MountPath)
 }
 
-// wantNoMount makes sure that a proxy which has ended left no mount of a volume.
+// wantNoMount checks that a proxy that has ended left no mount of a volume.
 func wantNoMount(t *testing.T, path string) {
 	t.Helper()
 	if mounted, err := mountinfo.Mounted(path); err != nil || mounted {

@@ -13,9 +13,9 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// BenchmarkWebDAV puts and gets one large file and 500 small ones, one after the other,
-// beside rclone serve webdav, which is not a proxy's process but one of its own. Berth has
-// every file on disk when it answers.
+// BenchmarkWebDAV uploads and downloads one large file and 500 small ones, one after the other, and
+// compares with rclone serve webdav in a process of its own. Berth has every file on disk when it
+// answers.
 func BenchmarkWebDAV(b *testing.B) {
 	rclone, err := exec.LookPath("rclone")
 	if err != nil {

@@ -25,7 +25,7 @@ type server struct {
 	url  func(name string) string
 }
 
-// servers are a proxy and nginx.
+// servers returns a proxy and nginx.
 func servers(h *storagetest.Host, b *testing.B) []server {
 	h.Stop()
 	cmd := h.StartChild()
@@ -50,8 +50,7 @@ server { listen %s; root %s; } }`, dir, dir, dir, dir, dir, dir, dir, address, h
 	return append(all, server{"nginx", pid, func(name string) string { return "http://" + address + "/" + name }})
 }
 
-// background runs one of the machine's servers until the benchmark ends, and returns
-// when it answers.
+// background runs a server of the machine until the benchmark ends, and returns when it answers.
 func background(b *testing.B, url, name string, args ...string) (pid int) {
 	b.Helper()
 	cmd := exec.Command(name, args...)
@@ -70,8 +69,7 @@ func background(b *testing.B, url, name string, args ...string) (pid int) {
 	return cmd.Process.Pid
 }
 
-// cpu is the processor time that the server's process has used, of threads that have
-// ended too.
+// cpu returns the processor time of the server's process, including its ended threads.
 func (s server) cpu(b *testing.B) time.Duration {
 	b.Helper()
 	const scheduled = 2 // CPUCLOCK_SCHED of clock_getcpuclockid(3)
@@ -82,8 +80,8 @@ func (s server) cpu(b *testing.B) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// BenchmarkDownload reports the server's processor time, which is what differs:
-// the bytes are moved by the kernel.
+// BenchmarkDownload reports the server's processor time. The kernel moves the bytes, so only this
+// time differs.
 func BenchmarkDownload(b *testing.B) {
 	h := storagetest.New(b)
 	const small, connections, each = 64, 8, 256
@@ -131,7 +129,7 @@ func BenchmarkDownload(b *testing.B) {
 			urls[i] = s.url(name(i))
 		}
 		again = append(again, side{s.name, func() { many(func(i int) string { return urls[i%small] }) }, cpu})
-		// A ticket costs half of what a file does, so it is signed before.
+		// Creating a ticket costs half as much as serving a file, so tickets are signed before.
 		var fresh []string
 		next := 0
 		for range connections * each * 64 {
@@ -144,13 +142,13 @@ func BenchmarkDownload(b *testing.B) {
 	}
 	b.Run("1GiB", func(b *testing.B) { inTurn(b, huge...) })
 	b.Run("4x64MiB", func(b *testing.B) { inTurn(b, large...) })
-	// 2,048 files over 8 connections. Ranges and files that are read again come with a
-	// ticket that the proxy has seen; files of a tree each with a new one.
+	// 2,048 files are read over 8 connections. Ranges and repeated files use a ticket that the
+	// proxy has seen, and files of a tree use a new one each.
 	b.Run("16KiB", func(b *testing.B) { inTurn(b, again...) })
 	b.Run("16KiB-once", func(b *testing.B) { inTurn(b, once...) })
 }
 
-// freeAddress is one that no one listens at yet.
+// freeAddress returns an address on which no process listens yet.
 func freeAddress(b *testing.B) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

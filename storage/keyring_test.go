@@ -7,8 +7,8 @@ import (
 	"github.com/berthhq/berth/internal/ticket"
 )
 
-// The keys of managers that are there count, and of the last one that was until another
-// one comes.
+// The keys of connected managers are valid. The keys of the last connected manager stay valid until
+// another one connects.
 func TestKeyring(t *testing.T) {
 	ring := &keyring{verifier: &ticket.Verifier{}}
 	manager := func() *ticket.Signer {

@@ -261,7 +261,8 @@ func TestListLargeDirectory(t *testing.T) {
 	if len(r.Files) != 1000 || r.Files[0].Name != "f000000" || r.Files[999].Name != "f000999" {
 		t.Fatalf("%d files, first %v", len(r.Files), r.Files[0])
 	}
-	// Later pages neither repeat nor miss, also when entries come and go.
+	// Later pages neither repeat nor miss entries, even when entries are created and deleted
+	// meanwhile.
 	if err := os.Remove(filepath.Join(h.Path, "f000999")); err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +322,7 @@ func TestDeleteFolderIsResumed(t *testing.T) {
 		}
 	}
 	cancel()
-	h.Stop() // the proxy goes down in the middle
+	h.Stop() // the proxy stops in the middle
 	if _, err := os.Stat(h.Path); !os.IsNotExist(err) {
 		t.Errorf("folder is still at its place: %v", err)
 	}
@@ -360,7 +361,7 @@ func TestDeleteVeryDeepFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 3000 { // deeper than any path can name
+	for range 3000 { // deeper than the longest possible path
 		if err := unix.Mkdirat(at, "dddddddd", 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -383,10 +384,10 @@ func TestDeleteVeryDeepFolder(t *testing.T) {
 func TestUnmountedVolumeIsRefused(t *testing.T) {
 	h := storagetest.New(t)
 	h.Write("x", "x")
-	// What an unmount leaves: the bare mount point.
+	// After an unmount, only the bare mount point is left.
 	away := h.Mount + ".away"
 	wait.Until(t, "the volume is unmounted", func() bool {
-		_ = unix.Unmount(h.Mount, unix.MNT_DETACH) // the proxy has bound the directory on itself
+		_ = unix.Unmount(h.Mount, unix.MNT_DETACH) // the proxy has bound the directory onto itself
 		return os.Rename(h.Mount, away) == nil
 	})
 	if err := os.Mkdir(h.Mount, 0o755); err != nil {
@@ -413,7 +414,7 @@ func TestUnmountedVolumeIsRefused(t *testing.T) {
 	if left, err := os.ReadDir(h.Mount); err != nil || len(left) > 0 {
 		t.Errorf("written to the bare mount point: %v %v", left, err)
 	}
-	// It comes back, also across a restart of the proxy.
+	// The volume becomes available again, also after a restart of the proxy.
 	if err := os.Remove(h.Mount); err != nil {
 		t.Fatal(err)
 	}

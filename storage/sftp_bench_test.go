@@ -14,10 +14,9 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// BenchmarkSFTP sends and fetches one large file with OpenSSH's client: by SSH from
-// the proxy, which runs in the benchmark's process, and from OpenSSH's own server,
-// which sftp runs as its child and talks to by a pipe, with nothing encrypted. Both
-// have the file on disk when they answer.
+// BenchmarkSFTP sends and fetches one large file with OpenSSH's client: over SSH from the proxy,
+// which runs in the benchmark's process, and from OpenSSH's own server, which sftp runs as a child
+// process over a pipe without encryption. Both servers have the file on disk when they answer.
 func BenchmarkSFTP(b *testing.B) {
 	const server = "/usr/lib/openssh/sftp-server"
 	if _, err := os.Stat(server); err != nil {

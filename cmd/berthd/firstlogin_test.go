@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// The file tells the first superadmin where to log in: behind a proxy that is not where
-// the manager listens.
+// The file contains the address at which the first superadmin logs in. Behind a reverse proxy, this
+// is not the address on which the manager listens.
 func TestFirstLoginHasThePublicURL(t *testing.T) {
 	t.Parallel()
 	stores := []string{"--postgres", testenv.Postgres(t), "--redis", testenv.Redis(t), "--etcd", testenv.Etcd(t), "--public-url", "https://berth.example/"}

@@ -28,7 +28,7 @@ changes: {hot: {files: {sys/class/acme/temperature: "99\n"}}}
 expect: {devices: 1}
 `
 
-// options of a platform with the programs of these plugins.
+// options returns the options of a platform with the programs of these plugins.
 func options(t *testing.T, plugins ...string) upOptions {
 	t.Helper()
 	o := upOptions{data: t.TempDir(), bin: t.TempDir()}

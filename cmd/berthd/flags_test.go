@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Every flag that names a file or a directory is absolute, as it is by default and as
-// it is given.
+// Every flag that names a file or a directory has an absolute path, both by default and when an
+// operator sets it.
 func TestPathsAreAbsolute(t *testing.T) {
 	here := t.TempDir()
 	t.Chdir(here)

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/internal/ticket"
 )
 
-// The command as an operator gives it, beside a berthd up and to a manager's stores.
+// The command as an operator runs it: beside a berthd up, and with the stores of a manager.
 func TestRotateKeys(t *testing.T) {
 	data := t.TempDir()
 	room, secrets := filepath.Join(data, "stores", "postgres"), filepath.Join(data, "secrets")
@@ -90,7 +90,7 @@ func TestRotateKeys(t *testing.T) {
 	}
 }
 
-// The command as an operator gives it, to replicas and beside a berthd up.
+// The command as an operator runs it: for several managers, and beside a berthd up.
 func TestRotateTicketKey(t *testing.T) {
 	data := t.TempDir()
 	secrets := filepath.Join(data, "secrets")

@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// A manager serves its metrics and health at an address of their own; where people
-// reach it, metrics need a token.
+// A manager serves its metrics and health at a separate address. At the address for users, metrics
+// need a token.
 func TestManagerServesMetrics(t *testing.T) {
 	ops, public := freePort(t), freePort(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// asBerthd makes the test's own program be berthd.
+// asBerthd makes the program of the test behave as berthd.
 const asBerthd = "BERTHD_TEST_IS_BERTHD"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// managerProcess is a berthd manager on the stores, not yet started.
+// managerProcess returns a berthd manager with these stores, which is not started yet.
 func managerProcess(t *testing.T, stores []string, http, secrets string) (cmd *exec.Cmd, out *bytes.Buffer) {
 	t.Helper()
 	args := append([]string{"manager", "--http", http, "--cluster", "127.0.0.1:0", "--secrets", secrets}, stores...)
@@ -48,7 +48,7 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// readyz is what a manager answers, "" while it does not.
+// readyz returns the answer of a manager, and "" if it does not answer.
 func readyz(address string) string {
 	res, err := http.Get("http://" + address + "/readyz")
 	if err != nil {
@@ -59,8 +59,8 @@ func readyz(address string) string {
 	return string(text)
 }
 
-// A manager with other secrets than its cluster's would make an authority that no machine
-// trusts, so it does not start; the one that is there does not notice.
+// A manager whose secrets differ from those of its cluster would create a certificate authority
+// that no machine trusts. It does not start, and the running manager continues.
 func TestManagerWithOtherSecrets(t *testing.T) {
 	t.Parallel()
 	stores := []string{"--postgres", testenv.Postgres(t), "--redis", testenv.Redis(t), "--etcd", testenv.Etcd(t)}

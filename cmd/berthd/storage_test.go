@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// get asks an address, and returns status 0 if no one answers.
+// get sends a request to an address, and returns status 0 if no server answers.
 func get(address, path string) (int, string) {
 	resp, err := http.Get("http://" + address + path)
 	if err != nil {
@@ -23,8 +23,8 @@ func get(address, path string) (int, string) {
 	return resp.StatusCode, string(raw)
 }
 
-// A storage proxy serves its metrics and health at an address of their own, and not
-// where people reach it.
+// A storage proxy serves its metrics and health at a separate address, and not at the address for
+// users.
 func TestStorageServesMetrics(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	public := freePort(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv"
 )
 
-// greedy is a vendor that is described, whose devices want the host's /etc.
+// greedy describes a vendor whose devices require the host's /etc.
 const greedy = `key: greedy
 vendor: Greedy
 products: [{slot: greedy.device, name: Greedy One, unit: card, pci: ["1f56:0330"]}]
@@ -20,8 +20,8 @@ nodes: [{path: "sapeon{index}"}]
 mounts: [{source: /etc}]
 `
 
-// A plugin that lies of its devices, and one whose devices want the host's /etc, are
-// refused with a reason, and the others work.
+// Two plugins are refused with a reason: one that reports wrong devices, and one whose devices
+// require the host's /etc. The others work.
 func TestBadPlugins(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("containers, networks and mounts need root")
@@ -60,7 +60,8 @@ func TestBadPlugins(t *testing.T) {
 	cluster.Eventually(t, "the greedy plugin shows its device", func() bool { return len(takes.devices(u)) > 0 })
 	refused := u.Run(takes.asks("1"))
 	for _, kind := range []string{"duplicate", "foreign"} {
-		// At once: a plugin that reads an empty file tells no lie for that moment.
+		// The file is replaced in one step, because a plugin that reads an empty file would report
+		// no wrong device.
 		testenv.Replace(t, lie, kind)
 		said := ""
 		waitFor(t, &said, func() bool {
@@ -96,7 +97,7 @@ func TestBadPlugins(t *testing.T) {
 	liar.look(t, u, honest.ID)
 }
 
-// message is what the agent says of a plugin.
+// message returns what the agent reports about a plugin.
 func message(t *testing.T, u *cluster.User, name string) string {
 	t.Helper()
 	agents, err := u.Agents(t.Context(), "")

@@ -8,7 +8,8 @@ import (
 )
 
 // A machine has GPUs of NVIDIA with open kernel modules, and cards of InfiniBand. Sessions get the
-// variables for exactly their devices, unless they set others, and people read whether GPUDirect works.
+// variables for exactly their devices, unless they set others, and users can see whether GPUDirect
+// works.
 func TestCommunication(t *testing.T) {
 	p := cluster.Start(t, cluster.Options{Machines: []string{"hgx-h100-8", "rdma-4"}})
 	u := p.UserAs(t, "superadmin")

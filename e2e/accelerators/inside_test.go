@@ -13,14 +13,14 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// usual is what every container has.
+// usual lists what every container has.
 var (
 	usualNodes = []string{"full", "null", "pts/ptmx", "random", "tty", "urandom", "zero"}
 	usualEnv   = []string{"HOME", "PATH", "PWD", "SHLVL", "OLDPWD", "TERM", "HOSTNAME", "_"}
 )
 
-// inside looks from inside a session at what it has of its device, and returns what
-// it is told of that.
+// inside inspects a device from inside a session, and returns the environment variables and files
+// that describe it.
 func inside(t *testing.T, u *cluster.User, session string, want view) (told string) {
 	t.Helper()
 	want.files = maps.Clone(want.files)

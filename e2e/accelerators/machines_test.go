@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/fixture"
 )
 
-// rounds shares the built-in machines out among platforms: a platform runs a plugin
+// rounds distributes the built-in machines to platforms, such that a platform runs each plugin
 // once.
 func rounds(t *testing.T) (all [][]*stand) {
 	seen := map[string]int{}
@@ -30,9 +30,9 @@ func rounds(t *testing.T) (all [][]*stand) {
 	return all
 }
 
-// Every machine shows its devices. A session gets what it needs of one, sees that
-// and nothing else, and loses nothing when all plugins are killed. Then devices go
-// bad and away, and who needs them is told.
+// Every machine shows its devices. A session gets what it needs for one device, sees only that
+// device, and loses nothing when all plugins are killed. Then devices become unhealthy and
+// disappear, and the sessions that use them are notified.
 func TestMachines(t *testing.T) {
 	for _, stands := range rounds(t) {
 		var names []string
@@ -56,18 +56,18 @@ type round struct {
 	stands []*stand
 }
 
-// each runs a step for every machine. What takes time is asked of all before.
+// each runs a step for every machine. Slow operations are requested for all machines before.
 func (r *round) each(t *testing.T, step string, do func(t *testing.T, u *cluster.User, s *stand)) {
 	t.Helper()
 	for _, s := range r.stands {
 		t.Run(s.m.Name+"/"+step, func(t *testing.T) { do(t, r.u.In(t), s) })
 	}
 	if t.Failed() {
-		t.FailNow() // what comes next would tell the same
+		t.FailNow() // the next steps would report the same
 	}
 }
 
-// start puts a session on a device of each machine.
+// start runs a session on a device of each machine.
 func (r *round) start(t *testing.T) {
 	r.each(t, "devices", func(t *testing.T, u *cluster.User, s *stand) {
 		if err := s.complete(u); err != nil {
@@ -78,7 +78,7 @@ func (r *round) start(t *testing.T) {
 	r.each(t, "inside", func(t *testing.T, u *cluster.User, s *stand) { s.on = s.look(t, u, s.first) })
 }
 
-// kill is kill -9 of all plugins while the sessions run: nothing is lost.
+// kill sends SIGKILL to all plugins while the sessions run. Nothing is lost.
 func (r *round) kill(t *testing.T) {
 	var plugins []string
 	for _, s := range r.stands {
@@ -96,7 +96,7 @@ func (r *round) kill(t *testing.T) {
 	r.consistent(t)
 }
 
-// consistent compares what the agent runs with what the database says.
+// consistent compares the containers of the agent with the database.
 func (r *round) consistent(t *testing.T) {
 	t.Helper()
 	if out := r.u.In(t).Shell().Run("admin", "occupancy"); out.Code != 0 {
@@ -104,8 +104,8 @@ func (r *round) consistent(t *testing.T) {
 	}
 }
 
-// next puts a session on another device, ends the first, and lets one wait that
-// needs all devices.
+// next starts a session on another device, ends the first session, and creates a session that waits
+// for all devices.
 func (r *round) next(t *testing.T) {
 	r.each(t, "second", func(_ *testing.T, u *cluster.User, s *stand) {
 		if s.total() != "1" {
@@ -122,7 +122,7 @@ func (r *round) next(t *testing.T) {
 	})
 	r.each(t, "end", func(t *testing.T, u *cluster.User, s *stand) {
 		if s.second == "" {
-			return // the first must still be there when the device goes bad
+			return // the first session must still run when the device becomes unhealthy
 		}
 		u.End(s.first)
 		cluster.Eventually(t, "the device is free", func() bool { return s.devices(u)[s.on].Occupied[s.slot] == 0 })
@@ -130,7 +130,7 @@ func (r *round) next(t *testing.T) {
 	r.consistent(t)
 }
 
-// spoil makes devices go bad, and then away.
+// spoil makes devices unhealthy, and then removes them.
 func (r *round) spoil(t *testing.T) {
 	begun := time.Now()
 	for _, s := range r.stands {
@@ -168,7 +168,7 @@ func ended(u *cluster.User, id string) bool {
 	return s.Ended()
 }
 
-// becomes waits until devices are as the machine's file expects after a change.
+// becomes waits until the devices are as the machine's file expects after a change.
 func (s *stand) becomes(t *testing.T, u *cluster.User, change string) {
 	t.Helper()
 	want := s.m.Changes[change].Expect
@@ -192,8 +192,8 @@ func (s *stand) becomes(t *testing.T, u *cluster.User, change string) {
 	})
 }
 
-// waits looks that the session that needs all devices waits and is told that it
-// lacks this slot, and that another one is told at once.
+// waits checks that the session that needs all devices waits because of this slot, and that another
+// such session gets the reason at once.
 func (s *stand) waits(t *testing.T, u *cluster.User) {
 	t.Helper()
 	why := ""
@@ -203,7 +203,7 @@ func (s *stand) waits(t *testing.T, u *cluster.User) {
 			t.Fatalf("the session that needs all devices is %s", now.Status)
 		}
 		if now.Pending == nil {
-			return false // not yet looked at again
+			return false // the scheduler has not considered it again yet
 		}
 		why = now.Pending.Summary
 		n := now.Pending.Nearest
@@ -227,7 +227,7 @@ func complete(t *testing.T, u *cluster.User, s *stand) {
 	})
 }
 
-// waitFor is Eventually that tells what was wrong last.
+// waitFor is Eventually with the last error in its failure.
 func waitFor(t *testing.T, wrong *string, is func() bool) {
 	t.Helper()
 	t.Cleanup(func() {

@@ -8,21 +8,21 @@ import (
 	"github.com/berthhq/berth/internal/fixture"
 )
 
-// row is what a session must see that asks for one device of a machine.
+// row is what a session with one device of a machine must see.
 type row struct {
-	plugin string // its key, which devices bear
+	plugin string // key of the plugin, which is part of the names of devices
 	slot   string
-	// ids are the devices with the slot. Where they are nil, nothing inside a container
-	// tells one from another.
+	// ids are the devices with the slot. They are nil if nothing inside a container distinguishes
+	// the devices.
 	ids  func(m *fixture.Machine) []string
-	sees func(i int) view // with the i-th of the ids
+	sees func(i int) view // with the device of the i-th id
 }
 
-// view is what a container has of its device; there must be no more nodes and variables.
+// view is what a container has of its device. It must have no other device nodes and variables.
 type view struct {
 	nodes    string            // below /dev
 	env      string            // NAME=VALUE
-	files    map[string]string // read-only; a part of what is in them
+	files    map[string]string // read-only files, with a part of their content
 	writable string            // a directory
 }
 
@@ -30,7 +30,7 @@ func are(ids ...string) func(*fixture.Machine) []string {
 	return func(*fixture.Machine) []string { return ids }
 }
 
-// buses are devices that are known by their addresses.
+// buses returns devices that are identified by their bus addresses.
 func buses(names ...string) func(*fixture.Machine) []string {
 	for i, n := range names {
 		names[i] = "0000:" + n
@@ -38,7 +38,7 @@ func buses(names ...string) func(*fixture.Machine) []string {
 	return are(names...)
 }
 
-// from counts the devices that the machine's files name.
+// from returns n devices by the names in the machine's files.
 func from(n int, name func(m *fixture.Machine, i int) string) func(*fixture.Machine) []string {
 	return func(m *fixture.Machine) (ids []string) {
 		for i := range n {
@@ -48,20 +48,20 @@ func from(n int, name func(m *fixture.Machine, i int) string) func(*fixture.Mach
 	}
 }
 
-// said is what a file of the machine says, without the white space.
+// said returns the content of a file of the machine without white space.
 func said(m *fixture.Machine, format string, args ...any) string {
 	return strings.TrimSpace(m.Files[fmt.Sprintf(format, args...)])
 }
 
-// always is a view that does not depend on the device.
+// always returns a view that does not depend on the device.
 func always(v view) func(int) view { return func(int) view { return v } }
 
-// nodes has nothing but device nodes; the i-th device's number is i + first.
+// nodes returns a view with device nodes only. The number of the i-th device is i + first.
 func nodes(format string, first int) func(int) view {
 	return func(i int) view { return view{nodes: fmt.Sprintf(format, i+first)} }
 }
 
-// npus are cards of Rebellions, whose devices have other names inside.
+// npus returns cards of Rebellions, whose devices have other names inside a container.
 func npus(n int) func(int) view {
 	v := view{nodes: "rsd0"}
 	for i := range n {
@@ -70,7 +70,7 @@ func npus(n int) func(int) view {
 	return always(v)
 }
 
-// gpus are those of AMD with the render node of each.
+// gpus returns the GPUs of AMD with the render node of each.
 func gpus(step int) func(int) view {
 	return func(i int) view {
 		return view{nodes: fmt.Sprintf("kfd dri/renderD%d", 128+step*i), env: "ROCR_VISIBLE_DEVICES=0 HIP_VISIBLE_DEVICES=0"}
@@ -186,7 +186,7 @@ var rows = map[string]row{
 		}},
 	"sn40l-16": {plugin: "sn-rdu", slot: "sn-rdu.device",
 		ids: from(15, func(_ *fixture.Machine, i int) string {
-			if i/2 == 5 { // it tells no serial number
+			if i/2 == 5 { // this device reports no serial number
 				return fmt.Sprintf("XRDU_5/RDU_%d", i%2)
 			}
 			return fmt.Sprintf("40C0FFEE%02d", i)

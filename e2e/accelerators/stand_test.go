@@ -12,16 +12,16 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// stand is a machine that the platform runs on, and the sessions on its devices.
+// stand is a machine of the platform, and the sessions on its devices.
 type stand struct {
 	row
 	m *fixture.Machine
 
 	first, second, all string // sessions; "all" requests every device with the slot
-	on                 string // device of the first
+	on                 string // device of the first session
 }
 
-// load reads a machine, which must have a row.
+// load reads a machine. The table of rows must have a row for it.
 func load(t *testing.T, name string) *stand {
 	t.Helper()
 	m, err := fixture.Load(name)
@@ -36,7 +36,7 @@ func load(t *testing.T, name string) *stand {
 	return &stand{row: r, m: m}
 }
 
-// asks is a session that wants so many devices.
+// asks returns the request of a session for this number of devices.
 func (s *stand) asks(amount string) client.CreateSessionInput {
 	in := cluster.Interactive()
 	in.Slots = cluster.Slots("cpu", "0.01", "mem", "32m", s.slot, amount)
@@ -53,7 +53,7 @@ type device struct {
 	Occupied      resource.Slots
 }
 
-// devices are the plugin's by their own ids.
+// devices returns the devices of the plugin by the plugin's ids.
 func (s *stand) devices(u *cluster.User) map[string]device {
 	var out struct {
 		Devices struct{ Edges []struct{ Node device } }
@@ -67,7 +67,7 @@ func (s *stand) devices(u *cluster.User) map[string]device {
 	return found
 }
 
-// complete tells what of the devices is not as the machine's file expects.
+// complete returns an error that lists the devices that differ from the machine's file.
 func (s *stand) complete(u *cluster.User) error {
 	all, allocatable, want := s.devices(u), 0, s.m.Expect
 	sum := resource.Slots{}
@@ -90,7 +90,7 @@ func (s *stand) complete(u *cluster.User) error {
 	return nil
 }
 
-// total is how much of the slot there is.
+// total returns the total amount of the slot.
 func (s *stand) total() string {
 	if amount, ok := s.m.Expect.Slots[s.slot]; ok {
 		return amount
@@ -98,7 +98,7 @@ func (s *stand) total() string {
 	return fmt.Sprint(s.m.Expect.Allocatable)
 }
 
-// held is the device that a session has, and what of it.
+// held returns the device of a session, and the amount that the session has of it.
 func (s *stand) held(t *testing.T, u *cluster.User, session string) string {
 	t.Helper()
 	var held []string
@@ -113,7 +113,7 @@ func (s *stand) held(t *testing.T, u *cluster.User, session string) string {
 	return held[0]
 }
 
-// look looks from inside a session that has one device, which it returns.
+// look inspects the device from inside a session that has one, and returns the device.
 func (s *stand) look(t *testing.T, u *cluster.User, session string) string {
 	t.Helper()
 	u.Until(session, "RUNNING")
@@ -132,7 +132,7 @@ func (s *stand) look(t *testing.T, u *cluster.User, session string) string {
 	return on
 }
 
-// sick is a change that makes a device with the slot useless without taking it away.
+// sick returns a change that makes a device with the slot unhealthy without removing it.
 func (s *stand) sick() (name string, id string) {
 	mine := func(id string) bool { return s.ids == nil || slices.Contains(s.ids(s.m), id) }
 	for change, c := range s.m.Changes {

@@ -17,9 +17,9 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// BenchmarkAttack has one user flood the platform with a token that only reads, in
-// three ways, and measures how long the requests of another user take meanwhile. The
-// leader must stay, and each change must have its row in the audit log.
+// BenchmarkAttack has one user who floods the platform in three ways with a read-only token. It
+// measures how long the requests of another user take meanwhile. The leader must not change, and
+// each change must have its row in the audit log.
 func BenchmarkAttack(b *testing.B) {
 	u, attacker := platform.User(b), platform.User(b)
 	in := cluster.Interactive()
@@ -47,10 +47,10 @@ func BenchmarkAttack(b *testing.B) {
 	}
 }
 
-// costly is near the limit of what one operation may cost.
+// costly is a query near the cost limit of one operation.
 const costly = `{ a: activity(first: 100) { totalCount edges { node { id } } } b: sessions(first: 100) { totalCount edges { node { id kernels { id allocations { id } } history { id } } } } }`
 
-// wide is a filter of many conditions that no index serves.
+// wide returns a filter of many conditions that no index serves.
 func wide() map[string]any {
 	var parts []map[string]any
 	for i := range 40 {
@@ -64,7 +64,7 @@ func underAttack(b *testing.B, u *cluster.User, session string, attack func(cont
 	ctx, stop := context.WithCancel(b.Context())
 	var attackers sync.WaitGroup
 	attackers.Go(func() { attack(ctx) })
-	time.Sleep(3 * time.Second) // until all of them have begun
+	time.Sleep(3 * time.Second) // wait until all of them have begun
 	var took []time.Duration
 	began, changes := time.Now(), 0
 	for b.Loop() {
@@ -107,7 +107,7 @@ func underAttack(b *testing.B, u *cluster.User, session string, attack func(cont
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// epoch is that of the leader, which changes when it loses its lease.
+// epoch returns the epoch of the leader, which changes when the leader loses its lease.
 func epoch(b *testing.B) int64 {
 	b.Helper()
 	got, err := platform.Admin(b).Cluster(b.Context())
@@ -117,20 +117,20 @@ func epoch(b *testing.B) int64 {
 	return got.Leader.Epoch
 }
 
-// flood asks without a pause, from several connections at once.
+// flood sends requests without a pause, over several connections at once.
 func flood(ctx context.Context, c *client.Client, at int, query string, variables map[string]any) {
 	var all sync.WaitGroup
 	for range at {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				_, _ = c.Raw(ctx, client.Request{Query: query, Variables: variables}) // many are refused
+				_, _ = c.Raw(ctx, client.Request{Query: query, Variables: variables}) // many requests are refused
 			}
 		})
 	}
 	all.Wait()
 }
 
-// listen opens sockets with subscriptions, and opens those again that the server closes.
+// listen opens sockets with subscriptions, and reopens each one that the server closes.
 func listen(ctx context.Context, token string, sockets, each int) {
 	var all sync.WaitGroup
 	for range sockets {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// BenchmarkIdleMemory adds up the memory of the server and its children, each
-// page shared among them counted once (PSS), when nothing runs.
+// BenchmarkIdleMemory adds up the memory of the server and its child processes without sessions.
+// Each page that they share is counted once (PSS).
 func BenchmarkIdleMemory(b *testing.B) {
 	awaitRest(b)
 	total := int64(0)
@@ -27,8 +27,8 @@ func BenchmarkIdleMemory(b *testing.B) {
 	b.ReportMetric(float64(total)/1024, "MiB")
 }
 
-// awaitRest waits until no process has started or ended for half a minute: connections to
-// PostgreSQL, each of them a process, stay open for less without work.
+// awaitRest waits until no process has started or ended for half a minute. Idle connections to
+// PostgreSQL, each of them a process, are closed earlier than that.
 func awaitRest(b *testing.B) {
 	const rest, most = 30 * time.Second, 4 * time.Minute
 	begun := time.Now()
@@ -45,8 +45,8 @@ func awaitRest(b *testing.B) {
 	}
 }
 
-// BenchmarkSecondStart is the time from the start of the process on existing
-// data until it answers as ready.
+// BenchmarkSecondStart measures the time from the start of the process with existing data until the
+// server is ready.
 func BenchmarkSecondStart(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
@@ -60,7 +60,7 @@ func BenchmarkSecondStart(b *testing.B) {
 	}
 }
 
-// tree is a process and all below it.
+// tree returns a process and all its descendants.
 func tree(b *testing.B, root int) []int {
 	children := map[int][]int{}
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -70,7 +70,7 @@ func tree(b *testing.B, root int) []int {
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // it ended
+			continue // the process has ended
 		}
 		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 		parent, _ := strconv.Atoi(fields[1])

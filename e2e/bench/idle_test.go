@@ -16,9 +16,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// BenchmarkIdleSessions is the processor time of sessions that do nothing: of the
-// server, everything it started and the containers' shims, less what these take when
-// there are no sessions.
+// BenchmarkIdleSessions measures the processor time of idle sessions: of the server, of everything
+// that it started and of the containers' shims, minus the processor time without sessions.
 func BenchmarkIdleSessions(b *testing.B) {
 	const sessions = 40
 	u := platform.User(b)
@@ -33,7 +32,7 @@ func BenchmarkIdleSessions(b *testing.B) {
 		for _, s := range all {
 			u.Until(s.ID, "RUNNING")
 		}
-		time.Sleep(5 * time.Second) // what their starts left is done
+		time.Sleep(5 * time.Second) // the work after the starts is done
 		with := busy(b)
 		for _, s := range all {
 			u.End(s.ID)
@@ -44,7 +43,7 @@ func BenchmarkIdleSessions(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// busy is how much of a core the platform takes, in percent, over some samples.
+// busy returns the processor time of the platform in percent of a core, over several samples.
 func busy(b *testing.B) float64 {
 	const window = 30 * time.Second
 	before, began := spent(b), time.Now()
@@ -56,10 +55,10 @@ func busy(b *testing.B) float64 {
 	return used.Seconds() / time.Since(began).Seconds() * 100
 }
 
-// spent is the processor time of each of the platform's processes, and of those that
-// it started and that have ended.
+// spent returns the processor time of each process of the platform, and of the ended processes that
+// it started.
 func spent(b *testing.B) map[int]time.Duration {
-	const tick = time.Second / 100 // USER_HZ of every Linux that Go runs on
+	const tick = time.Second / 100 // USER_HZ of every Linux platform that Go supports
 	found := map[int]bool{}
 	for _, pid := range tree(b, platform.Pid()) {
 		found[pid] = true
@@ -69,7 +68,7 @@ func spent(b *testing.B) map[int]time.Duration {
 		b.Fatal(err)
 	}
 	socket := daemon.Config{Dir: filepath.Join(platform.Data(), "containerd")}.Address()
-	for _, name := range lines { // shims are no one's children
+	for _, name := range lines { // shims are not child processes of the server
 		if text, err := os.ReadFile(name); err == nil && bytes.Contains(text, []byte(socket)) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
 			found[pid] = true
@@ -79,7 +78,7 @@ func spent(b *testing.B) map[int]time.Duration {
 	for _, pid := range slices.Collect(maps.Keys(found)) {
 		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 		if err != nil {
-			continue // it ended
+			continue // the process has ended
 		}
 		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 		for _, i := range []int{11, 12, 13, 14} { // utime, stime, and both of children that ended

@@ -26,12 +26,12 @@ import (
 	"github.com/berthhq/berth/manager"
 )
 
-// listed is how many sessions a page has, of how many there are.
+// number of sessions of a page, and of all stored sessions
 const listed, stored = 50, 2000
 
-// BenchmarkList50 asks in turn for the newest 50 sessions over GraphQL and
-// from a bare net/http and database/sql handler that answers the same fields.
-// Both run in this process on one database, one client at a time.
+// BenchmarkList50 requests the newest 50 sessions alternately over GraphQL and from a bare net/http
+// and database/sql handler that answers the same fields. Both run in this process on one database,
+// one client at a time.
 func BenchmarkList50(b *testing.B) {
 	dsn := testenv.Postgres(b)
 	m, c := newManager(b, dsn)
@@ -100,7 +100,7 @@ func newManager(b *testing.B, dsn string) (*manager.Manager, *http.Client) {
 	return m, &http.Client{Jar: jar}
 }
 
-// fill makes the first user and sessions of a kernel each.
+// fill creates the first user, and sessions of one kernel each.
 func fill(b *testing.B, dsn string) {
 	client, _, err := manager.OpenStore(b.Context(), dsn, 0)
 	if err != nil {
@@ -160,7 +160,7 @@ func fetch(b *testing.B, c *http.Client, url string, body []byte) time.Duration 
 	return took
 }
 
-// bareList is what one would write by hand for this one page.
+// bareList is a handler that is written by hand for this one page.
 func bareList(b *testing.B, dsn string) http.Handler {
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {

@@ -27,13 +27,13 @@ var platform *cluster.Platform
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m, cluster.Options{Accelerators: 1}, &platform)) }
 
-// BenchmarkSessionStart takes, in turn: createSession until a subscriber hears
-// RUNNING; create and start by a bare client of the same containerd; runc run
-// of the same image.
+// BenchmarkSessionStart measures three times alternately: from createSession until a subscriber
+// gets RUNNING; create and start by a bare client of the same containerd; and runc run of the same
+// image.
 func BenchmarkSessionStart(b *testing.B) {
 	u := platform.User(b)
 	running := follow(b, u)
-	first := start(b, u, running) // pulls the image
+	first := start(b, u, running) // this start pulls the image
 	bare := newBare(b, first.image)
 	var api, engine, runc []time.Duration
 	for b.Loop() {
@@ -49,13 +49,13 @@ func BenchmarkSessionStart(b *testing.B) {
 	b.ReportMetric(ms(api)/ms(runc), "x-runc")
 }
 
-// ms is the median in milliseconds.
+// ms returns the median in milliseconds.
 func ms(list []time.Duration) float64 {
 	slices.Sort(list)
 	return float64(list[len(list)/2].Microseconds()) / 1000
 }
 
-// follow sends the ids of the user's sessions as they become running.
+// follow sends the id of each session of the user when it runs.
 func follow(b *testing.B, u *cluster.User) <-chan string {
 	ids := make(chan string, 16)
 	ready := make(chan struct{})
@@ -110,7 +110,7 @@ func start(b *testing.B, u *cluster.User, running <-chan string) started {
 	return out
 }
 
-// bare drives the platform's own containerd and runc without the platform.
+// bare uses the platform's own containerd and runc without the platform.
 type bare struct {
 	client *containerd.Client
 	image  containerd.Image
@@ -134,7 +134,7 @@ func newBare(b *testing.B, ref string) *bare {
 	return x
 }
 
-// unpack mounts the image below the bundle that runc alone runs.
+// unpack mounts the image below the bundle for runc.
 func (x *bare) unpack(b *testing.B) {
 	ctx := b.Context()
 	diffs, err := x.image.RootFS(ctx)
@@ -165,7 +165,8 @@ func (x *bare) unpack(b *testing.B) {
 	}
 }
 
-// start has the limits, filter and namespaces of containerd's default spec.
+// start creates a container with the limits, seccomp filter and namespaces of containerd's default
+// spec.
 func (x *bare) start(b *testing.B) time.Duration {
 	ctx := b.Context()
 	id := "bare-" + uuid.NewString()

@@ -8,13 +8,13 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// BenchmarkStartMany makes 100 sessions at once. It measures the time until all run
-// and the processor time of the platform for each: the server, containerd, shims,
-// runc and the programs that they start.
+// BenchmarkStartMany creates 100 sessions at once. It measures the time until all of them run, and
+// the platform's processor time per session: of the server, containerd, shims, runc and the
+// programs that they start.
 func BenchmarkStartMany(b *testing.B) {
 	const sessions = 100
 	u := platform.User(b)
-	warm := u.Run(cluster.Interactive()) // the image is pulled
+	warm := u.Run(cluster.Interactive()) // this session pulls the image
 	u.Until(warm.ID, "RUNNING")
 	u.End(warm.ID)
 	var took, used time.Duration

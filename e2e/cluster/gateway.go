@@ -27,8 +27,8 @@ func (s *Spread) Gateway(t testing.TB, name string, first *Gateway) *Gateway {
 	return g
 }
 
-// GatewayOnPorts starts one whose apps are on ports of ports.localhost, FIRST-LAST, at an address of this
-// machine.
+// GatewayOnPorts starts a gateway whose apps are on ports of ports.localhost, FIRST-LAST, at an
+// address of this machine.
 func (s *Spread) GatewayOnPorts(t testing.TB, name, address, ports string) *Gateway {
 	t.Helper()
 	g := s.newGateway(t, name)

@@ -17,7 +17,8 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// ballast fills the agent's disk but for so many bytes and returns what empties it.
+// ballast fills the agent's disk until the given number of bytes is free, and returns a function
+// that frees the space.
 func ballast(t *testing.T, p *cluster.Platform, left int64) (empty func()) {
 	t.Helper()
 	var fs unix.Statfs_t
@@ -42,7 +43,7 @@ func ballast(t *testing.T, p *cluster.Platform, left int64) (empty func()) {
 	}
 }
 
-// crumbs uses up the inodes of the agent's disk but for some hundred.
+// crumbs uses all inodes of the agent's disk but some hundred.
 func crumbs(t *testing.T, p *cluster.Platform) (empty func()) {
 	t.Helper()
 	dir := filepath.Join(p.AgentDisk(), "crumbs")
@@ -85,7 +86,7 @@ func holds(t *testing.T, u *cluster.User, kind string, want bool) (found client.
 	return found
 }
 
-// waitsFor waits until a pending session names a check that dropped the agent.
+// waitsFor waits until the pending reason of a session names a check that ruled out the agent.
 func waitsFor(t *testing.T, u *cluster.User, id, check, why string) {
 	t.Helper()
 	cluster.Eventually(t, "the session waits because the agent is "+check, func() bool {
@@ -102,11 +103,11 @@ func waitsFor(t *testing.T, u *cluster.User, id, check, why string) {
 	})
 }
 
-// blameless fails if a session's history counts a failed attempt.
+// blameless fails if the history of a session counts a failed attempt.
 func blameless(t *testing.T, u *cluster.User, id string) {
 	t.Helper()
 	for _, e := range u.Show(id).History {
-		// That it waits again is said by a move from pending to pending.
+		// A move from pending to pending says that the session waits again.
 		if e.Result == "FAILURE" || e.Result == "RETRY" && e.FromStatus != nil && *e.FromStatus != "PENDING" {
 			t.Errorf("the history counts a failure: %+v", e)
 		}
@@ -131,8 +132,8 @@ func metrics(t *testing.T, p *cluster.Platform) string {
 	return string(text)
 }
 
-// The disk of an agent is almost full: it takes no new sessions and says why, those
-// that run continue, and with room again the ones that waited start.
+// The disk of an agent is almost full. The agent accepts no new sessions and reports why, running
+// sessions continue, and when space is free again, the waiting sessions start.
 func TestDiskPressure(t *testing.T) {
 	p := cluster.Start(t, cluster.Options{AgentDisk: "200m"})
 	u, admin := p.User(t), p.UserAs(t, "SUPERADMIN")
@@ -167,8 +168,8 @@ func TestDiskPressure(t *testing.T) {
 	u.End(before.ID)
 }
 
-// A disk becomes full while sessions start: none of them ends in error, however long
-// it takes, and all run once there is room.
+// A disk becomes full while sessions start. None of them ends in the state ERROR, however long the
+// disk stays full, and all run when space is free.
 func TestDiskFullWhileStarting(t *testing.T) {
 	p := cluster.Start(t, cluster.Options{AgentDisk: "200m"})
 	u := p.User(t)

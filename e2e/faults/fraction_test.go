@@ -14,7 +14,7 @@ func shares(amount string) client.CreateSessionInput {
 	return in
 }
 
-// device is the accelerator that a session holds.
+// device returns the accelerator of a session.
 func device(t *testing.T, u *cluster.User, session string) string {
 	t.Helper()
 	for _, a := range u.Show(session).Kernels[0].Allocations {
@@ -26,8 +26,8 @@ func device(t *testing.T, u *cluster.User, session string) string {
 	return ""
 }
 
-// Two halves share one accelerator, a whole one gets the other, the next one
-// waits, knows why, and gets its turn.
+// Two halves share one accelerator, and a session of a whole one gets the other. The next session
+// waits with a reason, and starts later.
 func TestFractions(t *testing.T) {
 	u := platform.User(t)
 	var halves [2]*client.Session
@@ -90,7 +90,7 @@ func TestFractions(t *testing.T) {
 	occupied(t, u)
 }
 
-// occupied fails unless nothing of the accelerators is held.
+// occupied fails if any accelerator is allocated.
 func occupied(t *testing.T, u *cluster.User) {
 	t.Helper()
 	var out struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// limited is a session whose containers have a small disk.
+// limited creates a session whose containers have a small disk.
 func limited(t *testing.T, u *cluster.User, bytes int64) *client.Session {
 	t.Helper()
 	in := cluster.Interactive()
@@ -18,13 +18,13 @@ func limited(t *testing.T, u *cluster.User, bytes int64) *client.Session {
 	return s
 }
 
-// A session fills its disk in every place that it can write to: it is stopped at its
-// limit, and another session on the machine is not.
+// A session fills its disk in every place that it can write to. It reaches its limit, and another
+// session on the machine can still write.
 func TestSessionFillsItsDisk(t *testing.T) {
 	u := platform.User(t)
 	full, other := limited(t, u, 96<<20), limited(t, u, 96<<20)
 	for _, at := range []string{"/home/work", "/", "/tmp", "/var/tmp", "/root"} {
-		// Each place is tried alone: together they have one limit.
+		// Each place is tried on its own, because all places share one limit.
 		out, code := u.Exec(full.ID, "mkdir -p "+at+" && dd if=/dev/zero of="+at+"/f bs=1M count=110 2>&1; c=$?; wc -c < "+at+"/f; rm "+at+"/f; exit $c")
 		if code == 0 || !strings.Contains(out, "No space left on device") && !strings.Contains(out, "quota exceeded") {
 			t.Errorf("110 MiB in %s: exit code %d\n%s", at, code, out)
@@ -47,8 +47,8 @@ func TestSessionFillsItsDisk(t *testing.T) {
 	u.End(other.ID)
 }
 
-// A session makes as many files as it can: that ends at a number that belongs to its
-// limit.
+// A session creates as many files as it can. It ends at the number of inodes that its disk limit
+// allows.
 func TestSessionFloodsInodes(t *testing.T) {
 	u := platform.User(t)
 	s := limited(t, u, 64<<20)
@@ -59,8 +59,8 @@ func TestSessionFloodsInodes(t *testing.T) {
 	u.End(s.ID)
 }
 
-// A command that fails because the disk is used up ends its session with that reason,
-// and the limit is shown.
+// A command that fails because the disk is full ends its session with that reason, and the reason
+// contains the limit.
 func TestDiskExceeded(t *testing.T) {
 	u := platform.User(t)
 	in := cluster.Batch("dd if=/dev/zero of=/tmp/f bs=1M count=110")
@@ -76,7 +76,7 @@ func TestDiskExceeded(t *testing.T) {
 	}
 }
 
-// More disk than the default needs a policy.
+// A session needs a policy to get more disk than the default.
 func TestDiskOfPolicy(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
@@ -95,8 +95,8 @@ func TestDiskOfPolicy(t *testing.T) {
 	}
 }
 
-// A folder has a link, and another one is to be mounted behind it, where the system's
-// own directories are: the session fails once, says why, and nothing is mounted.
+// A folder contains a link, and another folder is to be mounted at a path behind that link, among
+// the system's own directories. The session fails once with a reason, and nothing is mounted.
 func TestMountBehindLink(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()

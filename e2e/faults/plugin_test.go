@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// The accelerators' plugin dies: no one loses anything.
+// The accelerator plugin is killed, and no session loses anything.
 func TestAcceleratorPluginKilled(t *testing.T) {
 	u := platform.User(t)
 	held := u.Run(shares("0.7"))
@@ -28,7 +28,7 @@ func TestAcceleratorPluginKilled(t *testing.T) {
 	if out, code := u.Exec(held.ID, "echo here"); code != 0 {
 		t.Errorf("exec: %s", out)
 	}
-	// What is held stays held, what is free can be had.
+	// Allocated devices stay allocated, and free devices stay available.
 	rest, other := u.Run(shares("0.3")), u.Run(shares("1"))
 	u.Until(rest.ID, "RUNNING")
 	u.Until(other.ID, "RUNNING")
@@ -52,7 +52,7 @@ func healthy(t *testing.T, u *cluster.User) {
 	})
 }
 
-// The volume's plugin dies during uploads: they end as if it had not.
+// The volume plugin is killed during uploads, and the uploads are completed as usual.
 func TestVolumePluginKilled(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()

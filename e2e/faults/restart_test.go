@@ -15,8 +15,7 @@ import (
 // counting prints one number after the other until it is ended.
 const counting = "i=0; while true; do i=$((i+1)); echo $i; sleep 0.1; done"
 
-// The server is killed under a running session: that continues as if nothing
-// had happened.
+// The server is killed while a session runs. The session continues without interruption.
 func TestServerKilled(t *testing.T) {
 	u := platform.User(t)
 	s := u.Run(cluster.Batch(counting))
@@ -32,14 +31,14 @@ func TestServerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := make([]byte, 1)
-	if _, err := io.ReadFull(output, first); err != nil { // from here on it follows
+	if _, err := io.ReadFull(output, first); err != nil { // the command follows the log from here on
 		t.Fatal(err)
 	}
 
 	if err := platform.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(500 * time.Millisecond) // the session counts on while no one looks
+	time.Sleep(500 * time.Millisecond) // the session continues to count without a reader
 	if err := platform.Start("--stop-sessions"); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +65,7 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// A server that is stopped leaves sessions running, and finds them again.
+// A server that is stopped leaves sessions running, and adopts them after its start.
 func TestServerStoppedAndStarted(t *testing.T) {
 	u := platform.User(t)
 	restart(t)
@@ -98,7 +97,7 @@ func TestServerStoppedAndStarted(t *testing.T) {
 	}
 }
 
-// Without sessions a plain stop leaves nothing either.
+// When no session exists, a plain stop also leaves nothing on the machine.
 func TestStopLeavesNothing(t *testing.T) {
 	u := platform.User(t)
 	restart(t)
@@ -115,7 +114,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	}
 }
 
-// The server is killed while sessions start: each of them comes to run.
+// The server is killed while sessions start. All of them run in the end.
 func TestServerKilledWhileStarting(t *testing.T) {
 	u := platform.User(t)
 	for _, after := range []time.Duration{5, 100} {
@@ -123,7 +122,7 @@ func TestServerKilledWhileStarting(t *testing.T) {
 		for range 3 {
 			sessions = append(sessions, u.Run(cluster.Interactive()))
 		}
-		time.Sleep(after * time.Millisecond) // somewhere on their way
+		time.Sleep(after * time.Millisecond) // the sessions are in different stages of their start
 		if err := platform.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -150,8 +149,7 @@ func restart(t *testing.T, flags ...string) {
 	}
 }
 
-// count waits until the session has counted to a number, without a gap, and
-// returns how far it came.
+// count waits until the session has counted to a number without a gap, and returns the last number.
 func count(t *testing.T, u *cluster.User, session string, to int) (last int) {
 	t.Helper()
 	cluster.Eventually(t, fmt.Sprintf("the session counts to %d", to), func() bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// steer lets a program of another language hold up and cut a wire.
+// steer serves an HTTP interface through which a script can hold up and cut a wire.
 func steer(t *testing.T, w *cluster.Wire) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /hold", func(_ http.ResponseWriter, r *http.Request) {
@@ -38,9 +38,9 @@ func steer(t *testing.T, w *cluster.Wire) *httptest.Server {
 	return s
 }
 
-// A thousand files are dropped into the page. The line is lost, is cut, and the page is
-// loaded again, each in the middle; in the end all files are there, and no one sent
-// more than a chunk of one twice.
+// A user drops a thousand files into the page. The connection is lost, is cut, and the page is
+// reloaded, each in the middle. In the end, all files are stored, and at most one chunk of a file
+// was sent twice.
 func TestFolderIsDroppedIntoThePage(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
@@ -54,7 +54,7 @@ func TestFolderIsDroppedIntoThePage(t *testing.T) {
 	}
 	again := sent() - before - total
 	t.Logf("%d bytes of files, %d more were sent", total, again)
-	const chunk, around = 8 << 20, 1000 * 5 << 10 // what goes around each file: two or three requests
+	const chunk, around = 8 << 20, 1000 * 5 << 10 // overhead of each file: two or three requests
 	if again > 3*(chunk+3*20_000)+around {
 		t.Errorf("%d bytes were sent again", again)
 	}

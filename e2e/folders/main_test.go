@@ -14,11 +14,11 @@ import (
 
 var (
 	platform *cluster.Spread
-	poolless error // why there is no pool
+	poolless error // reason why there is no pool
 )
 
-// Two storage proxies serve a large disk, a small one and, where the kernel has
-// btrfs, a pool that keeps limits itself.
+// Two storage proxies serve a large disk, a small disk and, if the kernel has btrfs, a pool that
+// enforces limits itself.
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// sent is what both proxies were given.
+// sent returns the number of bytes that both proxies received.
 func sent() (n int64) {
 	for _, w := range platform.Wires {
 		n += w.Sent()
@@ -19,16 +19,16 @@ func sent() (n int64) {
 	return n
 }
 
-// held waits until someone wants to send more than a wire lets through. It does not
-// stay so for the next test.
+// held waits until a client wants to send more than a wire lets through. The wire is restored at
+// the end of the test.
 func held(t *testing.T, w *cluster.Wire) {
 	t.Helper()
 	t.Cleanup(w.Restore)
 	cluster.Eventually(t, "an upload is in the middle", w.Held)
 }
 
-// Files go up while everything ends under them: the command, the storage proxy and the
-// line. In the end all are there, and no one sent more than a chunk of a file twice.
+// Files are uploaded while the command, the storage proxy and the connection fail. In the end, all
+// files are stored, and at most one chunk of a file was sent twice.
 func TestPutIsCutInTheMiddle(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
@@ -59,7 +59,7 @@ func TestPutIsCutInTheMiddle(t *testing.T) {
 	if err := kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = wait() // killed
+	_ = wait() // the command was killed
 	first.Restore()
 
 	first.Hold(total / 4)
@@ -70,9 +70,9 @@ func TestPutIsCutInTheMiddle(t *testing.T) {
 	}
 	second.Hold(total / 8)
 	first.Restore()
-	held(t, second) // by itself it turns to the other proxy
+	held(t, second) // the command switches to the other proxy by itself
 	second.Cut()
-	time.Sleep(time.Second) // a cut that lasts
+	time.Sleep(time.Second) // the connection stays cut for a while
 	second.Restore()
 	if err := wait(); err != nil {
 		t.Fatalf("put goes on: %v", err)
@@ -81,7 +81,7 @@ func TestPutIsCutInTheMiddle(t *testing.T) {
 
 	again := sent() - before - total
 	t.Logf("%d bytes of files, %d more were sent", total, again)
-	const chunk, around = 8 << 20, 200 * 4 << 10 // what goes around each file: tickets, headers
+	const chunk, around = 8 << 20, 200 * 4 << 10 // overhead of each file: tickets, headers
 	if again > 3*(chunk+3*20_000)+around {
 		t.Errorf("%d bytes were sent again", again)
 	}

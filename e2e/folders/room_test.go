@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// refused puts a directory where there is no room for all of it, while something
-// happens: the command says so, and no part of a file is there.
+// refused uploads a directory that does not fit, while something happens. The command reports the
+// error, and no part of a file is visible.
 func refused(t *testing.T, berth *cluster.Shell, folder, says string, during func()) {
 	t.Helper()
 	cmd := berth.Command("folder", "put", "-r", "--skip-existing", folder, "in/.")
@@ -40,7 +40,7 @@ func refused(t *testing.T, berth *cluster.Shell, folder, says string, during fun
 	}
 }
 
-// arrives puts it again, which is enough once there is room.
+// arrives uploads the directory again, which succeeds when there is space.
 func arrives(t *testing.T, berth *cluster.Shell, folder string, more int64) {
 	t.Helper()
 	before := sent()
@@ -55,8 +55,8 @@ func arrives(t *testing.T, berth *cluster.Shell, folder string, more int64) {
 	berth.Must("folder", "delete", "--yes", folder)
 }
 
-// The disk becomes full in the middle of a file; with room again it continues where it
-// was.
+// The disk becomes full in the middle of a file. When there is space again, the upload continues
+// where it was.
 func TestDiskIsFull(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
@@ -81,9 +81,9 @@ func TestDiskIsFull(t *testing.T) {
 	arrives(t, berth, "tight", 5<<20)
 }
 
-// A limit is reached in the middle of a file; after an administrator has raised it the
-// file continues where it was. Of a limit that the product keeps the platform says so
-// before the first byte, and the file system in the middle.
+// A limit is reached in the middle of a file. After an administrator has raised it, the upload
+// continues where it was. If the platform enforces the limit, it refuses before the first byte. If
+// the file system enforces it, the error comes in the middle.
 func TestLimitIsReached(t *testing.T) {
 	needsPool(t)
 	u := platform.User(t)
@@ -100,8 +100,8 @@ func TestLimitIsReached(t *testing.T) {
 	arrives(t, berth, "bounded", total+1<<20)
 }
 
-// A volume is unmounted in the middle of an upload. It is said to be unavailable,
-// nothing is written where it was mounted, and with the mount back the upload continues.
+// A volume is unmounted in the middle of an upload. The error says that the volume is unavailable,
+// nothing is written at its mount point, and after it is mounted again, the upload continues.
 func TestVolumeIsUnmounted(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()

@@ -15,9 +15,9 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// A friend is invited at the command line, reads, is promoted, writes, and loses the
-// folder while they send one file and fetches another: both end, what they had sent is not
-// to be seen, and the folder is gone from their WebDAV.
+// A user is invited at the command line, reads, gets the permission to write, writes, and loses the
+// folder while they upload one file and download another. Both transfers end, the partial upload is
+// not visible, and the folder disappears from their WebDAV.
 func TestSharedFolderIsTakenAway(t *testing.T) {
 	owner, friend := platform.User(t), platform.User(t)
 	mine, his := owner.Shell(), friend.Shell()
@@ -83,7 +83,7 @@ func TestSharedFolderIsTakenAway(t *testing.T) {
 	held(t, wire)
 
 	mine.Must("folder", "unshare", "thesis", friend.Email)
-	for err == nil { // slower than the platform is to end it
+	for err == nil { // slower than the deadline within which the platform ends it
 		time.Sleep(10 * time.Millisecond)
 		_, err = io.CopyN(io.Discard, slow.Body, 32<<10)
 	}

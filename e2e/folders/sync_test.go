@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A directory and a folder are brought to the same in both directions, with what is
-// to go, and one more time there is nothing to do.
+// A directory and a folder are synchronized in both directions, including deletions. A second run
+// has nothing to do.
 func TestSyncBothWays(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
@@ -40,7 +40,8 @@ func TestSyncBothWays(t *testing.T) {
 	same("here")
 	idle("./here", "both:")
 
-	// Here: one file goes, one changes and keeps its size, one becomes a directory.
+	// In the local directory, one file is deleted, one changes and keeps its size, and one becomes
+	// a directory.
 	remove(t, at("here/part-1"))
 	put(t, at("here/part-2/0/new\nline.txt"), []byte("not possible there"))
 	put(t, at("here/part-2/0/new.txt"), []byte("new"))
@@ -55,7 +56,7 @@ func TestSyncBothWays(t *testing.T) {
 	same("here")
 	idle("./here", "both:")
 
-	// The other way, to where something else is.
+	// The other direction, to a directory that has other content.
 	fill(t, at("there"), 10, 1<<20)
 	put(t, at("there/extra/file"), []byte("goes"))
 	berth.Must("folder", "sync", "both:", "./there", "--delete", "--yes")

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// place is where a folder lies on the server of its volume.
+// place returns the directory of a folder on the server of its volume.
 func place(t *testing.T, on, holder, folder string) string {
 	t.Helper()
 	path, err := volume.FolderPath(holder, folder)
@@ -27,7 +27,7 @@ func place(t *testing.T, on, holder, folder string) string {
 	return filepath.Join(platform.Mount(on), path)
 }
 
-// grow makes n small files in a directory, a thousand in each below it, as sessions do.
+// grow creates n small files in a directory as sessions do: a thousand in each subdirectory.
 func grow(t *testing.T, dir string, n int) {
 	t.Helper()
 	for i := range n {
@@ -43,7 +43,7 @@ func grow(t *testing.T, dir string, n int) {
 	}
 }
 
-// entries is how many files and directories are on the volume disk.
+// entries returns the number of files and directories on the volume disk.
 func entries(t *testing.T) int {
 	t.Helper()
 	var st unix.Statfs_t
@@ -53,7 +53,7 @@ func entries(t *testing.T) int {
 	return int(st.Files - st.Ffree)
 }
 
-// files counts those below a directory, which may go meanwhile.
+// files counts the files below a directory, which can be deleted meanwhile.
 func files(dir string) (n int) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -64,7 +64,7 @@ func files(dir string) (n int) {
 	return n
 }
 
-// at waits for a moment in the midst of work that is over soon.
+// at polls often, for a state that lasts only a short time.
 func at(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(cluster.Timeout); !is(); time.Sleep(200 * time.Microsecond) {
@@ -74,8 +74,8 @@ func at(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// watch follows a task in the background, over any restart, and returns how to wait
-// for its end. How far it is never goes back.
+// watch follows a task in the background, over any restart, and returns a function that waits for
+// its end. The progress must never decrease.
 func watch(t *testing.T, u *cluster.User, id string) (ended func() client.Task) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Timeout)
@@ -105,7 +105,7 @@ func watch(t *testing.T, u *cluster.User, id string) (ended func() client.Task) 
 	}
 }
 
-// killManager is kill -9; another one comes at once.
+// killManager sends SIGKILL to the manager. Another manager starts at once.
 func killManager(t *testing.T) {
 	t.Helper()
 	m := platform.Managers[0]
@@ -117,7 +117,7 @@ func killManager(t *testing.T) {
 	}
 }
 
-// killProxies is kill -9 of all of them; both come back at once.
+// killProxies sends SIGKILL to all storage proxies. They restart at once.
 func killProxies(t *testing.T) {
 	t.Helper()
 	for _, p := range platform.Proxies {
@@ -132,8 +132,8 @@ func killProxies(t *testing.T) {
 	}
 }
 
-// killing kills the manager and then the storage proxies in the midst of a task that
-// is there to do so much, and waits for its end.
+// killing kills the manager and then the storage proxies in the middle of a task that has this
+// amount of work, and waits for its end.
 func killing(t *testing.T, u *cluster.User, task *client.FolderTask, all int, done func() int) {
 	t.Helper()
 	ended := watch(t, u, task.Task.ID)
@@ -150,11 +150,11 @@ func killing(t *testing.T, u *cluster.User, task *client.FolderTask, all int, do
 	}
 }
 
-// The manager and the storage proxies are killed in the midst of long work on many
-// files. It continues, and what comes of it is what was asked for, once.
+// The manager and the storage proxies are killed in the middle of long work on many files. The work
+// continues, and its result is complete and exists once.
 func TestTasksOutliveTheirServers(t *testing.T) {
 	u := platform.User(t)
-	// folder makes one with so many files.
+	// folder creates a folder with this number of files.
 	folder := func(t *testing.T, name, volume string, n int) (id, dir string) {
 		t.Helper()
 		id = folderOn(t, u, volume, name)
@@ -223,7 +223,7 @@ func TestTasksOutliveTheirServers(t *testing.T) {
 		}
 	})
 	t.Run("hand over", func(t *testing.T) {
-		needsPool(t) // elsewhere a folder is handed over at once
+		needsPool(t) // on other volumes, a folder is transferred at once
 		const n = n / 4
 		heir := platform.User(t)
 		id, dir := folder(t, "inheritance", "pool", n)
@@ -264,5 +264,5 @@ func TestTasksOutliveTheirServers(t *testing.T) {
 	})
 }
 
-// few directories that proxies keep for themselves come and go.
+// few directories of the proxies themselves are created and deleted.
 const few = 16

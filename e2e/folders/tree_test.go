@@ -16,15 +16,15 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// hostile are names that people have and programs stumble over.
+// hostile are names that users choose and that programs often handle wrongly.
 var hostile = []string{
 	"with space", " leading and trailing ", "quote'\"s", "<img src=x onerror=alert(1)>", "-rf", "--", "$(reboot)", "`id`", "a;b&c|d",
 	"back\\slash", "100%25 %2e%2e", "?query#fragment", "*", "~", "...", ".hidden", "..double", "con", "naïve", "nai\u0308ve", "日本語", "שלום",
 	"🚀🇪🇺", "right\u202eleft", "zero\u200bwidth", "plus+plus", "a=b", "@at", "[brackets]{braces}", "comma,semicolon;", "x:y", strings.Repeat("長", 85),
 }
 
-// fill makes n files below a directory, the first of them of so many bytes: nested,
-// some of them empty, and with hostile names. It returns how many bytes they have.
+// fill creates n files below a directory. The first one has the given size. The files are in nested
+// directories, and some are empty or have hostile names. It returns the total size.
 func fill(t *testing.T, dir string, n int, large int) (total int64) {
 	t.Helper()
 	rnd := rand.NewChaCha8([32]byte{byte(n)})
@@ -57,7 +57,7 @@ func put(t *testing.T, file string, data []byte) {
 	}
 }
 
-// sums are the SHA-256 of all regular files below a directory, by path.
+// sums returns the SHA-256 of all regular files below a directory, by path.
 func sums(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -84,7 +84,7 @@ func sums(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// folderOn makes a folder on a volume, by the volume's name, and returns its id.
+// folderOn creates a folder on the volume with this name, and returns the id of the folder.
 func folderOn(t *testing.T, u *cluster.User, on, name string) string {
 	t.Helper()
 	all, err := u.Volumes(t.Context())

@@ -26,9 +26,9 @@ var (
 	stride = flag.Int("sim.stride", 0, "every how manieth seed is this process's; 0 is to start processes")
 )
 
-// TestSeeds plays seeds, in as many processes as there are processors: what a
-// seed does must not depend on which goroutine another processor runs. It plays a
-// given number, or as many as a given time allows, and reports how many that was.
+// TestSeeds plays seeds, in as many processes as there are processors: the run of a seed must not
+// depend on the goroutines of other processors. It plays a given number, or as many as a given time
+// allows, and reports how many that was.
 func TestSeeds(t *testing.T) {
 	n := *count
 	if *stride > 0 {
@@ -45,7 +45,7 @@ func TestSeeds(t *testing.T) {
 	}
 	for i := range processes {
 		parts.Go(func() {
-			mine := (n - i + processes - 1) / processes // 0 when the time decides
+			mine := (n - i + processes - 1) / processes // 0 if the time limit decides
 			err := elsewhere(t, *first+uint64(i), mine, processes, func(r result) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -63,12 +63,12 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// hung is for how long of real time a process may be with one seed, which takes
-// about half a second: something waits there for what never comes.
+// hung is the longest real time of one seed in a process. A seed normally takes about half a
+// second, so after this time something waits for an event that never comes.
 const hung = 2 * time.Minute
 
-// elsewhere plays seeds in another process of this program. One that hangs is
-// ended, and says what all of its goroutines wait for.
+// elsewhere plays seeds in another process of this program. A process that hangs is ended, and
+// prints where all of its goroutines wait.
 func elsewhere(t *testing.T, seed uint64, n, stride int, got func(result)) error {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSeeds$", "-test.v", fmt.Sprint("-sim.seed=", seed), fmt.Sprint("-sim.seeds=", n),
 		fmt.Sprint("-sim.stride=", stride), fmt.Sprint("-sim.for=", *limit), fmt.Sprint("-sim.trace=", *loud))
@@ -108,11 +108,11 @@ func elsewhere(t *testing.T, seed uint64, n, stride int, got func(result)) error
 	return nil
 }
 
-// mark begins the line that tells of a seed.
+// mark begins the line that reports a seed.
 const mark = "seed played: "
 
-// part plays every stride-th seed, one after the other: n of them, or for n = 0 at
-// least one and no new one after the time limit.
+// part plays every stride-th seed, one after the other: n of them, or for n = 0 at least one,
+// without a new one after the time limit.
 func part(t *testing.T, n, stride int) {
 	var trace io.Writer
 	if *loud {
@@ -148,8 +148,8 @@ func summary(t *testing.T, all []result, took time.Duration) {
 		len(all), took.Round(time.Millisecond), float64(len(all))/took.Seconds(), simulated.Hours()/took.Seconds(), steps, asked)
 }
 
-// TestReplay plays seeds in two processes: they go the same way. A few may not,
-// for of several channels that are ready a select takes any.
+// TestReplay plays seeds in two processes, whose runs must be equal. A few runs can differ, because
+// a select takes any of several ready channels.
 func TestReplay(t *testing.T) {
 	if *stride > 0 {
 		t.Skip("belongs to TestSeeds")

@@ -43,10 +43,10 @@
 //	only the first kernel of a gang is placed             I12  seed 2
 //	the scheduler uses the slots of orphans               I1   seed 23
 //
-// A defect that a second guard makes up for is not found: the audit of occupancy ends orphans that
-// the reconciler leaves, and the statement that places a session refuses one that no longer waits.
-// If ending a session does not wait for its containers (40 seeds), orphans remain, and the audit
-// ends them. Without the unconditional pass over live sessions (160 seeds), retries, reports and new
+// A defect that a second guard corrects is not found: the audit of occupancy ends orphans that the
+// reconciler leaves, and the statement that places a session refuses one that no longer waits. If
+// ending a session does not wait for its containers (40 seeds), orphans remain, and the audit ends
+// them. Without the unconditional pass over live sessions (160 seeds), retries, reports and new
 // leaders still examine them.
 package sim
 

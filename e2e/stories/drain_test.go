@@ -8,9 +8,9 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// One agent is drained so that its session moves, one so that its session ends, and
-// one is cordoned. Owners are told until when they may stay, nothing new lands, who
-// waits knows why, and an agent that is open again takes what waits.
+// One agent is drained so that its session moves, one so that its session ends, and one is
+// cordoned. Owners are notified of the deadline, no new session is placed there, waiting sessions
+// have a reason, and an agent that is uncordoned gets waiting sessions.
 func TestDrain(t *testing.T) {
 	operator := operator(t)
 	group := group(t, operator, "workshop", nodes(), "--strategy", "dispersed")
@@ -81,7 +81,7 @@ func TestDrain(t *testing.T) {
 	once(t, operator)
 }
 
-// other is an agent that is none of these.
+// other returns an agent that is none of the given ones.
 func other(than ...string) string {
 	for _, n := range nodes() {
 		if !strings.Contains(strings.Join(than, " "), n) {

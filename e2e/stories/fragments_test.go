@@ -8,8 +8,9 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// Each of eight accelerators has one half free. Who asks for a whole one waits, is
-// told that it is the pieces, and with what is suggested starts at once.
+// Half of each of eight accelerators is free. A session that asks for a whole one waits. Its reason
+// says that the free capacity is fragmented, and with the suggested change the session starts at
+// once.
 func TestFragments(t *testing.T) {
 	operator := operator(t)
 	pieces := group(t, operator, "pieces", nodes())
@@ -31,7 +32,7 @@ func TestFragments(t *testing.T) {
 	t.Logf("berth session why whole:\n%s", text)
 	t.Logf("berth queue pieces:\n%s", berth.Must("queue", "pieces"))
 
-	// What is suggested is a command.
+	// The suggestion is a command.
 	_, command, ok := strings.Cut(text, "  berth session change ")
 	command, _, _ = strings.Cut(command, "\n")
 	if !ok || !strings.Contains(command, "mock.shares=0.5") {
@@ -47,7 +48,7 @@ func TestFragments(t *testing.T) {
 	once(t, operator)
 }
 
-// halve fills every accelerator with two halves, and ends one of each.
+// halve fills every accelerator with two halves, and ends one of the two sessions.
 func halve(t *testing.T, u *cluster.User, group string) {
 	t.Helper()
 	var all []string

@@ -66,9 +66,9 @@ func shell(t *testing.T, g *cluster.Gateway, key, session string) (wait func() (
 	return func() (string, error) { err := cmd.Wait(); return errs.String(), err }
 }
 
-// A gateway that is killed loses its connections and nothing else: the browser continues at another one
-// with its cookie, and SSH connects again to the same host key. One that is stopped says so to SSH clients.
-// When the machine's agent restarts, streams end and the app continues.
+// A gateway that is killed loses its connections and nothing else: the browser continues at another
+// gateway with its cookie, and SSH connects again to the same host key. A gateway that is stopped
+// notifies SSH clients. When the machine's agent restarts, streams end and the app continues.
 func TestGatewaysAndAgentsThatEnd(t *testing.T) {
 	first := platform.Gateway(t, "gateway-1", nil)
 	second, third := platform.Gateway(t, "gateway-2", first), platform.Gateway(t, "gateway-3", first)
@@ -151,7 +151,7 @@ func TestGatewaysAndAgentsThatEnd(t *testing.T) {
 	if err := node.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.Copy(io.Discard, kept) // ends
+	_, _ = io.Copy(io.Discard, kept) // until it ends
 	if said, err := cut(); err == nil || !strings.Contains(said, "the connection to the session is lost") {
 		t.Errorf("ssh to a machine whose agent ends: %v, %q", err, said)
 	}

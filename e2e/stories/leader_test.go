@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// The leader is killed while sessions run and start. The other manager schedules
-// on, and nothing runs twice.
+// The leader is killed while sessions run and start. The other manager continues to schedule, and
+// no session runs twice.
 func TestLeaderKilled(t *testing.T) {
 	operator := operator(t)
 	group := group(t, operator, "fleet", nodes(), "--strategy", "dispersed")
@@ -23,7 +23,7 @@ func TestLeaderKilled(t *testing.T) {
 		all = append(all, u.Run(asks(group, "mock.shares", "0.25")))
 		u.Until(all[len(all)-1].ID, "RUNNING")
 	}
-	for range 9 { // somewhere on their way
+	for range 9 { // the sessions are in different stages of their start
 		all = append(all, u.Run(asks(group, "mock.shares", "0.25")))
 	}
 	if err := leader.Kill(); err != nil {
@@ -51,7 +51,7 @@ func TestLeaderKilled(t *testing.T) {
 	cluster.Eventually(t, "devices are held as asked for", func() bool { return held(t) == "3.25" })
 }
 
-// held is how much of the accelerators all sessions hold.
+// held returns the allocated amounts of all accelerators.
 func held(t *testing.T) string {
 	t.Helper()
 	agents, err := platform.Admin(t).Agents(t.Context(), "")

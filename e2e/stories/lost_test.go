@@ -9,9 +9,9 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// An agent is killed on which sessions of three groups run. One waits for it, one
-// fails, one starts again elsewhere, although all of its containers live on; when the
-// agent is back, only the container lives that someone waits for.
+// An agent with sessions of three groups is killed. One session waits for the agent, one fails, and
+// one starts again on another agent, although all of their containers continue. When the agent is
+// back, only the container of the session that waited remains.
 func TestLostAgent(t *testing.T) {
 	operator := operator(t)
 	u := platform.User(t)
@@ -19,7 +19,7 @@ func TestLostAgent(t *testing.T) {
 	lost := platform.Agents[2]
 	sessions := map[string]*client.Session{}
 	for _, policy := range []string{"wait", "fail", "reschedule"} {
-		// The groups take turns with the agent; what runs there stays in its own.
+		// The agent is in each group in turn. Its sessions stay in their own groups.
 		id := group(t, operator, "lost-"+policy, []string{lost.Name()}, "--lost-policy", policy, "--lost-after", "0s")
 		s := u.Run(asks(id, "mock.shares", "0.5"))
 		u.Until(s.ID, "RUNNING")
@@ -76,7 +76,7 @@ func TestLostAgent(t *testing.T) {
 	}
 }
 
-// where are the agents on which containers of a session live.
+// where returns the agents on which containers of a session live.
 func where(t *testing.T, u *cluster.User, s *client.Session) []string {
 	t.Helper()
 	found, err := platform.Containers()

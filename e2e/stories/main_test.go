@@ -13,19 +13,18 @@ import (
 
 var platform *cluster.Spread
 
-// Eight accelerators on three agents.
+// The platform has eight accelerators on three agents.
 func TestMain(m *testing.M) {
 	os.Exit(cluster.MainSpread(m, cluster.SpreadOptions{Managers: 2, Agents: []int{3, 3, 2}}, &platform))
 }
 
-// operator is who looks after the cluster, at their command line.
+// operator returns the command line of an administrator of the cluster.
 func operator(t *testing.T) *cluster.Shell {
 	t.Helper()
 	return platform.UserAs(t, "SUPERADMIN").Shell()
 }
 
-// group makes a resource group that is open to all, with these agents, and
-// returns its id.
+// group creates a resource group for everyone, with these agents, and returns its id.
 func group(t *testing.T, berth *cluster.Shell, name string, agents []string, options ...string) string {
 	t.Helper()
 	var made client.Group
@@ -34,12 +33,12 @@ func group(t *testing.T, berth *cluster.Shell, name string, agents []string, opt
 	return made.ID
 }
 
-// move puts agents into a group, whatever runs on them.
+// move moves agents into a group, together with their running sessions.
 func move(berth *cluster.Shell, group string, agents ...string) {
 	berth.Must(append([]string{"agent", "move", "--force", "--group", group}, agents...)...)
 }
 
-// read takes what a command printed with -o json.
+// read decodes the output of a command with -o json.
 func read(t *testing.T, text string, out any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), out); err != nil {
@@ -47,7 +46,7 @@ func read(t *testing.T, text string, out any) {
 	}
 }
 
-// nodes are all agents.
+// nodes returns the names of all agents.
 func nodes() (all []string) {
 	for _, a := range platform.Agents {
 		all = append(all, a.Name())
@@ -55,7 +54,7 @@ func nodes() (all []string) {
 	return all
 }
 
-// asks is a session in a group, by its id, that does nothing.
+// asks returns the request of an idle session in a group, by the group's id.
 func asks(group string, slots ...string) client.CreateSessionInput {
 	in := cluster.Batch("exec sleep 86400")
 	in.ResourceGroup = group
@@ -63,7 +62,7 @@ func asks(group string, slots ...string) client.CreateSessionInput {
 	return in
 }
 
-// on is the agent that a session of one kernel is placed on.
+// on returns the agent that a session of one kernel is placed on.
 func on(t *testing.T, u *cluster.User, session string) string {
 	t.Helper()
 	k := u.Show(session).Kernels
@@ -73,7 +72,7 @@ func on(t *testing.T, u *cluster.User, session string) string {
 	return k[0].Agent.Name
 }
 
-// waits fails unless the session waits, and returns why once that is known.
+// waits fails unless the session waits. It returns the pending reason when there is one.
 func waits(t *testing.T, u *cluster.User, session string, stage client.Enum) *client.Advice {
 	t.Helper()
 	var why *client.Advice
@@ -101,7 +100,7 @@ func waits(t *testing.T, u *cluster.User, session string, stage client.Enum) *cl
 	return why
 }
 
-// endAll ends all sessions of a user, so that the next story begins with nothing.
+// endAll ends all sessions of a user, so that the next scenario begins without sessions.
 func endAll(t *testing.T, u *cluster.User) {
 	t.Helper()
 	list, err := u.Sessions(context.Background(), client.SessionFilter{Live: true, Owner: u.ID})
@@ -119,7 +118,7 @@ func endAll(t *testing.T, u *cluster.User) {
 	})
 }
 
-// says fails unless the text has all the parts.
+// says fails unless the text contains all parts.
 func says(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestAgentsServeMetrics asks each agent's process at the address in its data directory.
+// TestAgentsServeMetrics reads the metrics of each agent's process at the address in its data
+// directory.
 func TestAgentsServeMetrics(t *testing.T) {
 	for _, node := range nodes() {
 		port, err := os.ReadFile(filepath.Join(platform.Data(), "agent", node, "metrics.port"))

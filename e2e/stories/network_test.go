@@ -10,10 +10,10 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// Two sessions lie on two agents each, side by side. The kernels of each reach each
-// other by name, in both directions, and much at once; those of the other session
-// they do not reach. That an agent is killed and starts again they do not notice,
-// and after the end nothing of their networks is there.
+// Two sessions have kernels on the same two agents. The kernels of a session reach each other by
+// name, in both directions, also with a lot of data. They do not reach the kernels of the other
+// session. An agent that is killed and restarted does not interrupt them, and after their end
+// nothing of their networks is left.
 func TestKernelsOverAgents(t *testing.T) {
 	operator := operator(t)
 	for _, node := range []string{"node-1", "node-2"} {
@@ -46,7 +46,7 @@ func TestKernelsOverAgents(t *testing.T) {
 	if err := first.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for i, k := range pair.kernels { // it cannot be asked on the agent that is gone
+	for i, k := range pair.kernels { // a kernel on the lost agent cannot be reached through it
 		if k.agent != first.Name() {
 			pair.kernels[1-i].served(t, k)
 		}
@@ -74,20 +74,20 @@ type spread struct {
 	kernels []server
 }
 
-// server is one of them, which tells its name to who asks for it.
+// server is one kernel of a session, which answers each connection with its name.
 type server struct {
 	id, hostname, agent string
-	run                 func(script string) string // must succeed; without the line's end
+	run                 func(script string) string // runs a script that must succeed, and returns its output without the final line break
 }
 
-// wide starts a session with a kernel on each of two agents, as each asks for more
-// accelerators than would leave so many.
+// wide starts a session with a kernel on each of two agents. Each kernel asks for so many
+// accelerators that two do not fit on one agent.
 func wide(t *testing.T, u *cluster.User, group, accelerators string) spread {
 	t.Helper()
 	return wideOf(t, u, group, accelerators, "minimal:1", "nc -ll -p 8000 -e hostname & nc -ll -p 8001 -e cat /tmp/much & exec sleep 86400")
 }
 
-// wideOf does so with another image and command.
+// wideOf is wide with another image and command.
 func wideOf(t *testing.T, u *cluster.User, group, accelerators, image, script string) spread {
 	t.Helper()
 	in := cluster.Batch(script)
@@ -113,7 +113,7 @@ func wideOf(t *testing.T, u *cluster.User, group, accelerators, image, script st
 	return s
 }
 
-// talk has each kernel ask each for its name.
+// talk connects each kernel to each other one, and checks the names in the answers.
 func (s spread) talk(t *testing.T) {
 	t.Helper()
 	for _, from := range s.kernels {
@@ -123,20 +123,20 @@ func (s spread) talk(t *testing.T) {
 	}
 }
 
-// by is the kernel by its name, in a shell. The image's static busybox looks no
-// names up, so the file is read where a library would.
+// by is the address of a kernel as a shell expression. The static busybox of the image does not
+// resolve names, so the expression reads the file that a library would read.
 func (k server) by() string { return "$(awk '$2 == \"" + k.hostname + "\" {print $1}' /etc/hosts)" }
 
 func (k server) served(t *testing.T, to server) {
 	t.Helper()
-	// It may have begun to listen only now.
+	// The server may only just have begun to listen.
 	ask := fmt.Sprintf("for i in 1 2 3 4 5 6 7 8 9 10; do nc -w 10 %s 8000 </dev/null 2>/dev/null && break; sleep 1; done", k.by())
 	if out := to.run(ask); out != k.hostname {
 		t.Errorf("%s asks %s for its name: %q", to.hostname, k.hostname, out)
 	}
 }
 
-// send has each kernel fetch 100 MB from the other.
+// send transfers 100 MB in both directions.
 func (s spread) send(t *testing.T) {
 	t.Helper()
 	for i, from := range s.kernels {
@@ -149,7 +149,7 @@ func (s spread) send(t *testing.T) {
 	}
 }
 
-// interfaces are those that agents have made.
+// interfaces returns the network interfaces that agents have created.
 func interfaces(t *testing.T) []string {
 	t.Helper()
 	list, err := platform.Interfaces()

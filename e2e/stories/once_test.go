@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// once fails unless every kernel that runs lives on its agent and nowhere else,
-// nothing else lives, and the platform finds the same.
+// once fails unless every running kernel has a container on its agent and nowhere else, no other
+// container exists, and the platform reports the same.
 func once(t *testing.T, berth *cluster.Shell) {
 	t.Helper()
 	var said, there map[string]string
@@ -35,7 +35,7 @@ func once(t *testing.T, berth *cluster.Shell) {
 	}
 }
 
-// placed is every kernel that runs, with its agent.
+// placed returns every running kernel with its agent.
 func placed(t *testing.T) map[string]string {
 	t.Helper()
 	admin := platform.Admin(t)
@@ -54,7 +54,7 @@ func placed(t *testing.T) map[string]string {
 	return all
 }
 
-// containers is every kernel that lives on this machine, with its agents.
+// containers returns every kernel that has a container on this machine, with its agents.
 func containers(t *testing.T) map[string]string {
 	t.Helper()
 	found, err := platform.Containers()

@@ -22,7 +22,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// oneBinary makes the image one:1, which has one static program and nothing else, as FROM scratch does.
+// oneBinary creates the image one:1. It contains one static program and nothing else, as FROM
+// scratch does.
 func oneBinary(t *testing.T) (dir string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "one")

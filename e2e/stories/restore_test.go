@@ -11,8 +11,8 @@ import (
 )
 
 // The database is restored from a backup as docs/backup.md says. Sessions that are newer than the
-// backup continue, nothing ends before an operator has left recovery mode, and then they have
-// ended what the database does not know.
+// backup continue, and nothing ends until an operator leaves recovery mode. Then the operator ends
+// the sessions that the database does not know.
 func TestRestoreOfTheDatabase(t *testing.T) {
 	berth := operator(t)
 	group := group(t, berth, "restored", nodes())

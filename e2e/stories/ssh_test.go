@@ -10,10 +10,10 @@ import (
 
 const mpiImage = "mpi:5.0"
 
-// Two sessions of the image mpi lie on two agents each. The kernels of one session reach each other by
-// SSH without a password or a question, and mpirun starts processes on both agents. The other session
-// has another key and another network. That an agent or the server in a kernel is killed stops none of
-// this for long.
+// Two sessions of the image mpi have kernels on two agents each. The kernels of one session reach
+// each other by SSH without a password or a question, and mpirun starts processes on both agents.
+// The other session has another key and another network. When an agent or the server in a kernel is
+// killed, all of this works again after a short time.
 func TestSSHBetweenKernels(t *testing.T) {
 	operator := operator(t)
 	for _, node := range []string{"node-1", "node-2"} {
@@ -124,7 +124,7 @@ exec mpirun -n 2 --map-by node sh -c 'echo rank $OMPI_COMM_WORLD_RANK on $(hostn
 	says(t, u.Shell().Must("session", "logs", s.ID), "rank 0 on main", "rank 1 on sub1")
 }
 
-// The containers of a user with a number of their own run as that number, which the image does not
+// The containers of a user with a UID of their own run with this UID, which the image does not
 // know. OpenSSH's client and mpirun work there as well.
 func TestSSHWithANumber(t *testing.T) {
 	operator := operator(t)

@@ -9,9 +9,9 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// A session wants two accelerators of every agent, while others keep coming that
-// want two of one. What becomes free is held for it, what does not put it off
-// starts meanwhile, and the others continue after it.
+// A session needs two accelerators of every agent, while other sessions keep coming that need two
+// of one agent. Accelerators that become free are reserved for it, sessions that do not delay it
+// start meanwhile, and the others continue after it.
 func TestNobodyStarves(t *testing.T) {
 	operator := operator(t)
 	lane := group(t, operator, "lane", nodes(), "--hold-after", "0s")
@@ -45,8 +45,8 @@ func TestNobodyStarves(t *testing.T) {
 	if why := waits(t, u, big.ID, "ROOM"); why.EstimatedStart == nil || why.Holds != 3 {
 		t.Errorf("the big one starts at %v, and %d agents are held for it", why.EstimatedStart, why.Holds)
 	}
-	// One is over before the last of the small ones is, one takes what is left beside
-	// the big one.
+	// One session ends before the last of the small ones. Another one uses the accelerators that
+	// the large session leaves free.
 	passes, beside := ask("2", 10*time.Minute), ask("1", 0)
 	u.Until(passes.ID, "RUNNING")
 	u.Until(beside.ID, "RUNNING")
@@ -66,7 +66,7 @@ func TestNobodyStarves(t *testing.T) {
 	once(t, operator)
 }
 
-// heldBack fails unless a session has room, which is held for another one.
+// heldBack fails unless a session has room that is reserved for another one.
 func heldBack(t *testing.T, u *cluster.User, late, big *client.Session) {
 	t.Helper()
 	cluster.Eventually(t, "there is room, but it is not theirs", func() bool {

@@ -8,8 +8,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// Four processes of PyTorch on two agents find each other with what torchrun reads from the
-// environment, and add numbers with gloo. The test needs the large image torch, so it runs only where
+// Four processes of PyTorch on two agents find each other through the environment variables of
+// torchrun, and add numbers with gloo. The test needs the large image torch, so it runs only where
 // that image was built.
 func TestTorchOverAgents(t *testing.T) {
 	operator := operator(t)
@@ -32,7 +32,8 @@ dist.destroy_process_group()
 END
 exec torchrun job.py`)
 	in.Image, in.ResourceGroup, in.Kernels = "torch:2.6", group, new(2)
-	// Two accelerators for each kernel: two processes there. Four do not fit on one agent.
+	// Each kernel gets two accelerators, so it runs two processes. Four accelerators do not fit on
+	// one agent.
 	in.Slots = cluster.Slots("cpu", "0.5", "mem", "1g", "mock.shares", "2")
 	in.Environment = map[string]string{"OMP_NUM_THREADS": "1"}
 	s := u.Run(in)

@@ -83,13 +83,13 @@ func TestDial(t *testing.T) {
 		url   string
 		open  bool
 	}{
-		"an address":                        {nil, Public, server.URL, false},
-		"a name":                            {nil, Public, byName, false},
-		"a name that the operator allows":   {[]string{"LOCALHOST"}, Public, byName, true},
-		"another name of an allowed server":    {[]string{"localhost"}, Public, server.URL, false},
+		"an address":                                  {nil, Public, server.URL, false},
+		"a name":                                      {nil, Public, byName, false},
+		"a name that the operator allows":             {[]string{"LOCALHOST"}, Public, byName, true},
+		"another name of an allowed server":           {[]string{"localhost"}, Public, server.URL, false},
 		"a network that the operator allows":          {[]string{"127.0.0.0/8"}, Public, server.URL, true},
 		"a network that the operator allows, by name": {[]string{"127.0.0.0/8", "::1"}, Public, byName, true},
-		"for administrators":                {nil, Private, server.URL, true},
+		"for administrators":                          {nil, Private, server.URL, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			policy, err := Parse(c.allow)

@@ -40,7 +40,7 @@ func TestTheModelHoldsBackMembersOverTheLimit(t *testing.T) {
 			}
 		}
 	}
-	queued(0) // and member 4 runs
+	queued(0) // member 4 runs already
 	if held := m.takeParked(); len(held) != 4 || held[0].Waiting.Stage != "held" {
 		t.Errorf("held back: %+v", held)
 	}
@@ -77,7 +77,7 @@ func BenchmarkArrayMemberEnds(b *testing.B) {
 		row := m.live[id]
 		m.put(id, nil)
 		p.Decide(m.snap, m.take())
-		b.StopTimer() // it waits again, with the highest index
+		b.StopTimer() // the member waits again, with the highest index
 		row.array.index = len(rows)
 		m.put(id, row)
 		m.takeParked()

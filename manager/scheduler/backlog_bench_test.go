@@ -22,8 +22,8 @@ import (
 // time from the answer of createSession to the event of the committed placement, the ratio of both,
 // and the memory of this process: manager and clients.
 //
-// PostgreSQL has counted the rows in counted. In uncounted it has not since the tables
-// were made, as in the first minute of a new database.
+// In "counted", PostgreSQL has statistics of the tables. In "uncounted", it has none, as in the
+// first minute of a new database.
 func BenchmarkBacklog(b *testing.B) {
 	b.Run("counted", func(b *testing.B) { submitBeside(b, true) })
 	b.Run("uncounted", func(b *testing.B) { submitBeside(b, false) })
@@ -36,7 +36,7 @@ func submitBeside(b *testing.B, counted bool) {
 	}
 	bed := newHarness(b, client, db)
 	bed.agents(b, 5000, 16, 2)
-	// Every agent's accelerators are in use by half, so that whole ones wait.
+	// Half of each agent's accelerators is in use, so that requests for whole ones wait.
 	blocker := resource.Slots{"cuda.shares": 2000, resource.CPU: 100, resource.Mem: 1 << 20}
 	bed.enqueue(b, 1, resource.Slots{resource.CPU: 100, resource.Mem: 1 << 20})
 	if _, err := db.ExecContext(b.Context(), `INSERT INTO allocations (id, created_at, domain_id, project_id, owner_id, slot, amount, session_id, agent_id, device_id, kernel_id)
@@ -87,7 +87,7 @@ FROM devices d, (SELECT * FROM kernels LIMIT 1) k WHERE d.device_id LIKE 'gpu-%'
 	b.ReportMetric(resident(b), "RSS-MiB")
 }
 
-// neverCount keeps PostgreSQL from counting rows.
+// neverCount keeps PostgreSQL from analyzing the tables.
 func neverCount(b *testing.B, db *sql.DB) {
 	b.Helper()
 	if _, err := db.ExecContext(b.Context(), `DO $$ DECLARE t regclass; BEGIN

@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// TestClosedAgents has one agent for each reason to accept no sessions: the pending reason names
-// them.
+// TestClosedAgents has one agent for each reason to accept no sessions. The pending reason names
+// these reasons.
 func TestClosedAgents(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)

@@ -18,8 +18,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// decided returns a harness with n waiting sessions of a whole core, and the decisions about them
-// on one agent of four cores.
+// decided returns a harness with n waiting sessions of one core each, and the decisions that place
+// them on one agent of four cores.
 func decided(t *testing.T, n int) (*harness, *scheduler.Term, []uuid.UUID, []plan.Decision) {
 	t.Helper()
 	client, db := identitytest.Store(t)
@@ -41,7 +41,7 @@ func decided(t *testing.T, n int) (*harness, *scheduler.Term, []uuid.UUID, []pla
 	return b, term, ids, all
 }
 
-// untouched fails unless nothing is allocated and every session waits.
+// untouched fails if anything is allocated or a session does not wait.
 func (b *harness) untouched(t *testing.T) {
 	t.Helper()
 	ctx := b.system(t)
@@ -124,7 +124,7 @@ func TestCommitIsRefusedAsAWhole(t *testing.T) {
 	}
 }
 
-// A limit that is lowered after the decision counts as it is at the commit.
+// The commit checks the current limits: a limit that was lowered after the decision counts.
 func TestCommitKeepsLimitsOfNow(t *testing.T) {
 	b, term, _, all := decided(t, 4)
 	ctx := b.system(t)
@@ -142,7 +142,8 @@ func TestCommitKeepsLimitsOfNow(t *testing.T) {
 	}
 }
 
-// A session that does not fit gets its reason once, with a history entry when the reason changes.
+// The reason of a session that does not fit is stored once. A changed reason adds an entry to the
+// history.
 func TestExplainBatch(t *testing.T) {
 	b, term, ids, all := decided(t, 6)
 	ctx := b.system(t)
@@ -162,7 +163,7 @@ func TestExplainBatch(t *testing.T) {
 		if err := term.Explain(ctx, b.epoch, waits); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := term.Decide(ctx); err != nil { // it reads what was written
+		if _, err := term.Decide(ctx); err != nil { // it reads the rows that were written
 			t.Fatal(err)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// TestDemandCountsRecentShapes has three sessions of two shapes, one of them ended, and an agent
-// with one of them. The shapes are read once a minute.
+// TestDemandCountsRecentShapes has three sessions of two shapes. One of the sessions has ended, and
+// an agent runs another one. The shapes are read once a minute.
 func TestDemandCountsRecentShapes(t *testing.T) {
 	w := identitytest.New(t)
 	ctx := viewer.SystemContext(t.Context())

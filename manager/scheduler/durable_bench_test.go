@@ -24,10 +24,10 @@ const (
 	turn     = 4 * time.Second
 )
 
-// BenchmarkDurable takes, in turn, on one PostgreSQL that syncs every commit:
-// single-row inserts by pgbench; creators that call createSession as fast as it
-// answers while the scheduler places; and the placing alone, of a queue that is
-// there. A placement counts when its transaction has committed.
+// BenchmarkDurable takes, in turn, on one PostgreSQL that syncs every commit: single-row inserts by
+// pgbench; clients that call createSession as fast as it answers, while the scheduler places the
+// sessions; and the placements alone, of a queue that exists already. A placement counts when its
+// transaction has committed.
 func BenchmarkDurable(b *testing.B) {
 	dsn, client, db := lasting(b)
 	bed := newHarness(b, client, db)
@@ -88,7 +88,7 @@ func (d *harness) createAndPlace(b *testing.B) (created, placed float64) {
 	return float64(made.Load()) / took, float64(made.Load()) / time.Since(begin).Seconds()
 }
 
-// drain returns the rate at which a queue of 5,000 is placed.
+// drain returns the rate at which the scheduler places a queue of 5,000 sessions.
 func (d *harness) drain(b *testing.B) float64 {
 	const queued = 5000
 	d.enqueue(b, queued, smallSlots)
@@ -119,8 +119,8 @@ func (d *harness) enqueue(b testing.TB, n int, slots resource.Slots) {
 	wg.Wait()
 }
 
-// settle fills the database like one in use: it has some thousand sessions, and PostgreSQL has
-// analyzed the tables, as it does once a minute.
+// settle fills the database with some thousand sessions, as in production. PostgreSQL analyzes the
+// tables, as it does once a minute.
 func (d *harness) settle(b testing.TB) {
 	const some = 3000
 	d.enqueue(b, some, smallSlots)
@@ -132,7 +132,7 @@ func (d *harness) settle(b testing.TB) {
 	}
 }
 
-// clear forgets all sessions but the first, so that every turn begins alike.
+// clear deletes all sessions but the first, so that every round begins in the same state.
 func (d *harness) clear(b testing.TB) {
 	for _, what := range []string{"allocations WHERE session_id NOT IN", "session_events WHERE session_id NOT IN", "kernels WHERE session_id NOT IN", "sessions WHERE id NOT IN"} {
 		if _, err := d.db.ExecContext(b.Context(), "DELETE FROM "+what+" (SELECT id FROM sessions ORDER BY created_at LIMIT 3000)"); err != nil {
@@ -149,7 +149,7 @@ func (d *harness) clear(b testing.TB) {
 
 var tps = regexp.MustCompile(`tps = ([0-9.]+)`)
 
-// inserts returns pgbench's rate of transactions of one inserted row.
+// inserts returns the rate of pgbench's transactions, each of which inserts one row.
 func inserts(b *testing.B, dsn string) float64 {
 	b.Helper()
 	at, err := url.Parse(dsn)

@@ -21,7 +21,7 @@ func (s *Scheduler) Begin(ctx context.Context, epoch int64) *Term {
 	return &Term{s.newTerm(ctx, epoch)}
 }
 
-// Decide reads the changes and plans, and commits nothing.
+// Decide reads the changes and plans. It commits nothing.
 func (t *Term) Decide(ctx context.Context) ([]plan.Decision, error) {
 	if err := t.t.refresh(ctx); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (t *Term) Commit(ctx context.Context, epoch int64, batch []plan.Decision) e
 	return t.t.commit(ctx, batch)
 }
 
-// MakeRoom ends sessions for others, under an epoch.
+// MakeRoom ends sessions to make room for others, under an epoch.
 func (t *Term) MakeRoom(ctx context.Context, epoch int64, decisions []plan.Decision) error {
 	t.t.epoch = epoch
 	return t.t.makeRoom(ctx, decisions)
@@ -58,7 +58,7 @@ func (t *Term) Explain(ctx context.Context, epoch int64, batch []plan.Decision) 
 	}
 }
 
-// Repair compares with the rows, as is done now and then.
+// Repair compares the model with the rows, as the scheduler does periodically.
 func (t *Term) Repair(ctx context.Context) error {
 	t.t.repaired, t.t.repairing = time.Time{}, false
 	t.t.beginRepair(ctx)

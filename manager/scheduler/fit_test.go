@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// TestGroupThatWantsLinks has two accelerators without a link, in a group that requires one: a
-// request for more than one accelerator is refused at once, until they have a link.
+// TestGroupThatWantsLinks has two accelerators without a link, in a group that requires links. A
+// request for more than one accelerator is refused at once until the accelerators have a link.
 func TestGroupThatWantsLinks(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)

@@ -28,7 +28,7 @@ import (
 
 const architecture = "amd64"
 
-// harness is a queue with agents that exist only as rows, and without a reconciler: placed sessions
+// harness is a queue with agents that exist only as rows. It has no reconciler, so placed sessions
 // stay scheduled.
 type harness struct {
 	*identitytest.World
@@ -139,7 +139,7 @@ func (b *harness) lead(t testing.TB) (stop func()) {
 	}
 }
 
-// count returns how many sessions are in a state.
+// count returns the number of sessions in a state.
 func (b *harness) count(t testing.TB, status string) (n int) {
 	t.Helper()
 	if err := b.db.QueryRowContext(t.Context(), "SELECT count(*) FROM sessions WHERE status = $1 AND terminated_at IS NULL", status).Scan(&n); err != nil {
@@ -155,5 +155,5 @@ func logger() *slog.Logger {
 // system returns a context with the platform as the viewer.
 func (b *harness) system(t testing.TB) context.Context { return viewer.SystemContext(t.Context()) }
 
-// elected always confirms the leadership.
+// elected always confirms that the caller is the leader.
 func elected(context.Context) error { return nil }

@@ -27,7 +27,8 @@ import (
 	msession "github.com/berthhq/berth/manager/session"
 )
 
-// happenings change rows as the services do, and publish an event unless it is lost.
+// happenings changes rows as the services do, and publishes an event for each change, except for a
+// lost percentage.
 type happenings struct {
 	*harness
 	*rand.Rand
@@ -69,7 +70,7 @@ func (h *happenings) happen(t *testing.T) {
 			u.SetStatus(lifecycle.Terminated).SetTerminatedAt(time.Now()).ExecX(ctx)
 		}
 		h.publish(ctx, event.Event{Topic: event.Session, ID: s.ID})
-	case 4: // one that waits is cancelled, or changed
+	case 4: // a waiting session is cancelled or changed
 		s := one(h.Rand, h.Client.Session.Query().Where(session.StatusEQ(lifecycle.Pending)).AllX(ctx))
 		if s == nil {
 			return
@@ -108,7 +109,7 @@ func (h *happenings) happen(t *testing.T) {
 	}
 }
 
-// The model of a leader agrees with the rows: immediately if no event is lost, and after a repair
+// The model of a leader agrees with the rows: at once if no event is lost, and after a repair
 // otherwise.
 func TestModelIsWhatTheRowsSay(t *testing.T) {
 	for _, lost := range []int{0, 60} {
@@ -154,7 +155,7 @@ func TestModelIsWhatTheRowsSay(t *testing.T) {
 	}
 }
 
-// Sessions of another manager are placed even if no event of them arrives.
+// Sessions of another manager are placed even if none of its events arrives.
 func TestLostEventsAreRepaired(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)
@@ -170,8 +171,8 @@ func TestLostEventsAreRepaired(t *testing.T) {
 	wait.Until(t, "what nobody told of is placed", func() bool { return b.count(t, "scheduled") == 5 })
 }
 
-// A leader that does not notice its replacement places nothing more, and no session is placed
-// twice.
+// A leader that does not notice that it was replaced places no more sessions, and no session is
+// placed twice.
 func TestReplacedLeaderPlacesNothing(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)

@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// TestRowsOfPartitions has an agent with two overlapping partitions of a third device: of three
-// sessions for any of them, one starts.
+// TestRowsOfPartitions has an agent with one device and two partitions that are cut from it. They
+// exclude each other, so of three sessions, one for each of them, one starts.
 func TestRowsOfPartitions(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)
@@ -55,7 +55,7 @@ func TestRowsOfPartitions(t *testing.T) {
 	}
 }
 
-// TestGroupThatSplitsNothing checks that a request that the group would never serve is refused at
+// TestGroupThatSplitsNothing checks that a request that the group can never serve is refused at
 // once.
 func TestGroupThatSplitsNothing(t *testing.T) {
 	client, db := identitytest.Store(t)

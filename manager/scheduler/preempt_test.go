@@ -18,9 +18,9 @@ import (
 	"github.com/berthhq/berth/manager/session"
 )
 
-// TestRoomOutlivesTheLeader ends a session for another one, and lets a second
-// leader carry on from the rows: it ends no one else, and gives the room to whom
-// it was promised, though another session waits for longer.
+// TestRoomOutlivesTheLeader ends a session for another one, and lets a second leader continue from
+// the rows. The second leader ends no other session, and the room goes to the session for which it
+// was made, although another session waits for longer.
 func TestRoomOutlivesTheLeader(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)
@@ -86,7 +86,7 @@ func TestRoomOutlivesTheLeader(t *testing.T) {
 
 	second := b.scheduler.Begin(ctx, b.epoch)
 	older := ask(2, 50, false)
-	client.Session.UpdateOneID(high).SetPriority(49).ExecX(ctx) // the other one is before it now
+	client.Session.UpdateOneID(high).SetPriority(49).ExecX(ctx) // the other session is before it now
 	got := decide(second)
 	if d := got[high]; d.Placed() || len(d.Victims) > 0 || d.Waiting.Room == nil {
 		t.Errorf("the next leader: %+v", d)

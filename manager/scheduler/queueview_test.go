@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler"
 )
 
-// TestWhoLeavesAQueueDoesNotWait has one read the queues, which takes long, and
-// others who wait for it until they leave.
+// TestWhoLeavesAQueueDoesNotWait lets one caller read the queues, which takes long. Other callers
+// wait for the result until they cancel.
 func TestWhoLeavesAQueueDoesNotWait(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)

@@ -16,8 +16,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// shared is a group of 8 cores of which the member of A has 4 and that of B 2,
-// while the lead of A waits.
+// shared is a group of 8 cores. The member of A uses 4 and the member of B uses 2, while the lead
+// of A waits.
 func shared(t *testing.T, order resourcegroup.Order) (*identitytest.World, *ent.ResourceGroup) {
 	w := identitytest.New(t)
 	ctx, c := viewer.SystemContext(t.Context()), w.Client
@@ -44,8 +44,8 @@ func shared(t *testing.T, order resourcegroup.Order) (*identitytest.World, *ent.
 	return w, g
 }
 
-// TestWeightsOfAGroup: what is set for the group goes before what is set for all,
-// and of a user what is set within the project before what is not.
+// TestWeightsOfAGroup checks that a weight of the group overrides a weight of all groups, and that
+// a user's weight in the project overrides their general weight.
 func TestWeightsOfAGroup(t *testing.T) {
 	w, g := shared(t, resourcegroup.OrderFairShare)
 	ctx, set := viewer.SystemContext(t.Context()), w.Client.ShareWeight.Create
@@ -69,7 +69,7 @@ func TestWeightsOfAGroup(t *testing.T) {
 	}
 }
 
-// TestHoldersStand has twice as much held by one domain as by the other.
+// TestHoldersStand has one domain that uses twice as much as the other.
 func TestHoldersStand(t *testing.T) {
 	for _, order := range []resourcegroup.Order{resourcegroup.OrderFairShare, resourcegroup.OrderFifo, resourcegroup.OrderDrf} {
 		t.Run(string(order), func(t *testing.T) {
@@ -99,7 +99,8 @@ func TestHoldersStand(t *testing.T) {
 	}
 }
 
-// TestWhoSeesHolders: everyone themselves and what they are in, admins what is below.
+// TestWhoSeesHolders checks that users see themselves and their own project and domain, and that
+// administrators see everything below their scope.
 func TestWhoSeesHolders(t *testing.T) {
 	w, g := shared(t, resourcegroup.OrderFairShare)
 	for _, c := range []struct {

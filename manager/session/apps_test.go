@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// The apps of a request have names that fit into a host name, ports that exist, and limits.
+// The apps of a request have names that fit into a host name, valid ports, and a limited number.
 func TestAppsOfARequest(t *testing.T) {
 	many := make([]AppInput, 10_000)
 	for i := range many {

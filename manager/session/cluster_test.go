@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/seal"
 )
 
-// gpuAndCard is a session of two kernels with a GPU and a card each.
+// gpuAndCard returns a session of two kernels with a GPU and a network card each.
 func gpuAndCard() *ent.Session {
 	node := 0
 	sess := &ent.Session{Environment: map[string]string{"NCCL_IB_HCA": ""}}
@@ -29,7 +29,7 @@ func gpuAndCard() *ent.Session {
 		} {
 			k.Edges.Allocations = append(k.Edges.Allocations, &ent.Allocation{Slot: a.slot, Amount: a.amount, Edges: ent.AllocationEdges{Device: &a.device}})
 		}
-		freed := time.Now() // by an attempt before
+		freed := time.Now() // freed by an earlier attempt
 		k.Edges.Allocations = append(k.Edges.Allocations, &ent.Allocation{
 			Slot: "cuda.device", Amount: 1000, FreedAt: &freed, Edges: ent.AllocationEdges{Device: &ent.Device{DeviceID: "cuda:GPU-2", Plugin: "cuda"}},
 		})
@@ -47,7 +47,7 @@ func TestOwnEnvironmentReplacesVariables(t *testing.T) {
 	if want := "mine x sub1 1 PHB"; got != want {
 		t.Errorf("the environment has %q, want %q", got, want)
 	}
-	// Those that the session replaces are not shown as the platform's.
+	// Variables that the session replaces are not shown as variables of the platform.
 	shown := Variables(sess, k)
 	if _, there := shown["NCCL_IB_HCA"]; there || shown["UCX_NET_DEVICES"] != "mlx5_0:1" {
 		t.Errorf("shown are %v", shown)
@@ -74,8 +74,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// A manager that starts later, and keys that are replaced, leave a session its secret. Nothing of it is
-// in the clear.
+// A session keeps its secret when a manager restarts and when keys are rotated. No part of the
+// secret is stored unencrypted.
 func TestPeerSecretIsSealed(t *testing.T) {
 	t.Parallel()
 	keys, err := seal.Load(t.TempDir())

@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 )
 
-// The devices of a launch that was requested and never observed stay reserved until its
-// agent has reported that it does not exist, whatever happens to an earlier launch.
+// The devices of a launch that was requested and never observed stay reserved until its agent has
+// reported that the launch does not exist, regardless of an earlier launch.
 func TestGivenUpUnseen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{Bus: event.New(nil, slog.New(slog.DiscardHandler))})

@@ -17,8 +17,8 @@ import (
 )
 
 // TestListsMeetWrongEstimates locks rows by their ids in a table that has changed since PostgreSQL
-// counted its rows: it expects that another condition leaves one row, and it leaves all.
-// The list must not be gone through for each row.
+// last analyzed it. PostgreSQL estimates that another condition matches one row, but it matches all
+// rows. The plan must not scan the list for each row.
 func TestListsMeetWrongEstimates(t *testing.T) {
 	client, _, err := manager.OpenStore(t.Context(), testenv.Postgres(t), 0)
 	if err != nil {

@@ -25,8 +25,8 @@ func pools(t *testing.T) (store.Pools, *ent.Client) {
 	return p, p.Client()
 }
 
-// TestLanesDoNotTakeEachOthersConnections holds every connection of requests; the
-// audit log still writes, and a request that finds none is UNAVAILABLE.
+// TestLanesDoNotTakeEachOthersConnections uses every connection for requests. The audit log can
+// still write, and a request that gets no connection returns UNAVAILABLE.
 func TestLanesDoNotTakeEachOthersConnections(t *testing.T) {
 	p, client := pools(t)
 	ctx := viewer.SystemContext(t.Context())
@@ -55,7 +55,7 @@ func TestLanesDoNotTakeEachOthersConnections(t *testing.T) {
 	}
 }
 
-// TestStatementsAreStopped has statements that take longer than they may.
+// TestStatementsAreStopped sends statements that take longer than their timeout.
 func TestStatementsAreStopped(t *testing.T) {
 	p, client := pools(t)
 	ctx := viewer.SystemContext(t.Context())

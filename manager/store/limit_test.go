@@ -28,7 +28,7 @@ func TestEachPersonHasALimit(t *testing.T) {
 		t.Error("one person takes another's places")
 	}
 	first()
-	first() // gives back one place, not two
+	first() // frees one place, not two
 	if _, err := l.Take(t.Context(), me, 2); err != nil {
 		t.Error(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// TestCommitsAreNotCutOff has the caller go away right before the commit.
+// TestCommitsAreNotCutOff cancels the caller's context right before the commit.
 func TestCommitsAreNotCutOff(t *testing.T) {
 	client, _ := identitytest.Store(t)
 	ctx, leave := context.WithCancel(viewer.SystemContext(t.Context()))

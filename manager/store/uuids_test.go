@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// TestListsOfIDs reads rows by lists of ids of several lengths, beside other
-// conditions: each gives its rows, and all of them are one statement.
+// TestListsOfIDs reads rows by lists of ids of several lengths, together with other conditions.
+// Each list returns its rows, and all lists share one statement.
 func TestListsOfIDs(t *testing.T) {
 	client, _, err := manager.OpenStore(t.Context(), testenv.Postgres(t), 0)
 	if err != nil {
@@ -59,9 +59,8 @@ func TestListsOfIDs(t *testing.T) {
 	}
 }
 
-// TestJoinedListsArePlannedEachTime reads and writes rows by a list that is joined.
-// PostgreSQL plans such a statement at each execution. A stored plan would be made for the few rows
-// of a new table.
+// TestJoinedListsArePlannedEachTime reads and writes rows by a joined list. PostgreSQL plans such a
+// statement at each execution, because a stored plan would be based on the few rows of a new table.
 func TestJoinedListsArePlannedEachTime(t *testing.T) {
 	client, _, err := manager.OpenStore(t.Context(), testenv.Postgres(t), 0)
 	if err != nil {

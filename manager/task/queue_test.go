@@ -63,16 +63,16 @@ func (c *cluster) enqueue(t *testing.T, in input) uuid.UUID {
 	return row.ID
 }
 
-// input says what a task of the test does.
+// input describes a task of the test.
 type input struct {
 	Kind   string
 	Steps  int
-	Waits  bool // for something else, once
+	Waits  bool // the task waits once for another event
 	Fails  int  // attempts that fail before one succeeds
 	Doomed bool // no attempt can succeed
 }
 
-// work does what a task's input says.
+// work executes the steps that the input of a task describes.
 type work struct{}
 
 // done is the saved state of a task.
@@ -116,9 +116,9 @@ func (work) Run(ctx context.Context, p *task.Progress, raw []byte) error {
 	return nil
 }
 
-// TestEveryTaskEnds plays many tasks of every kind, cancels some, and moves the lead
-// between two managers, at times without stopping the one that led: in the end no
-// task waits, and each has ended as its input says.
+// TestEveryTaskEnds runs many tasks of every kind, cancels some of them, and changes the leader
+// between two managers, sometimes without stopping the old leader. In the end, no task waits, and
+// each has ended as its input says.
 func TestEveryTaskEnds(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -144,7 +144,7 @@ func TestEveryTaskEnds(t *testing.T) {
 		epoch := int64(round + 1)
 		c.Elect(t, epoch)
 		if round%2 == 0 && round > 0 {
-			stops[round-1]() // the other leader was killed; in odd rounds it does not know that it is replaced
+			stops[round-1]() // the other leader was killed; in odd rounds, it does not know that it was replaced
 		}
 		leaders.Go(func() { c.managers[round%2].Lead(ctx, epoch) })
 		add(10)

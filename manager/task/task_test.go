@@ -21,12 +21,12 @@ import (
 	"github.com/berthhq/berth/manager/task"
 )
 
-// counter counts to 5, saving each number, and does at each what the test says.
+// counter counts to 5, saves each number, and acts at each number as the test says.
 type counter struct {
 	mu   sync.Mutex
 	seen []int
 	at   func(ctx context.Context, n int) error
-	rest bool // tell how far it is of what is left
+	rest bool // report progress relative to the remaining work
 }
 
 func (c *counter) Run(ctx context.Context, p *task.Progress, _ []byte) error {
@@ -131,7 +131,7 @@ func TestTaskGoesOnAfterACrash(t *testing.T) {
 	}
 }
 
-// A run that counts just what is left does not take back what was told before.
+// A run that counts only the remaining work does not decrease the reported progress.
 func TestProgressNeverGoesBack(t *testing.T) {
 	var told []int64
 	var w *world

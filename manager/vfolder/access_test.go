@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// Each way to lose a folder is told apart from the others.
+// Each way of losing access to a folder has its own result.
 func TestLoss(t *testing.T) {
 	ann, bob, theirs := uuid.New(), uuid.New(), uuid.New()
 	anns := &ent.Vfolder{ID: uuid.New(), OwnerID: &ann, Status: vfolder.StatusReady}

@@ -17,14 +17,14 @@ import (
 
 func amount(n int64) *int64 { return &n }
 
-// A volume is given the limits alone that it can keep, and refuses others by their names.
+// A volume gets only limits that it can enforce. Others are refused by their names.
 func TestLimitsOfAVolume(t *testing.T) {
 	scope := &ent.QuotaScope{LimitInodes: amount(7)}
 	for _, c := range []struct {
 		name          string
 		capabilities  []string
 		bytes, inodes bool
-		refuses       map[string]string // by field, a part of the text
+		refuses       map[string]string // a part of the error, by field
 	}{
 		{"both", []string{"scope", bytesQuota, inodesQuota}, true, true, nil},
 		{"bytes alone", []string{"scope", bytesQuota}, true, false, map[string]string{"limitInodes": "it can limit bytes"}},
@@ -50,7 +50,7 @@ func TestLimitsOfAVolume(t *testing.T) {
 	}
 }
 
-// What a plugin refuses is told by the name that the caller knows.
+// When a plugin refuses a limit, the error has the field name that the caller knows.
 func TestLimitsThatAPluginRefuses(t *testing.T) {
 	for text, field := range map[string]string{"limit.bytes: 0 is no limit to it": "limitBytes", "limit.inodes: too many": "limitInodes", "scope: odd": ""} {
 		said, known := problem.From(refused(fmt.Errorf("limit quota scope: %s: %w", text, errdefs.ErrInvalidArgument)))
@@ -85,12 +85,12 @@ func (r *rounder) SetScopeLimit(ctx context.Context, q *storagepb.ScopeRequest, 
 	return r.GetScope(ctx, q)
 }
 
-// A limit that a product rounds is given to it once, and again when someone changes it.
+// A limit that the product rounds is sent to it once, and again after someone changes it.
 func TestLimitsThatAProductRounds(t *testing.T) {
 	s, r := &Service{rounded: map[string]rounded{}}, &rounder{}
 	for i, c := range []struct {
 		want    *int64
-		outside *int64 // what someone sets beside us first
+		outside *int64 // a change of the limit that does not come from Berth
 		sets    int
 	}{
 		{amount(1000), nil, 1}, {amount(1000), nil, 0}, {amount(1001), nil, 1}, {amount(1001), nil, 0},
@@ -116,11 +116,11 @@ func TestOwnLimitsThatAreReached(t *testing.T) {
 		want   []string
 	}{
 		{ent.QuotaScope{UsedBytes: amount(5), UsedInodes: amount(5)}, 10, nil},
-		{ent.QuotaScope{LimitBytes: amount(10), LimitInodes: amount(10)}, 100, nil}, // nothing is known
+		{ent.QuotaScope{LimitBytes: amount(10), LimitInodes: amount(10)}, 100, nil}, // no usage is known
 		{ent.QuotaScope{UsedBytes: amount(5), LimitBytes: amount(10)}, 5, nil},
 		{ent.QuotaScope{UsedBytes: amount(5), LimitBytes: amount(10)}, 6, []string{"10"}},
 		{ent.QuotaScope{UsedBytes: amount(0), LimitBytes: amount(0)}, 0, []string{"0"}},
-		{ent.QuotaScope{UsedInodes: amount(9), LimitInodes: amount(10)}, 1000, nil}, // the folder is one
+		{ent.QuotaScope{UsedInodes: amount(9), LimitInodes: amount(10)}, 1000, nil}, // the directory of the folder counts as one
 		{ent.QuotaScope{UsedInodes: amount(10), LimitInodes: amount(10), UsedBytes: amount(3), LimitBytes: amount(3)}, 0, []string{"3", "10"}},
 	} {
 		var got []string

@@ -40,7 +40,7 @@ func newShelf(t *testing.T) *shelf {
 	return h
 }
 
-// A folder whose bytes were deleted in a scope that it has left meanwhile is not gone yet.
+// A folder whose files were deleted in a scope that it has left in the meantime is not deleted yet.
 func TestGoneWhereItWas(t *testing.T) {
 	h := newShelf(t)
 	folder := func(name, path string) *ent.Vfolder {
@@ -70,12 +70,12 @@ func TestGoneWhereItWas(t *testing.T) {
 	}
 }
 
-// Settling gives each scope the limit that binds it, and notes what is used.
+// Settling gives each quota scope its effective limit, and records the usage.
 func TestSettle(t *testing.T) {
 	h := newShelf(t)
 	small := h.Client.ResourcePolicy.Create().SetName("small").SetMaxScopeBytes(2048).SaveX(h.ctx)
 	h.Client.PolicyAttachment.Create().SetPolicy(small).SetUser(h.A.Member).ExecX(h.ctx)
-	if err := h.syncScopes(h.ctx); err != nil { // no one serves the volume
+	if err := h.syncScopes(h.ctx); err != nil { // no proxy serves the volume
 		t.Fatal(err)
 	}
 	if s := h.Client.QuotaScope.GetX(h.ctx, h.from.ID); s.UsedBytes != nil || s.MeasuredAt != nil {

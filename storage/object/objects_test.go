@@ -26,7 +26,7 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// made is an object of any size, whose bytes follow from a seed and their place.
+// made is an object of any size. Each byte depends on the seed and its offset.
 type made struct{ seed, size int64 }
 
 func (m made) ReadAt(p []byte, at int64) (int, error) {
@@ -55,14 +55,14 @@ func (m made) etag(t *testing.T) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// shop serves one object as S3 does, and does something when it has sent so much of it.
+// shop serves one object as S3 does, and calls a function once when it has sent a certain part.
 type shop struct {
 	*httptest.Server
 	mu     sync.Mutex
 	object made
 	etag   string
 	at     int64  // an offset of the object, 0 for none
-	then   func() // once, when the bytes before it were sent
+	then   func() // called once, after the bytes before it were sent
 	asked  []string
 }
 
@@ -86,7 +86,7 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, &counted{SectionReader: o.reader(), shop: s})
 }
 
-// counted tells the shop how far it is.
+// counted reports the sent bytes to the shop.
 type counted struct {
 	*io.SectionReader
 	shop *shop
@@ -106,14 +106,14 @@ func (c *counted) Read(p []byte) (int, error) {
 	return c.SectionReader.Read(p)
 }
 
-// stops has something done once at an offset.
+// stops sets a function that is called once at an offset.
 func (s *shop) stops(at int64, then func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at, s.then, s.asked = at, then, nil
 }
 
-// begun is where the first request since then began.
+// begun returns the offset at which the first request since then began.
 func (s *shop) begun(t *testing.T) (at int64) {
 	t.Helper()
 	s.mu.Lock()
@@ -129,7 +129,7 @@ func (s *shop) begun(t *testing.T) (at int64) {
 	return at
 }
 
-// bring imports the shop's object, as it was listed with the tag.
+// bring imports the shop's object with the tag that was listed.
 func bring(h *storagetest.Host, ctx context.Context, s *shop, etag string) (*storagepb.ObjectResult, error) {
 	s.mu.Lock()
 	item := &storagepb.ObjectItem{
@@ -156,7 +156,7 @@ func bring(h *storagetest.Host, ctx context.Context, s *shop, etag string) (*sto
 	}
 }
 
-// wantObject compares the file with the object, bit by bit.
+// wantObject compares the file with the object, byte by byte.
 func wantObject(h *storagetest.Host, o made) {
 	h.TB.Helper()
 	f, err := os.Open(filepath.Join(h.Path, "large"))
@@ -199,7 +199,7 @@ func TestLargeObjectsSurviveKillsAtRandom(t *testing.T) {
 		if r, err := bring(h, t.Context(), s, s.etag); err == nil {
 			t.Fatalf("kill %d at %d: the call ends with %v", kill, at, r)
 		}
-		_ = cmd.Wait() // killed
+		_ = cmd.Wait() // the process was killed
 		if begun := s.begun(t); begun < reached-keptEvery-inFlight || begun > reached+inFlight {
 			t.Errorf("kill %d: it goes on at %d, the proxy before had got to %d", kill, begun, reached)
 		}
@@ -220,8 +220,8 @@ func TestLargeObjectsSurviveKillsAtRandom(t *testing.T) {
 	h.Kill(cmd)
 }
 
-// A proxy that stops in good order leaves all that has come. What has changed meanwhile
-// is refused, and fetched from its beginning when it is listed again.
+// A proxy that stops normally keeps all bytes that have arrived. An object that has changed
+// meanwhile is refused, and fetched from its beginning after it is listed again.
 func TestALargeObjectAfterARestart(t *testing.T) {
 	h := storagetest.NewOn(t, storagetest.Memory(t))
 	s := newShop(t, made{1, 160 << 20})
@@ -289,8 +289,8 @@ func TestALargeObjectAfterARestart(t *testing.T) {
 	}
 }
 
-// Two callers who bring the same object to the same place both succeed, and who gives
-// up leaves nothing.
+// Two callers who import the same object to the same path both succeed, and a caller that cancels
+// leaves nothing.
 func TestALargeObjectTwiceAtOnce(t *testing.T) {
 	h := storagetest.NewOn(t, storagetest.Memory(t))
 	s := newShop(t, made{4, 100 << 20})
@@ -316,8 +316,8 @@ func TestALargeObjectTwiceAtOnce(t *testing.T) {
 	wait.Until(t, "staged files are removed", func() bool { return len(h.Staged()) == 0 })
 }
 
-// An object that turns out to be another than was listed is refused, though its storage
-// neither says how long it is nor minds If-Match.
+// An object that differs from the listed one is refused, even if its storage neither reports the
+// size nor supports If-Match.
 func TestObjectsThatAreOthers(t *testing.T) {
 	h := storagetest.New(t)
 	for name, c := range map[string]struct {

@@ -71,7 +71,7 @@ func TestAddressIsNotTold(t *testing.T) {
 	}
 }
 
-// A proxy looks at addresses itself, whatever the manager has made of them.
+// A proxy checks addresses itself, regardless of the checks of the manager.
 func TestReach(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer s.Close()
@@ -96,7 +96,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// What brings it further is tried without end; what does not, a few times.
+// A retry that makes progress is repeated without limit. One without progress is repeated a few
+// times.
 func TestPersist(t *testing.T) {
 	tried := 0
 	err := persist(t.Context(), func() (bool, error) {

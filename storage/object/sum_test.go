@@ -20,7 +20,7 @@ func TestSums(t *testing.T) {
 	for name, c := range map[string]struct {
 		header map[string]string
 		etag   string
-		there  bool // something to compare with
+		there  bool // whether the object has a checksum to compare with
 	}{
 		"crc64nvme":          {map[string]string{"X-Amz-Checksum-Crc64nvme": b64("ae8b14860a799888")}, "x-1", true},
 		"crc32c":             {map[string]string{"X-Amz-Checksum-Crc32c": b64("e3069283")}, "x-1", true},

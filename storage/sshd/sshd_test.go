@@ -20,10 +20,10 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// long is how long tests wait for what must come.
+// long is the longest wait of a test for an expected event.
 const long = 2 * time.Minute
 
-// echo is a client who gets their own bytes back; their name is their user and their
+// echo is a session that returns the bytes of the client. Its text is both the user name and the
 // password.
 type echo string
 
@@ -50,11 +50,10 @@ type house struct {
 
 	mu    sync.Mutex
 	shown int    // passwords
-	said  string // to the last who knocked, before the login
+	said  string // shown to the last client before its login
 }
 
-// newHouse is a house with timeouts, nil for the usual ones, which are what
-// docs/sftp.md says.
+// newHouse starts a server with these timeouts. nil stands for the defaults in docs/sftp.md.
 func newHouse(t *testing.T, p *timeouts) *house {
 	t.Helper()
 	h := &house{}
@@ -104,7 +103,7 @@ func newHouse(t *testing.T, p *timeouts) *house {
 	return h
 }
 
-// enter comes in as a user.
+// enter logs in as a user.
 func (h *house) enter(t *testing.T, user string, passwords ...string) (*ssh.Client, error) {
 	t.Helper()
 	if passwords == nil {
@@ -126,7 +125,7 @@ func (h *house) enter(t *testing.T, user string, passwords ...string) (*ssh.Clie
 	return c, err
 }
 
-// serves reports whether a connection is one that is served.
+// serves returns an error unless the connection is served.
 func serves(c *ssh.Client) error {
 	s, err := c.NewSession()
 	if err != nil {
@@ -135,7 +134,7 @@ func serves(c *ssh.Client) error {
 	return s.RequestSubsystem("sftp")
 }
 
-// ends waits until a connection has been ended by the door.
+// ends waits until the server has ended a connection.
 func ends(t *testing.T, c io.Reader) {
 	t.Helper()
 	gone := make(chan struct{})
@@ -150,7 +149,8 @@ func ends(t *testing.T, c io.Reader) {
 	}
 }
 
-// A user has 32 connections, anyone who else is there; one that ends makes room.
+// A user can have 32 connections, regardless of other users. A connection that ends makes room for
+// another one.
 func TestConnectionsOfOneUser(t *testing.T) {
 	h := newHouse(t, nil)
 	var all []*ssh.Client
@@ -177,8 +177,8 @@ func TestConnectionsOfOneUser(t *testing.T) {
 	})
 }
 
-// Connections that say nothing fill the house for their address, and are told so; they
-// are put out when their time to log in is over.
+// Connections that send nothing use up the limit of their address, and further ones are refused
+// with a message. The server ends them when their time to log in is over.
 func TestStrangersAreFewAndLeave(t *testing.T) {
 	h := newHouse(t, nil)
 	knock := func() net.Conn {
@@ -212,7 +212,8 @@ func TestStrangersAreFewAndLeave(t *testing.T) {
 	})
 }
 
-// Who is in and silent is put out, not as early as a stranger; who takes nothing, too.
+// A client that has logged in and is silent is disconnected, later than one that has not logged in.
+// A client that does not read is disconnected too.
 func TestSilenceEnds(t *testing.T) {
 	h := newHouse(t, &timeouts{handshake: long, idle: 300 * time.Millisecond, slow: long})
 	c, err := h.enter(t, "ann")
@@ -228,7 +229,7 @@ func TestSilenceEnds(t *testing.T) {
 	}
 
 	h = newHouse(t, &timeouts{handshake: long, idle: long, slow: 300 * time.Millisecond})
-	here, there := net.Pipe() // no one reads
+	here, there := net.Pipe() // no process reads the other end
 	defer there.Close()
 	p := &timedConn{Conn: here, timeouts: h.timeouts}
 	p.in.Store(true)
@@ -238,8 +239,8 @@ func TestSilenceEnds(t *testing.T) {
 
 }
 
-// While a client talks they stay: what they say counts from when they say it, and the time
-// for the handshake ends with it.
+// A client that sends data stays connected: the timeout counts from the last message, and the
+// timeout of the handshake ends with the handshake.
 func TestWhoTalksStays(t *testing.T) {
 	for span := 2 * time.Second; !talks(t, span); span *= 2 {
 		if span > long {
@@ -248,8 +249,8 @@ func TestWhoTalksStays(t *testing.T) {
 	}
 }
 
-// talks has a guest talk for twice the span after which silence ends a connection. It
-// returns false on a machine that is too busy to let them.
+// talks has a client that sends data for twice the timeout of silent connections. It returns false
+// if the machine is too busy for that.
 func talks(t *testing.T, span time.Duration) bool {
 	t.Helper()
 	h := newHouse(t, &timeouts{handshake: span, idle: span, slow: span})
@@ -299,8 +300,8 @@ func TestChannelsOfOneConnection(t *testing.T) {
 	wait.Until(t, "there is room again", func() bool { return serves(c) == nil })
 }
 
-// One connection has six tries; what is wrong counts against its address, and that
-// no one could say so does not.
+// One connection has six login attempts. A wrong password counts against its address, and an
+// attempt that could not be checked does not.
 func TestTries(t *testing.T) {
 	h := newHouse(t, nil)
 	if _, err := h.enter(t, "ann", "wrong"); err == nil {
@@ -341,7 +342,7 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// Wrong passwords at a shared address do not lock out who has logged in from it.
+// Wrong passwords from a shared address do not lock out users who have logged in from it.
 func TestStrangersLockNobodyOut(t *testing.T) {
 	h := newHouse(t, nil)
 	if c, err := h.enter(t, "ann", "ann"); err != nil || serves(c) != nil {
@@ -358,7 +359,7 @@ func TestStrangersLockNobodyOut(t *testing.T) {
 	}
 }
 
-// A door that closes puts out who is in, and who is not in yet.
+// A server that stops ends all connections, before and after their login.
 func TestClosing(t *testing.T) {
 	h := newHouse(t, nil)
 	c, err := h.enter(t, "ann")
@@ -377,8 +378,8 @@ func TestClosing(t *testing.T) {
 	}
 }
 
-// A client is told no more beside the protocol than they have room for, and one thing after
-// the other, whatever happens at once.
+// Messages to a client outside of the protocol are limited in size and sent one after the other,
+// whatever happens at the same time.
 func TestFewWordsBeside(t *testing.T) {
 	h := newHouse(t, nil)
 	c, err := h.enter(t, "talker")

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A zip makes one compressor, however many files it has: one takes 800 kB.
+// A zip creates one compressor for all of its files, because one takes 800 kB.
 func TestZipMakesOneCompressor(t *testing.T) {
 	p, err := newZip(io.Discard)
 	if err != nil {

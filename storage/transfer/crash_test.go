@@ -26,9 +26,8 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// The proxy is killed at any moment of uploads, a hundred times: what it had
-// acknowledged is there, at most one chunk has to be sent again, and every file
-// comes out as it was sent.
+// The proxy is killed a hundred times at random moments of uploads. The acknowledged bytes are
+// stored, at most one chunk has to be sent again, and every file is equal to the one that was sent.
 func TestUploadsSurviveKillsAtRandom(t *testing.T) {
 	h := storagetest.New(t)
 	h.Stop()
@@ -40,9 +39,9 @@ func TestUploadsSurviveKillsAtRandom(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	var tk, at, name string
 	var data []byte
-	var acked atomic.Int64 // of the upload under way
+	var acked atomic.Int64 // acknowledged bytes of the current upload
 	files, resent := 0, 0
-	for killed := 0; killed < kills || files < 2 && killed < 20*kills; killed++ { // a busy machine sends little between two kills
+	for killed := 0; killed < kills || files < 2 && killed < 20*kills; killed++ { // a busy machine sends few bytes between two kills
 		cmd := h.StartChild()
 		if at != "" {
 			got := h.Offset(at, tk)
@@ -70,7 +69,7 @@ func TestUploadsSurviveKillsAtRandom(t *testing.T) {
 					}
 					resp, err := h.Try(context.Background(), "POST", "/uploads", tk, nil, "Upload-Length", strconv.Itoa(len(data)))
 					if err != nil || resp.StatusCode != http.StatusCreated {
-						return // killed
+						return // the proxy was killed
 					}
 					at = "/uploads/" + filepath.Base(resp.Header.Get("Location"))
 					acked.Store(0)
@@ -79,12 +78,12 @@ func TestUploadsSurviveKillsAtRandom(t *testing.T) {
 				to := min(from+chunk, int64(len(data)))
 				resp, err := h.Try(context.Background(), "PATCH", at, tk, bytes.NewReader(data[from:to]), "Upload-Offset", strconv.FormatInt(from, 10))
 				if err != nil || resp.StatusCode != http.StatusNoContent {
-					return // killed
+					return // the proxy was killed
 				}
 				acked.Store(to)
 			}
 		}()
-		time.Sleep(time.Duration(rnd.IntN(100)) * time.Millisecond) // the moment is what is random
+		time.Sleep(time.Duration(rnd.IntN(100)) * time.Millisecond) // the kill comes at a random time
 		h.Kill(cmd)
 		<-sent
 	}
@@ -94,8 +93,8 @@ func TestUploadsSurviveKillsAtRandom(t *testing.T) {
 	}
 }
 
-// The proxy is killed in the middle of long work on a tree. The same call again
-// continues and comes to the end.
+// The proxy is killed in the middle of long work on a tree. When the call is repeated, it continues
+// and completes.
 func TestTreesSurviveKill(t *testing.T) {
 	m := &storagetest.Moving{Host: storagetest.NewOn(t, storagetest.Memory(t)), To: uuid.NewString()}
 	if _, err := m.API.CreateScope(m.Ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: m.To}); err != nil {
@@ -110,7 +109,8 @@ func TestTreesSurviveKill(t *testing.T) {
 	m.Stop()
 	arriving := filepath.Join(m.ScopeDir(m.To), ".arriving")
 	type begin func() (grpc.ServerStreamingClient[storagepb.Progress], error)
-	// interrupted kills the proxy after some progress, looks, and has it finish.
+	// interrupted kills the proxy after some progress, inspects the tree, and lets the call
+	// complete.
 	interrupted := func(what string, call begin, look func()) []*storagepb.FileResult {
 		t.Helper()
 		cmd := m.StartChild()
@@ -152,7 +152,7 @@ func TestTreesSurviveKill(t *testing.T) {
 				kept++
 			}
 		}
-		// Those under way at the kill are copied again.
+		// Files that were being copied at the kill are copied again.
 		if len(after) != n || kept < len(before)-16 {
 			t.Errorf("%d files of %d, %d of the %d from before the kill", len(after), n, kept, len(before))
 		}
@@ -198,7 +198,7 @@ func TestTreesSurviveKill(t *testing.T) {
 	}
 }
 
-// inodes are those of the regular files below a directory.
+// inodes returns the inodes of the regular files below a directory.
 func inodes(t *testing.T, root string) map[uint64]bool {
 	t.Helper()
 	out := map[uint64]bool{}
@@ -218,8 +218,8 @@ func inodes(t *testing.T, root string) map[uint64]bool {
 	return out
 }
 
-// The proxy is killed with -9 in the middle of uploads. What it had taken is
-// there afterwards, the upload continues, and no plugin process stays behind.
+// The proxy is killed with -9 in the middle of uploads. The bytes that it had received are still
+// stored, the upload continues, and no plugin process stays behind.
 func TestUploadSurvivesKill(t *testing.T) {
 	h := storagetest.New(t)
 	h.Stop()
@@ -247,7 +247,7 @@ func TestUploadSurvivesKill(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // killed
+		_ = cmd.Wait() // the process was killed
 		for _, pid := range plugin {
 			wait.Until(t, "plugin gone with its proxy", func() bool {
 				return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || zombie(pid)

@@ -16,8 +16,8 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// TestADownloadThatNobodyReads has clients that ask and read nothing: the answer ends, and
-// gives back what it held.
+// TestADownloadThatNobodyReads has clients that send a request and read nothing. The response ends,
+// and its resources are freed.
 func TestADownloadThatNobodyReads(t *testing.T) {
 	for name, send := range map[string]func(*exchange) error{
 		"as a file": func(x *exchange) error {
@@ -61,8 +61,8 @@ func TestADownloadThatNobodyReads(t *testing.T) {
 	}
 }
 
-// TestAnEndAfterTheLastByte ends an upload in the moment between its last byte and the
-// answer: the next request of the client is not hit.
+// TestAnEndAfterTheLastByte ends an upload between its last byte and the response. The next request
+// of the client is not affected.
 func TestAnEndAfterTheLastByte(t *testing.T) {
 	lost := make(chan error, 2)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +79,7 @@ func TestAnEndAfterTheLastByte(t *testing.T) {
 		x.deadline.end(errTaken())
 		<-ctx.Done()
 		x.deadline.clearRead()
-		<-r.Context().Done() // net/http has met the deadline
+		<-r.Context().Done() // net/http has reached the deadline
 		x.WriteHeader(http.StatusNoContent)
 	}))
 	defer srv.Close()

@@ -161,7 +161,7 @@ func TestArchive(t *testing.T) {
 	if d := cmp.Diff([]string{"big.bin", "empty/", "naïve name", "sub/", "sub/text.txt"}, names); d != "" {
 		t.Error(d)
 	}
-	// The other format, read by another program.
+	// The other format is read by another program.
 	resp = h.Tus("GET", "/archive?format=tar.zst", h.Ticket("archive", "", 0), nil)
 	if names := tarNames(t, storagetest.Body(t, resp)); !strings.Contains(names, "d/sub/text.txt\n") || strings.Contains(names, "abs") {
 		t.Errorf("tar holds\n%s", names)
@@ -176,8 +176,8 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// The plugin dies under a running download: the download continues, scope calls
-// say unavailable, and within a second the plugin is back.
+// The plugin is killed during a download. The download continues, calls about scopes return
+// UNAVAILABLE, and the plugin runs again within a second.
 func TestPluginKilled(t *testing.T) {
 	h := storagetest.New(t)
 	data := storagetest.Random(32 << 20)

@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// lie is what is around a folder: everything on the volume by its path.
+// lie lists everything on the volume by its path, including the surroundings of a folder.
 func lie(t *testing.T, root string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -31,8 +31,8 @@ func lie(t *testing.T, root string) (list []string) {
 	return list
 }
 
-// Addresses that would lead out of a folder, in every spelling that someone decodes,
-// reach nothing, read or write, by WebDAV as by uploads.
+// Addresses that would lead out of a folder, in every encoding that some program decodes, reach
+// nothing for reading or writing, over WebDAV and uploads.
 func TestHostileAddresses(t *testing.T) {
 	h, _ := storagetest.NewViews(t)
 	h.Write("mine", "m")
@@ -64,7 +64,7 @@ func TestHostileAddresses(t *testing.T) {
 			if status >= 500 {
 				t.Errorf("%s %s: %d", method, path, status)
 			}
-			// "..;" and what is decoded once are names like any other.
+			// "..;" and names that are encoded twice are ordinary names.
 			plain := strings.Contains(path, "..;") || strings.Contains(path, "%252e") || path == "/..%5coutside" || path == `/..\outside`
 			if status < 300 && !plain && !inside(path) {
 				t.Errorf("%s %s: %d", method, path, status)
@@ -82,7 +82,7 @@ func TestHostileAddresses(t *testing.T) {
 	}
 }
 
-// inside tells that an address, its dots resolved, is still below the folder.
+// inside reports whether an address, with its dots resolved, is still below the folder.
 func inside(path string) bool {
 	decoded, err := url.PathUnescape(path)
 	if err != nil || strings.Contains(decoded, "\x00") || strings.HasPrefix(decoded, "//") {
@@ -102,7 +102,7 @@ func inside(path string) bool {
 	return true
 }
 
-// raw makes a request whose address no client has tidied.
+// raw sends a request whose address is not normalized by a client.
 func raw(h *storagetest.Host, t *testing.T, method, path, destination string) (status int, answer string) {
 	t.Helper()
 	body := ""
@@ -116,7 +116,7 @@ func raw(h *storagetest.Host, t *testing.T, method, path, destination string) (s
 	return status, answer
 }
 
-// say sends a request as it is, with who asks, and returns all of the answer.
+// say sends a request unchanged, with credentials, and returns the whole response.
 func say(h *storagetest.Host, t *testing.T, head, body string) string {
 	t.Helper()
 	at, err := url.Parse(h.HTTP.URL)
@@ -142,7 +142,7 @@ func basic(user, password string) string {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Basic ")
 }
 
-// Ranges that are none, or of which there are too many, cost nothing.
+// Invalid ranges and too many ranges are cheap to refuse.
 func TestHostileRanges(t *testing.T) {
 	h, _ := storagetest.NewViews(t)
 	h.Write("f", strings.Repeat("x", 1<<20))
@@ -170,8 +170,7 @@ func TestHostileRanges(t *testing.T) {
 
 func first(r *http.Response, _ string) *http.Response { return r }
 
-// An upload of a petabyte is refused when it is declared, over whatever protocol, and takes no
-// space and no place.
+// An upload of a petabyte is refused when it is declared, over every protocol, and uses no space.
 func TestHugeUploads(t *testing.T) {
 	h, _ := storagetest.NewViews(t)
 	var was, is unix.Statfs_t

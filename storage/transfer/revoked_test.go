@@ -17,9 +17,8 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// Permissions for a folder are taken from a user: tickets from before count no
-// longer and what they transfer ends; later tickets, other folders and other
-// users continue.
+// The permissions of a user for a folder are revoked. Earlier tickets are no longer valid and their
+// transfers end. Later tickets, other folders and other users are not affected.
 func TestRevokedPermission(t *testing.T) {
 	h := storagetest.New(t)
 	h.Write("big", string(storagetest.Random(64<<20)))
@@ -65,7 +64,7 @@ func TestRevokedPermission(t *testing.T) {
 		TicketKeys: [][]byte{h.Signer.PublicKey()},
 		RevokedFolders: []*storagepb.RevokedFolder{
 			{User: user[:], Folder: folder[:], SinceUnixMs: since.UnixMilli()},
-			{User: user[:], Folder: folder[:], SinceUnixMs: since.Add(-time.Hour).UnixMilli()}, // the later one counts
+			{User: user[:], Folder: folder[:], SinceUnixMs: since.Add(-time.Hour).UnixMilli()}, // the later time takes precedence
 		},
 	})
 	if err != nil {
@@ -101,7 +100,7 @@ func TestRevokedPermission(t *testing.T) {
 			t.Errorf("%s: %s, want %d", name, resp.Status, c.want)
 		}
 	}
-	// A client that sends nothing hears of it all the same.
+	// The connection of a client that sends nothing is ended too.
 	silent, ends := io.Pipe()
 	defer ends.Close()
 	resp, err := h.Try(context.Background(), "PATCH", at, up, silent, "Upload-Offset", "3")

@@ -17,8 +17,8 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// The kernel itself moves a download's bytes from the file to the socket: strace
-// sees them in sendfile(2), and next to none in write(2).
+// The kernel moves the bytes of a download from the file to the socket: strace sees them in
+// sendfile(2), and almost none in write(2).
 func TestDownloadsUseSendfile(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -37,13 +37,14 @@ func TestDownloadsUseSendfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		_ = trace.Process.Kill() // asked politely it waits for threads that sleep
+		_ = trace.Process.Kill() // strace waits for sleeping threads if it gets a SIGTERM
 		_ = trace.Wait()
 	}()
 	tk := h.Ticket("download", "f", 0)
 	var calls string
 	moved := map[string]int64{}
-	// What came before strace was there is not seen: download until it was.
+	// strace sees nothing before it is attached, so the test downloads until strace sees a
+	// download.
 	wait.Until(t, "strace attached", func() bool {
 		resp := h.Get("/download?ticket=" + tk)
 		if n, err := io.Copy(io.Discard, resp.Body); err != nil || n != size {
@@ -60,7 +61,7 @@ func TestDownloadsUseSendfile(t *testing.T) {
 	}
 }
 
-// A file that is got by WebDAV, too, reaches the connection as a file.
+// A file that is downloaded over WebDAV reaches the connection as a file too.
 func TestWebDAVUsesSendfile(t *testing.T) {
 	h, _ := storagetest.NewViews(t)
 	const size = 4<<20 + 1

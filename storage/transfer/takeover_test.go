@@ -17,13 +17,13 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// part is the file where the bytes of an upload wait for the rest.
+// part returns the file that contains the arrived bytes of an upload.
 func part(h *storagetest.Host, at string) string {
 	return filepath.Join(h.Mount, strings.ReplaceAll(h.Ref.Scope, "-", ""), ".upload", filepath.Base(at)+".part")
 }
 
-// A new request for an upload ends the one that holds it: a client whose
-// connection died must not wait for TCP to notice.
+// A new request for an upload ends the request that holds it, because a client whose connection
+// broke must not wait for TCP to notice.
 func TestUploadIsTakenOver(t *testing.T) {
 	h := storagetest.New(t)
 	tk := h.Ticket("upload", "f", 8)
@@ -38,7 +38,7 @@ func TestUploadIsTakenOver(t *testing.T) {
 	if _, err := pw.Write([]byte("0123")); err != nil {
 		t.Fatal(err)
 	}
-	// A HEAD that came before would end the PATCH before it has read anything.
+	// An earlier HEAD would end the PATCH before it has read any bytes.
 	wait.Until(t, "first bytes", func() bool {
 		info, err := os.Stat(part(h, at))
 		return err == nil && info.Size() == 4
@@ -54,11 +54,11 @@ func TestUploadIsTakenOver(t *testing.T) {
 	h.WantFile("f", []byte("01234567"))
 }
 
-// The connection of a request that lost its upload to another serves the next
-// requests as if nothing had happened: behind a reverse proxy they are those of others.
+// The connection of a request that lost its upload to another one serves the next requests
+// normally, because behind a reverse proxy they belong to other clients.
 func TestConnectionOutlivesTakeover(t *testing.T) {
 	h := storagetest.New(t)
-	var lost atomic.Int32 // requests that were over before they began
+	var lost atomic.Int32 // requests that ended before they began
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Context().Err() != nil {
 			lost.Add(1)

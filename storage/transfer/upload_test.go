@@ -49,7 +49,7 @@ func TestUpload(t *testing.T) {
 		if got := h.Offset(at, tk); got != int64(size) {
 			t.Errorf("offset %d after the end", got)
 		}
-		// The ticket is used up; the file is not touched.
+		// The ticket is used up, and the file is unchanged.
 		resp := h.Tus("POST", "/uploads", tk, nil, "Upload-Length", strconv.Itoa(size))
 		if code, _, _ := h.Problem(resp); resp.StatusCode != 409 || code != "ABORTED" {
 			t.Errorf("ticket used again: %s %s", resp.Status, code)
@@ -73,8 +73,8 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// The connection is cut at random places, with restarts of the proxy and a
-// renewed ticket in between; the file must come out equal.
+// The connection is cut at random places, and the proxy is restarted and the ticket is renewed in
+// between. The file must be equal in the end.
 func TestUploadResumes(t *testing.T) {
 	h := storagetest.New(t)
 	data := storagetest.Random(8 << 20)
@@ -117,7 +117,7 @@ func TestUploadResumes(t *testing.T) {
 	h.WantFile("big", data)
 }
 
-// cutter ends a request the hard way.
+// cutter resets the connection of a request.
 type cutter struct {
 	cancel func()
 	cut    bool
@@ -132,7 +132,7 @@ func (c *cutter) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// A crash between the last byte and publishing, and one that left a torn note.
+// A crash between the last byte and publishing, and a crash that left an incomplete note.
 func TestUploadSurvivesCrashBeforePublishing(t *testing.T) {
 	h := storagetest.New(t)
 	tk := h.Ticket("upload", "f", 4)
@@ -220,7 +220,7 @@ func TestUploadRefuses(t *testing.T) {
 			}
 		})
 	}
-	// A body without a length that turns out too long keeps nothing.
+	// A body without a length that turns out to be too long is discarded.
 	resp := h.Tus("PATCH", at, tk, struct{ io.Reader }{strings.NewReader("4567890")}, "Upload-Offset", "4")
 	if code, _, _ := h.Problem(resp); resp.StatusCode != 413 || code != "INVALID_ARGUMENT" {
 		t.Errorf("chunked and too long: %s", resp.Status)
@@ -305,7 +305,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// An upload that no one continued with for a day goes; a fresh one stays.
+// An upload that was not continued for a day is deleted, and a recent one stays.
 func TestAbandonedUploadsAreSwept(t *testing.T) {
 	h := storagetest.New(t)
 	tk := h.Ticket("upload", "old", 10)
@@ -358,13 +358,13 @@ func TestAbandonedUploadsAreSwept(t *testing.T) {
 	}
 }
 
-// Two proxies serve one volume: an upload may continue at either.
+// Two proxies serve one volume, and an upload can continue at either of them.
 func TestUploadThroughTwoProxies(t *testing.T) {
 	first := storagetest.New(t)
 	second := &storagetest.Host{TB: t, Config: first.Config, Mount: first.Mount, Signer: first.Signer, Ref: first.Ref, Path: first.Path}
 	second.Config.Name, second.Config.Dir = "s2", t.TempDir()
 	second.Config.Volumes = slices.Clone(first.Config.Volumes)
-	second.Config.Volumes[0].Create = false // the other one has marked it
+	second.Config.Volumes[0].Create = false // the other proxy has marked it
 	second.Start()
 	defer second.Stop()
 	data := storagetest.Random(1 << 20)
@@ -428,8 +428,8 @@ func TestUploadThroughTwoProxies(t *testing.T) {
 
 func mtime(text string) string { return "mtime " + base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// A file has the time that its uploader says, also when another request ends the
-// upload, and is another one for who has read it before.
+// A file has the modification time that its uploader sets, even if another request ends the upload.
+// For clients that have read the old file, it counts as a different one.
 func TestUploadKeepsItsTime(t *testing.T) {
 	h := storagetest.New(t)
 	tags := map[string]bool{}
@@ -474,7 +474,8 @@ func TestUploadKeepsItsTime(t *testing.T) {
 	}
 }
 
-// An editor replaces the file that it has read, and not what someone else made of it.
+// An editor replaces the file that it has read, and not a version that someone else has written
+// since.
 func TestUploadReplacesTheFileItMeans(t *testing.T) {
 	h := storagetest.New(t)
 	put := func(body, tag string) *http.Response {
@@ -489,7 +490,7 @@ func TestUploadReplacesTheFileItMeans(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp = h.Tus("PATCH", at.Path, tk, strings.NewReader(body), "Upload-Offset", "0")
-		if resp.StatusCode == http.StatusPreconditionFailed { // nor by asking how far it is
+		if resp.StatusCode == http.StatusPreconditionFailed { // not by a request for the offset either
 			if again := h.Tus("HEAD", at.Path, tk, nil); again.StatusCode != http.StatusPreconditionFailed {
 				t.Errorf("HEAD: %s", again.Status)
 			}
@@ -525,7 +526,7 @@ func TestUploadReplacesTheFileItMeans(t *testing.T) {
 	refused("", was)
 	h.WantFile("notes.txt", []byte("second"))
 
-	// Written by a session, of the same size and with the old time.
+	// A session writes the file, with the same size and the old time.
 	now := read()
 	at := filepath.Join(h.Path, "notes.txt")
 	info, err := os.Stat(at)

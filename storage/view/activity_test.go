@@ -14,11 +14,11 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// ledger is a manager that takes as many calls as it has room for.
+// ledger is a manager that accepts a limited number of calls.
 type ledger struct {
 	Manager
 	room int
-	told map[string]int // by the folder
+	told map[string]int // reported operations, by folder
 }
 
 func (l *ledger) Record(_ context.Context, q *storagepb.RecordRequest) (*storagepb.RecordResponse, error) {
@@ -32,13 +32,13 @@ func (l *ledger) Record(_ context.Context, q *storagepb.RecordRequest) (*storage
 	return &storagepb.RecordResponse{}, nil
 }
 
-// What people did outlives proxies that are killed at any moment, until a manager has
-// taken it: nothing of it is lost, and nothing told twice that was told a round before.
+// Records of file activity survive kills of the proxy at any moment, until a manager has received
+// them. No record is lost, and no record is sent again after a later round.
 func TestTrailOutlivesKills(t *testing.T) {
 	const rows = 2*maxBatch + 1
 	dir := t.TempDir()
 	m := &ledger{told: map[string]int{}}
-	// A proxy that is killed is one that is not heard of again.
+	// A killed proxy is one that the test no longer uses.
 	proxy := func() *activityLog {
 		tr := newActivityLog(m, dir, slog.New(slog.DiscardHandler))
 		tr.load()
@@ -56,18 +56,18 @@ func TestTrailOutlivesKills(t *testing.T) {
 	round(first)
 	proxy() // killed before its first round
 	m.room = 1
-	round(proxy()) // takes the first part and goes away
+	round(proxy()) // the manager receives the first part and disconnects
 	if len(m.told) != maxBatch {
 		t.Fatalf("%d rows told, want %d", len(m.told), maxBatch)
 	}
 	proxy()
 	m.room = rows
-	proxy().flush(t.Context()) // killed when all was told, before it noted so
+	proxy().flush(t.Context()) // killed after everything was sent and before it noted that
 	round(proxy())
 	if len(m.told) != rows {
 		t.Errorf("%d rows told, want %d", len(m.told), rows)
 	}
-	var twice int // by the one before the last, too
+	var twice int // sent by the one before the last, too
 	for row, n := range m.told {
 		if n > 2 {
 			t.Errorf("row %s was told %d times", row, n)
@@ -82,13 +82,13 @@ func TestTrailOutlivesKills(t *testing.T) {
 	}
 }
 
-// A proxy that is killed while it gathers what someone does has kept it.
+// A proxy that is killed while it collects activity has stored it.
 func TestTrailKeepsWhatItGathers(t *testing.T) {
 	dir := t.TempDir()
 	m := &ledger{room: 1, told: map[string]int{}}
 	killed := newActivityLog(m, dir, slog.New(slog.DiscardHandler))
 	killed.note(actor{user: uuid.NewString(), folder: "f"}, storagepb.FileOperation_WROTE, "a", 1, time.Now())
-	killed.collect(time.Now()) // a tick: nothing is due yet
+	killed.collect(time.Now()) // a tick: no record is due yet
 	killed.flush(t.Context())
 	killed.keep()
 	if len(m.told) != 0 {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// However the pieces of a file arrive, no gap is in front of where the front is, and
-// with all of them it is at the end.
+// In whatever order the pieces of a file arrive, there is no gap before the front, and after all
+// pieces, the front is at the end.
 func TestFront(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

@@ -33,7 +33,7 @@ func content(h *storagetest.Host, name string) string {
 	return string(raw)
 }
 
-// A part of a file is not taken for all of it.
+// A part of a file is not accepted as the whole file.
 func TestPutRefusesParts(t *testing.T) {
 	t.Parallel()
 	h, _ := storagetest.NewViews(t)
@@ -105,7 +105,7 @@ func TestPutKeepsTimes(t *testing.T) {
 	}
 }
 
-// Writers of one file come one after the other, and readers see one whole file.
+// Writes of one file happen one after the other, and readers always see one whole file.
 func TestPutsOfOneFileWait(t *testing.T) {
 	t.Parallel()
 	h, _ := storagetest.NewViews(t)
@@ -122,7 +122,7 @@ func TestPutsOfOneFileWait(t *testing.T) {
 	if got := content(h, "f"); got != strings.Repeat(got[:1], 100_000) {
 		t.Error("the file is of several writers")
 	}
-	// A client's lock is no reason to wait.
+	// A write does not wait because of a client's lock.
 	lock := `<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>`
 	resp, body := h.WebDAV("LOCK", "/mine/data/f", "rw", lock)
 	if resp.StatusCode != http.StatusOK {
@@ -133,7 +133,7 @@ func TestPutsOfOneFileWait(t *testing.T) {
 	}
 }
 
-// The directory of a file that goes while the file arrives is not made again.
+// The directory of a file that is deleted while the file arrives is not created again.
 func TestPutIntoDirectoryThatGoes(t *testing.T) {
 	t.Parallel()
 	h, _ := storagetest.NewViews(t)
@@ -161,7 +161,7 @@ func TestPutIntoDirectoryThatGoes(t *testing.T) {
 	}
 }
 
-// What HTTP says of methods and ranges that a resource does not have.
+// The responses that HTTP requires for methods and ranges that a resource does not support.
 func TestMethodsAndRangeUnits(t *testing.T) {
 	t.Parallel()
 	h := storagetest.New(t)

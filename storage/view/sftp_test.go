@@ -25,7 +25,7 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// tree writes some files to send, and answers with where.
+// files creates some files to send, and returns their directory.
 func files(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "src")
@@ -84,7 +84,7 @@ func TestOpenSSH(t *testing.T) {
 	}
 }
 
-// What is there in part is gone on with; what was not closed changes no file.
+// A partial upload is resumed, and a file that was not closed stays unchanged.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
@@ -132,8 +132,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// What arrived of a new file before its line was cut is found by who sent it, and by
-// no one else; it becomes the file with the rest, never without.
+// The partial upload of a new file is found by the user who sent it, and by no other user. Only
+// when the rest has arrived does the file appear.
 func TestHalfIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
@@ -146,7 +146,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 	if err := os.WriteFile(source, whole, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// cut sends the beginning of the file, with a gap behind it, and is cut off.
+	// cut sends the beginning of the file, followed by a gap, and then the connection is cut.
 	cut := func(flags int, from, to int) {
 		t.Helper()
 		c, err := storagetest.DialSFTP(t, address, "rw")
@@ -211,12 +211,12 @@ func TestHalfIsFoundAgain(t *testing.T) {
 		t.Error("who opened it and wrote nothing changed it")
 	}
 
-	cut(os.O_APPEND, 1<<20, 2<<20) // once more
+	cut(os.O_APPEND, 1<<20, 2<<20) // one more time
 	wait.Until(t, "more of it is there", size(me, 2<<20))
 	if !gone() {
 		t.Error("a half is the file")
 	}
-	h.Stop() // it outlives the proxy
+	h.Stop() // the partial upload survives the proxy
 	o.Mu.Lock()
 	for _, d := range o.Told {
 		if i := slices.IndexFunc(d.Operations, func(x *storagepb.FileOperation) bool { return x.Kind == storagepb.FileOperation_WROTE }); i >= 0 {
@@ -316,7 +316,7 @@ func TestSFTPTree(t *testing.T) {
 	begin := func(name string, flags int) error {
 		f, err := rw.OpenFile(name, os.O_WRONLY|flags)
 		if err == nil {
-			f.Close() // which may be refused, too
+			f.Close() // the close can be refused, too
 		}
 		return err
 	}
@@ -399,8 +399,8 @@ func TestSFTPTree(t *testing.T) {
 	}
 }
 
-// A file that must be new replaces none that came while it was written; one that
-// replaces another has its mode.
+// A file that must be new does not replace one that was created meanwhile. A file that replaces
+// another one keeps its mode.
 func TestSFTPNewAlone(t *testing.T) {
 	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
@@ -433,7 +433,7 @@ func TestSFTPNewAlone(t *testing.T) {
 	}
 }
 
-// What is set of a file while it is written is so of the file that appears.
+// Attributes that are set while a file is written apply to the file that appears.
 func TestSFTPSetWhileWriting(t *testing.T) {
 	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
@@ -457,7 +457,8 @@ func TestSFTPSetWhileWriting(t *testing.T) {
 	}
 }
 
-// A channel has 256 files and directories open, however many it had before.
+// A channel can have 256 open files and directories at a time, regardless of how many it opened
+// before.
 func TestSFTPOpenFiles(t *testing.T) {
 	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
@@ -514,7 +515,7 @@ func firstError(list ...error) error {
 	return nil
 }
 
-// All of a large directory is listed, a page at a time.
+// A large directory is listed completely, a page at a time.
 func TestSFTPLargeDirectory(t *testing.T) {
 	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
@@ -563,8 +564,7 @@ func TestSFTPLimit(t *testing.T) {
 	}
 }
 
-// A token that is revoked ends the connection, also one that does nothing, and what
-// was begun with it is not there.
+// Revoking a token ends its connections, including idle ones, and discards unfinished uploads.
 func TestSFTPEnds(t *testing.T) {
 	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
@@ -601,7 +601,7 @@ func TestSFTPEnds(t *testing.T) {
 	}
 }
 
-// A share that ends ends what is done with it, and nothing else.
+// When a share ends, its transfers end, and nothing else.
 func TestSFTPShareEnds(t *testing.T) {
 	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
@@ -644,7 +644,7 @@ func TestSFTPShareEnds(t *testing.T) {
 	}
 }
 
-// There is nothing but SFTP.
+// The server offers nothing but SFTP.
 func TestSFTPAlone(t *testing.T) {
 	t.Parallel()
 	_, _, address := storagetest.NewSFTP(t)
@@ -724,8 +724,8 @@ func TestSFTPTrail(t *testing.T) {
 	}
 }
 
-// A key opens what its user may, and nothing under another name or without its
-// private half.
+// A key gives access to the folders of its user. It does not work under another user name or
+// without its private key.
 func TestSFTPKeys(t *testing.T) {
 	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
@@ -756,7 +756,7 @@ func TestSFTPKeys(t *testing.T) {
 	if err := enter(user, pretender{key}); err == nil {
 		t.Error("a client without the private key is admitted")
 	}
-	for range 60 { // clients try the keys they have: that is not a guess
+	for range 60 { // clients try all of their keys, which does not count as guessing
 		_ = enter("other@example.org", key)
 	}
 	if enter(user, key) != nil {
@@ -766,7 +766,7 @@ func TestSFTPKeys(t *testing.T) {
 	wait.Until(t, "the key is not good any more", func() bool { return enter(user, key) != nil })
 }
 
-// pretender shows a key and signs with another one.
+// pretender offers a key and signs with another one.
 type pretender struct{ ssh.Signer }
 
 func (p pretender) Sign(r io.Reader, data []byte) (*ssh.Signature, error) {
@@ -792,7 +792,7 @@ func TestSFTPGuesses(t *testing.T) {
 	if strings.Contains(h.Logs.String(), "guess1") {
 		t.Error("a password is logged")
 	}
-	// A proxy that starts again is the same host.
+	// A proxy has the same host key after a restart.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

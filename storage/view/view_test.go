@@ -121,7 +121,7 @@ func TestViewTree(t *testing.T) {
 
 const lockBody = `<?xml version="1.0"?><D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>`
 
-// Two who have the same folder under other names meet each other's locks.
+// Two users who have the same folder under different names see each other's locks.
 func TestViewLocks(t *testing.T) {
 	t.Parallel()
 	h, o := storagetest.NewViews(t)
@@ -152,7 +152,7 @@ func TestViewLocks(t *testing.T) {
 	}
 }
 
-// What has not come whole is never seen, and what has no room is refused.
+// Incomplete uploads are never visible, and files that do not fit are refused.
 func TestViewUploads(t *testing.T) {
 	t.Parallel()
 	h, _ := storagetest.NewViews(t)
@@ -189,8 +189,8 @@ func TestViewUploads(t *testing.T) {
 	})
 }
 
-// Managers are told what people did: sums of it, not every file, also what was done
-// when none was there to be told.
+// Managers receive sums of file activity and not every file, including activity from the time when
+// no manager was connected.
 func TestViewTrail(t *testing.T) {
 	t.Parallel()
 	h, o := storagetest.NewViews(t)
@@ -208,7 +208,7 @@ func TestViewTrail(t *testing.T) {
 	h.WebDAV("MOVE", "/mine/data/old", "rw", "", "Destination", h.HTTP.URL+"/storage/dav/mine/data/dir/new")
 	h.WebDAV("DELETE", "/mine/data/f00", "rw", "")
 	h.WebDAV("PUT", "/shared/a@b/data/f", "ro", "refused")
-	h.Stop() // what cannot be told is told after the next start
+	h.Stop() // unsent activity is sent after the next start
 	o.Mu.Lock()
 	o.Away = false
 	o.Mu.Unlock()
@@ -239,7 +239,7 @@ func TestViewTrail(t *testing.T) {
 	}
 }
 
-// ender ends a request that is half sent.
+// ender cancels a request whose body is half sent.
 type ender struct{ cancel func() }
 
 func (e ender) Read([]byte) (int, error) {
@@ -247,7 +247,7 @@ func (e ender) Read([]byte) (int, error) {
 	return 0, context.Canceled
 }
 
-// A token that is revoked stops working, and so does what was begun with it.
+// A revoked token stops working, and its unfinished requests end.
 func TestViewEnds(t *testing.T) {
 	t.Parallel()
 	h, o := storagetest.NewViews(t)
@@ -281,7 +281,7 @@ func TestViewEnds(t *testing.T) {
 	}
 }
 
-// run runs a client.
+// run runs a client program.
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -305,12 +305,12 @@ func TestLitmus(t *testing.T) {
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "TESTS=basic copymove locks http")
 	cmd.Env = append(cmd.Env, "HTDOCS=/usr/share/litmus/htdocs")
-	out, _ := cmd.CombinedOutput() // it fails when one of its tests does
+	out, _ := cmd.CombinedOutput() // the program fails when one of its tests fails
 	var failed []string
 	for _, m := range regexp.MustCompile(`\d+\. (\w+?)\.+ FAIL`).FindAllStringSubmatch(string(out), -1) {
 		failed = append(failed, m[1])
 	}
-	// Properties of clients are not kept, and locks are exclusive.
+	// Properties of clients are not stored, and locks are exclusive.
 	if want := []string{"owner_modify", "lock_shared", "owner_modify"}; !slices.Equal(failed, want) {
 		t.Errorf("failed %q, want %q:\n%s", failed, want, out)
 	}
@@ -354,7 +354,7 @@ func rcloneRound(t *testing.T, h *storagetest.Host, text string) {
 	}
 }
 
-// Of all who mean to replace the same file, or to make it, one does.
+// If several clients conditionally replace or create the same file, one of them succeeds.
 func TestViewConditions(t *testing.T) {
 	t.Parallel()
 	h, _ := storagetest.NewViews(t)
@@ -380,7 +380,7 @@ func TestViewConditions(t *testing.T) {
 				if raw, err := os.ReadFile(filepath.Join(h.Path, "f")); string(raw) != fmt.Sprint("racer ", i) {
 					t.Errorf("%s: %q, %v", header, raw, err)
 				}
-			case 412: // WebDAV lets one write at a time
+			case 412: // WebDAV allows one writer at a time
 			default:
 				t.Errorf("%s: %d", header, status)
 			}
@@ -417,7 +417,7 @@ func TestViewConditions(t *testing.T) {
 	if status, _ := put("other", "If-None-Match", `"other"`); status != 204 {
 		t.Errorf("not another one: %d", status)
 	}
-	// A session changes the file while the body is on its way.
+	// A session changes the file while the body arrives.
 	for _, name := range []string{"there", "new"} {
 		header, value := "If-None-Match", "*"
 		if name == "there" {

@@ -15,11 +15,11 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// What unfinished copies have left goes: after a quarter of an hour where the
-// caller ended them, else after a day, and never while one works in it.
+// Files of unfinished copies are deleted: after a quarter of an hour if the caller cancelled the
+// copy, otherwise after a day, and never while a copy uses them.
 func TestSweepArrivals(t *testing.T) {
 	mount := t.TempDir()
-	t.Cleanup(func() { _ = unix.Unmount(mount, unix.MNT_DETACH) }) // nothing runs that would let go of it
+	t.Cleanup(func() { _ = unix.Unmount(mount, unix.MNT_DETACH) }) // no process would release it
 	set, err := volume.NewSet(t.TempDir(), []volume.Config{{
 		Name: "main", Backend: "/nonexistent", MountPath: mount, Create: true,
 	}}, slog.New(slog.DiscardHandler))

@@ -31,13 +31,13 @@ func TestCloneFolder(t *testing.T) {
 	if d := cmp.Diff(want, tree(t, m.At(to))); d != "" {
 		t.Error(d)
 	}
-	if n := int64(len(want) - 1); p.Files != n || p.Bytes < 2<<20 { // without the folder itself
+	if n := int64(len(want) - 1); p.Files != n || p.Bytes < 2<<20 { // the folder itself does not count
 		t.Errorf("last progress %v, want %d files", p, n)
 	}
 	if left, err := os.ReadDir(filepath.Join(m.ScopeDir(m.To), ".arriving")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
-	// It is there: the same call changes nothing.
+	// The clone exists, so the same call changes nothing.
 	if err := os.WriteFile(filepath.Join(m.At(to), "new"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestCloneFolderRefusals(t *testing.T) {
 			storagetest.WantCode(t, err, c.want)
 		})
 	}
-	// A limit that the proxy has to keep.
+	// The proxy has to enforce this limit.
 	m.Write("big", string(storagetest.Random(1<<20)))
 	limit := int64(100_000)
 	if _, err := m.API.SetScopeLimit(m.Ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: m.To, LimitBytes: &limit}); err != nil {
@@ -90,7 +90,7 @@ func TestCloneFolderRefusals(t *testing.T) {
 	}
 }
 
-// Another volume of the same proxy takes copies, and nothing that moves.
+// Another volume of the same proxy accepts copies and refuses moves.
 func TestCopiesToAnotherVolume(t *testing.T) {
 	h := storagetest.New(t)
 	m := &storagetest.Moving{Host: h}
@@ -131,8 +131,8 @@ func TestCopiesToAnotherVolume(t *testing.T) {
 	}
 }
 
-// A caller who ends a clone: it stops, nothing is at its place, and the same call
-// continues. Deleting the folder takes the rest away.
+// When the caller cancels a clone, it stops, its target does not exist, and the same call continues
+// it. Deleting the folder removes the partial copy.
 func TestCloneFolderEnded(t *testing.T) {
 	m := &storagetest.Moving{Host: storagetest.NewOn(t, storagetest.Memory(t)), To: uuid.NewString()}
 	if _, err := m.API.CreateScope(m.Ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: m.To}); err != nil {
@@ -174,7 +174,7 @@ func TestCloneFolderEnded(t *testing.T) {
 	}
 }
 
-// Blocks are shared where the file system can do that.
+// Blocks are shared if the file system supports that.
 func TestCloneShares(t *testing.T) {
 	mount := btrfsMount(t)
 	h := storagetest.NewOn(t, mount)

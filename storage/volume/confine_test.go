@@ -23,7 +23,7 @@ func asNobody(name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// armed makes a set-uid program in a folder, as root of a container can.
+// armed creates a set-uid program in a folder, as root of a container can.
 func armed(h *storagetest.Host, name string) string {
 	h.TB.Helper()
 	raw, err := os.ReadFile("/usr/bin/id")
@@ -43,8 +43,8 @@ func armed(h *storagetest.Host, name string) string {
 	return at
 }
 
-// What an earlier version left open is closed when a proxy starts, and what is reached
-// nevertheless gives no one the rights of root.
+// Directories that an earlier version left readable are closed when a proxy starts. Programs that
+// users reach nevertheless do not give them the rights of root.
 func TestProgramsInFoldersGiveNoRights(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can do this")
@@ -83,7 +83,7 @@ func TestProgramsInFoldersGiveNoRights(t *testing.T) {
 	}
 }
 
-// Copies and changed files are no set-uid programs.
+// Copies and changed files are not set-uid programs.
 func TestCopiesAreNotArmed(t *testing.T) {
 	h, _, address := storagetest.NewSFTP(t)
 	armed(h, "dir/su")
@@ -119,7 +119,7 @@ func TestCopiesAreNotArmed(t *testing.T) {
 		t.Fatal(err)
 	}
 	disarmed(at)
-	// SFTP changes a file where it is.
+	// SFTP changes a file in place.
 	f, err := storagetest.SFTPClient(t, address, "rw").OpenFile("/mine/data/dir/su", os.O_WRONLY)
 	if err != nil {
 		t.Fatal(err)

@@ -19,10 +19,10 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// levels is a path of so many names.
+// levels returns a path of n names.
 func levels(n int) string { return strings.TrimSuffix(strings.Repeat("d/", n), "/") }
 
-// dig makes directories below one another, as a session can, and a file in the last.
+// dig creates nested directories, as a session can, and a file in the innermost one.
 func dig(h *storagetest.Host, from string, n int) {
 	h.TB.Helper()
 	fd, err := unix.Open(filepath.Join(h.Path, from), unix.O_RDONLY|unix.O_DIRECTORY, 0)
@@ -79,7 +79,7 @@ func TestDeepPathsAreRefused(t *testing.T) {
 	if _, err := c.Create("/mine/data/" + levels(512) + "/f"); storagetest.ErrorClass(err) != "failure" {
 		t.Errorf("SFTP put to level 513: %v", err)
 	}
-	// A tree that becomes too deep is not moved or copied there.
+	// A tree that would become too deep is not moved or copied.
 	h.Write("a/b/c", "x")
 	h.Write("x/y/z", "x")
 	if err := h.MoveFile("d", "a/b/d", false); err == nil {
@@ -100,7 +100,7 @@ func TestDeepPathsAreRefused(t *testing.T) {
 	}
 }
 
-// What sessions make too deep does not stop an archive or a clone of the rest.
+// Directories that sessions nest too deep do not prevent an archive or a clone of the rest.
 func TestDeepPathsAreLeftOut(t *testing.T) {
 	h := storagetest.New(t)
 	h.Write("shallow", "here")
@@ -154,8 +154,8 @@ func TestDeepPathsAreLeftOut(t *testing.T) {
 	}
 }
 
-// Many small files cost an archive little more than their bytes: one compressor serves
-// them all.
+// An archive of many small files needs little more than their size, because one compressor serves
+// all of them.
 func TestArchiveOfManySmallFiles(t *testing.T) {
 	h := storagetest.NewOn(t, storagetest.Memory(t))
 	const n = 2000

@@ -34,7 +34,7 @@ func all[T any](t *testing.T, stream grpc.ServerStreamingClient[T], err error) (
 	}
 }
 
-// What lies on a volume is told, with what no one put there.
+// The folders and scopes on a volume are reported, including entries of unknown origin.
 func TestWhatLiesOnDisk(t *testing.T) {
 	h := storagetest.New(t)
 	hex := func(id string) string { return strings.ReplaceAll(id, "-", "") }

@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// Copies and moves of many, within a folder and to another one, on one file
-// system and across two.
+// Many files are copied and moved, within a folder and to another one, on one file system and
+// between two.
 func TestTransferFiles(t *testing.T) {
 	for name, apart := range map[string]bool{"one file system": false, "two": true} {
 		for _, move := range []bool{false, true} {
@@ -83,7 +83,7 @@ func TestTransferFiles(t *testing.T) {
 				if left["taken"] != want["taken"] || left["empty"] != want["empty"] {
 					t.Errorf("what was refused changed: %v", left)
 				}
-				// Asked to, it replaces a file, and never a directory.
+				// If requested, a copy replaces a file, but never a directory.
 				q.Files, q.Overwrite = storagetest.Pairs("taken", "taken", "again.py", "dir"), true
 				if results, err = m.Transfer(move, q); err != nil || len(results) != 2 {
 					t.Fatal(results, err)
@@ -102,7 +102,7 @@ func TestTransferFiles(t *testing.T) {
 	}
 }
 
-// Within a folder: a copy beside the original, and none into itself.
+// Within a folder, a copy is placed beside the original, and a directory is not copied into itself.
 func TestCopyWithinFolder(t *testing.T) {
 	h := storagetest.New(t)
 	h.Write("a/b/f", "text")

@@ -23,7 +23,7 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// newSmall is a host on a file system of a few megabytes.
+// newSmall returns a host on a file system of a few megabytes.
 func newSmall(t *testing.T, size string) *storagetest.Host {
 	t.Helper()
 	mount := t.TempDir()
@@ -38,8 +38,8 @@ func newSmall(t *testing.T, size string) *storagetest.Host {
 	return storagetest.NewOn(t, mount)
 }
 
-// fullUpload acts out an upload that finds no room in its middle, and continues
-// when there is some again.
+// fullUpload runs an upload that finds no space in its middle, and continues when there is space
+// again.
 func fullUpload(h *storagetest.Host, t *testing.T, fill, free func(), limit float64) {
 	t.Helper()
 	data := storagetest.Random(3 << 20)
@@ -90,7 +90,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	fullUpload(h, t, fill, free, 0)
 
-	// Copies and clones of what does not fit leave nothing at the target.
+	// Copies and clones that do not fit leave nothing at the target.
 	if resp := h.Tus("POST", "/uploads", h.Ticket("upload", "large", 16<<20), nil, "Upload-Length", strconv.Itoa(16<<20)); resp.StatusCode != 507 {
 		t.Errorf("larger than the disk: %s", resp.Status)
 	}
@@ -123,7 +123,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// btrfsMount is an empty btrfs, on a machine that can have one.
+// btrfsMount returns the path of an empty btrfs, if the machine supports it.
 func btrfsMount(t *testing.T) string {
 	t.Helper()
 	i, err := image.Make(t.Context())
@@ -141,7 +141,7 @@ func btrfsMount(t *testing.T) string {
 	return i.Mount
 }
 
-// A product keeps a limit itself and refuses bytes in the middle of an upload.
+// A product enforces a limit itself and refuses bytes in the middle of an upload.
 func TestLimitReachedInTheMiddle(t *testing.T) {
 	mount := btrfsMount(t)
 	btrfs := func(args ...string) {
@@ -197,14 +197,14 @@ func TestLimitReachedInTheMiddle(t *testing.T) {
 	}, func() { set(32 << 20) }, float64(limit))
 }
 
-// What is neither file, directory nor link is never opened and not copied.
+// Special files (not a file, directory or link) are never opened and not copied.
 func TestSpecialFilesAreNotTouched(t *testing.T) {
 	h := storagetest.New(t)
 	socket := filepath.Join(h.Path, "dir/device")
 	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// A device whose opening fails in its own way: none has this number.
+	// The device has a number that no driver uses, so opening it fails with an error of its own.
 	if err := unix.Mknod(socket, unix.S_IFCHR|0o666, int(unix.Mkdev(240, 250))); errors.Is(err, unix.EPERM) {
 		t.Skip("may not make devices")
 	} else if err != nil {

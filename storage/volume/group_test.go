@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// What comes to a folder belongs to the group of folders, which may change it whatever the
-// umask of who made it. A file that is replaced stays its owner's.
+// New files in a folder belong to the group of folders, which can change them regardless of the
+// umask of their creator. A replaced file keeps its owner.
 func TestFilesBelongToTheGroupOfFolders(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives files away")
@@ -57,7 +57,7 @@ func TestFilesBelongToTheGroupOfFolders(t *testing.T) {
 	if _, err := unix.Getxattr(h.Path, "system.posix_acl_default", nil); errors.Is(err, unix.ENOTSUP) {
 		t.Skip("this file system knows no access lists")
 	}
-	// As a container would, below what the proxy has made.
+	// The files are created as by a container, in a directory that the proxy created.
 	if err := errors.Join(os.Mkdir(filepath.Join(h.Path, "new", "sub"), 0o777), os.WriteFile(filepath.Join(h.Path, "new", "sub", "own"), nil, 0o666)); err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestTree(t *testing.T) {
 		}
 	}
 
-	// What went away since the page before is no reason to stop.
+	// Entries that were deleted since the previous page do not end the listing.
 	if err := os.RemoveAll(filepath.Join(root, "a/b")); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// A real mount: taken without Create, never kept busy, and what is below it
+// A real mount is used without Create, is never kept busy, and the files below its mount point are
 // left alone after an unmount.
 func TestRealMount(t *testing.T) {
 	h := &storagetest.Host{TB: t, Mount: t.TempDir(), Signer: storagetest.NewSigner(t)}
@@ -48,7 +48,7 @@ func TestRealMount(t *testing.T) {
 	if left, err := os.ReadDir(h.Mount); err != nil || len(left) > 0 {
 		t.Errorf("below the mount: %v %v", left, err)
 	}
-	// Another, empty file system at its place is not the volume.
+	// Another, empty file system at the same mount point is not the volume.
 	mount()
 	_, err = h.API.CreateScope(h.Ctx(), scope)
 	storagetest.WantCode(t, err, codes.Unavailable)

@@ -27,7 +27,7 @@ func newMoving(t *testing.T) *storagetest.Moving {
 	return m
 }
 
-// tree describes what is below a directory, a line for each.
+// tree describes the files below a directory, one line for each.
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -83,7 +83,7 @@ func TestMoveFolder(t *testing.T) {
 			if len(want) < 15 || !strings.Contains(want["sparse"], "sparse") {
 				t.Fatalf("the tree to move is %v", want)
 			}
-			for range 2 { // what has arrived is done
+			for range 2 { // a folder that has arrived needs no more work
 				f, err := m.Move()
 				if err != nil {
 					t.Fatal(err)
@@ -108,8 +108,7 @@ func TestMoveFolder(t *testing.T) {
 	}
 }
 
-// A copy that ran out of space leaves the folder where it was, and continues when
-// there is more.
+// A copy that ran out of space leaves the folder where it was, and continues when there is space.
 func TestMoveFolderGoesOn(t *testing.T) {
 	m := newMoving(t)
 	m.Fill()
@@ -134,8 +133,8 @@ func TestMoveFolderGoesOn(t *testing.T) {
 	}
 }
 
-// A crash between the arrival of a copy and the removal of what was copied
-// leaves both: the next call removes the rest and nothing else.
+// A crash between the arrival of a copy and the removal of the original leaves both. The next call
+// removes the original and nothing else.
 func TestMoveFolderRemovesWhatACrashLeft(t *testing.T) {
 	m := newMoving(t)
 	m.Fill()

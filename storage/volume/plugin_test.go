@@ -22,7 +22,7 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// A plugin that hangs holds up no one's bytes.
+// A plugin that hangs delays no transfer.
 func TestPluginHangs(t *testing.T) {
 	h := storagetest.New(t)
 	h.Write("f", "content")
@@ -49,8 +49,8 @@ func TestPluginHangs(t *testing.T) {
 	reported(h, t)
 }
 
-// halt stops a process: it has stopped when all its threads have, which takes a
-// moment on a busy machine.
+// halt stops a process and waits until all of its threads have stopped, which takes a moment on a
+// busy machine.
 func halt(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -66,7 +66,7 @@ func halt(t *testing.T, pid int) {
 	})
 }
 
-// reported checks that managers still hear from the proxy.
+// reported checks that managers still get reports from the proxy.
 func reported(h *storagetest.Host, t *testing.T) {
 	t.Helper()
 	watch, err := h.API.Watch(h.Ctx(), &storagepb.WatchRequest{})
@@ -78,8 +78,8 @@ func reported(h *storagetest.Host, t *testing.T) {
 	}
 }
 
-// liar is a plugin whose answers cannot be true: the test program under the
-// name "liar" serves it.
+// liar is a plugin that returns impossible values. The test program serves it under the name
+// "liar".
 type liar struct {
 	volumepb.UnimplementedVolumeServer
 }
@@ -141,11 +141,11 @@ func TestWrongChecksumIsRefused(t *testing.T) {
 	}}}
 	h.StartUntil(storagepb.Volume_DEGRADED, "checksum")
 	defer h.Stop()
-	// Those of tests before may be about to end.
+	// Plugins of earlier tests may still be about to end.
 	wait.Until(t, "no plugin runs", func() bool { return len(storagetest.PluginPids(t)) == 0 })
 }
 
-// An option that is wrong is named where the operator looks.
+// An error about an invalid option names the option in the log.
 func TestWrongOptionIsNamed(t *testing.T) {
 	h := &storagetest.Host{TB: t, Mount: t.TempDir(), Signer: storagetest.NewSigner(t)}
 	h.Config = storage.Config{Name: "s1", Dir: t.TempDir(), Volumes: []storage.VolumeConfig{{

@@ -19,8 +19,8 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// seldom has the plugin measure usage once, as good as never again, with so many bytes
-// left in the scope.
+// seldom lets the plugin measure usage once, with an interval that is never reached again in the
+// test, with this number of bytes left in the scope.
 func seldom(h *storagetest.Host, left int64) {
 	h.TB.Helper()
 	h.Stop()
@@ -55,7 +55,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// nothing checks that neither a file nor a part of it is there.
+// nothing checks that neither the file nor a part of it exists.
 func nothing(h *storagetest.Host, name string) {
 	h.TB.Helper()
 	if st, err := os.Lstat(filepath.Join(h.Path, name)); !os.IsNotExist(err) {
@@ -66,7 +66,7 @@ func nothing(h *storagetest.Host, name string) {
 	}
 }
 
-// Bytes under way count, however seldom usage is measured.
+// Bytes of running transfers count, however rarely usage is measured.
 func TestLimitHoldsForSFTP(t *testing.T) {
 	h, _, address := storagetest.NewSFTP(t)
 	seldom(h, 20<<20)
@@ -131,7 +131,7 @@ func TestLimitHoldsForTwoUploads(t *testing.T) {
 	if got := post("c", 1<<20); got != http.StatusCreated {
 		t.Errorf("an upload that fits: %d", got)
 	}
-	// A copy takes room, too, and is held to what uploads were promised.
+	// A copy also takes space, and respects the space that is reserved for uploads.
 	h.Write("small", string(make([]byte, 4<<20)))
 	results, err := h.Transfer(false, &storagepb.TransferRequest{From: h.Ref, To: h.Ref, Files: storagetest.Pairs("small", "again")})
 	if err == nil && results[0].Err() == nil {
@@ -139,7 +139,7 @@ func TestLimitHoldsForTwoUploads(t *testing.T) {
 	} else if err != nil {
 		storagetest.WantCode(t, err, codes.ResourceExhausted)
 	}
-	// So does a move from another scope.
+	// A move from another scope does so, too.
 	other := &storagepb.FolderRef{Volume: "main", Scope: uuid.NewString(), Folder: uuid.NewString()}
 	if _, err := h.API.CreateScope(h.Ctx(), &storagepb.ScopeRequest{Volume: "main", Scope: other.Scope}); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestLimitHoldsForTwoUploads(t *testing.T) {
 	if err != nil || results[0].Err() == nil {
 		t.Errorf("a move took room that uploads have: %v, %v", results, err)
 	}
-	// What is ended gives its room back.
+	// A cancelled upload frees its space.
 	if resp := h.Tus("DELETE", at, a, nil); resp.StatusCode != http.StatusNoContent {
 		t.Fatalf("end: %s", resp.Status)
 	}
@@ -163,7 +163,7 @@ func TestLimitHoldsForTwoUploads(t *testing.T) {
 	}
 }
 
-// What is left is reported by WebDAV, of a folder and of the directory above it.
+// WebDAV reports the free space of a folder and of the directory above it.
 func TestQuotaProperties(t *testing.T) {
 	h, _ := storagetest.NewViews(t)
 	seldom(h, 20<<20)

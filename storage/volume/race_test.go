@@ -22,8 +22,8 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// A container swaps a directory and a file for links to a secret while people do
-// all that can be done with files: nothing may get out, nothing may go in.
+// A container swaps a directory and a file for links to a secret while users run all operations on
+// files. No operation reads or writes outside of the folder.
 func TestSymlinkSwapRace(t *testing.T) {
 	attempts := 100_000
 	if testing.Short() {
@@ -126,11 +126,11 @@ func (r *race) tried(err error) {
 	}
 }
 
-// get serves nothing but what is public.
+// fetch checks that a download contains only public content.
 func (r *race) fetch(path, ticket, public string) {
 	resp, err := r.Try(context.Background(), "GET", path, ticket, nil)
 	if err != nil {
-		return // an archive of what changes may be cut off
+		return // an archive of changing files can be cut off
 	}
 	raw, _ := io.ReadAll(resp.Body)
 	if bytes.Contains(raw, []byte("SECRET")) {
@@ -159,7 +159,7 @@ func (r *race) upload(i int) {
 	r.tried(err)
 }
 
-// seen checks what is told of a file.
+// seen checks the reported attributes of a file.
 func (r *race) seen(f *storagepb.FileInfo) {
 	if f.GetType() == storagepb.FileInfo_FILE && f.GetSize() == int64(len(secret)) || f.GetName() == "victim" {
 		r.TB.Errorf("told of %v", f)
@@ -261,7 +261,8 @@ func (r *race) clean(root string) {
 		}
 		f := os.NewFile(uintptr(fd), path)
 		defer f.Close()
-		// The swapping continues: where this path leads through a link, it is not what was made.
+		// The swapping continues: if this path leads through a link, it is not the file that was
+		// created.
 		at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 		raw, _ := io.ReadAll(f)
 		if err == nil && strings.HasPrefix(at, r.Mount) && bytes.Contains(raw, []byte("SECRET")) {

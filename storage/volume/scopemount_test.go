@@ -27,20 +27,20 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// sharesOptions are those of a product with a file system for each scope: subvolumes of
-// one btrfs, mounted by its device.
+// sharesOptions are the options of a product with a file system for each scope: subvolumes of one
+// btrfs, which are mounted by the device.
 type sharesOptions struct {
 	Pool   string `json:"pool" about:"where the whole file system is mounted"`
 	Device string `json:"device" about:"what it is mounted from"`
 }
 
-// shares is its plugin.
+// shares is the plugin of this product.
 type shares struct {
 	*driver.Mount
 	sharesOptions
 }
 
-// serveShares turns this process into that plugin when it is started as one.
+// serveShares turns this process into that plugin if it was started as one.
 func serveShares() bool {
 	if filepath.Base(os.Args[0]) != "shares" {
 		return false
@@ -92,7 +92,7 @@ func (s *shares) MountPlan(ctx context.Context, scope string) (*volumepb.MountSp
 	return &volumepb.MountSpec{FsType: "btrfs", Source: s.Device, Options: []string{"subvol=/berth-" + scope}}, nil
 }
 
-// newSharesHost is a proxy on such a product; rule says what the operator allows.
+// newSharesHost returns a proxy on such a product. rule is the rule of the operator.
 func newSharesHost(t *testing.T, rule func(device string) *scopemount.Rule, want storagepb.Volume_Health, message string) (h *storagetest.Host, pool string) {
 	t.Helper()
 	mount, device := imagetest.New(t)
@@ -135,9 +135,9 @@ func scopesMounted(t *testing.T, dir string) []*mountinfo.Info {
 	return list
 }
 
-// TestScopeMounts is a proxy that mounts what its product has for a scope before anything
-// is done there, finds the mount when it starts again, lists folders of scopes that are
-// not mounted, and takes the mount away with the scope.
+// TestScopeMounts has a proxy that mounts the file system of a scope before any operation on it,
+// finds the mount after a restart, lists folders of scopes that are not mounted, and removes the
+// mount together with the scope.
 func TestScopeMounts(t *testing.T) {
 	h, pool := newSharesHost(t, byDevice, storagepb.Volume_HEALTHY, "")
 	scope := uuid.NewString()
@@ -169,7 +169,8 @@ func TestScopeMounts(t *testing.T) {
 		t.Errorf("after a restart: %d mounts", len(at))
 	}
 
-	// Someone unmounts it: nothing is written to the bare directory, and nothing missed.
+	// After an unmount by someone else, nothing is written to the bare directory, and no folder is
+	// reported as missing.
 	if err := unix.Unmount(filepath.Join(h.Mount, hex), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func TestScopeMounts(t *testing.T) {
 	}
 }
 
-// A plan that the operator does not allow is not carried out; who looks is told why.
+// A mount that the operator does not allow is not made, and requests get the reason.
 func TestScopeMountIsRefused(t *testing.T) {
 	other := func(string) *scopemount.Rule {
 		return &scopemount.Rule{Type: "nfs", Source: "192.0.2.10:/berth-{scope}"}

@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// A search finds what find(1) finds, whatever the pages are.
+// A search finds the same files as find(1), with any page size.
 func TestSearchEqualsFind(t *testing.T) {
 	h := storagetest.New(t)
 	for i := range 300 {

@@ -24,9 +24,8 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// teller is a plugin of a product that tells much and clones trees: the test
-// program under the name "teller" serves it. It writes every call into the file
-// that its options name.
+// teller is a plugin of a product that reports many values and clones trees: the test program under
+// the name "teller" serves it. It writes every call into the file that its options name.
 type teller struct {
 	volumepb.UnimplementedVolumeServer
 	mu    sync.Mutex
@@ -141,7 +140,7 @@ func (p *teller) TreeUsage(_ context.Context, q *volumepb.TreeRef) (*volumepb.Tr
 	return &volumepb.TreeUsageReport{Bytes: 4242, Files: 42}, nil
 }
 
-// newTeller is a host whose volume has this plugin.
+// newTeller returns a host whose volume uses this plugin.
 func newTeller(t *testing.T, clone string) (h *storagetest.Host, calls func() string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -171,8 +170,8 @@ func newTeller(t *testing.T, clone string) (h *storagetest.Host, calls func() st
 	}
 }
 
-// All that a product tells is reported, and the product asked for it once,
-// however many look.
+// All values of a product are reported, and the product is asked once, regardless of the number of
+// requests.
 func TestReportHoldsWhatThePluginTells(t *testing.T) {
 	began := time.Now()
 	h, calls := newTeller(t, "works")
@@ -214,8 +213,8 @@ func TestReportHoldsWhatThePluginTells(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	// Four looks later it has still been asked once in ten seconds.
-	time.Sleep(time.Until(began.Add(5 * time.Second))) // time itself is what is tested
+	// After four more requests, the product has still been asked only once in ten seconds.
+	time.Sleep(time.Until(began.Add(5 * time.Second))) // the test is about time itself
 	all := calls()
 	tens := int(time.Since(began)/(10*time.Second)) + 1
 	for _, call := range []string{"health", "capacity", "performance"} {
@@ -225,8 +224,7 @@ func TestReportHoldsWhatThePluginTells(t *testing.T) {
 	}
 }
 
-// A product clones, measures and removes trees on its own; when it fails the proxy
-// walks.
+// A product clones, measures and deletes trees itself. If it fails, the proxy does so file by file.
 func TestTreesByPlugin(t *testing.T) {
 	for _, kind := range []string{"works", "fails", "ends"} {
 		t.Run(kind, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// The limit that is in the way is told, and none that is not.
+// The error names the limit that is exceeded, and no other limit.
 func TestOver(t *testing.T) {
 	n := func(n int64) *int64 { return &n }
 	for _, c := range []struct {

@@ -60,8 +60,7 @@ func keypairTable(a *cli.App, list ...client.Keypair) *output.Table {
 	return t
 }
 
-// showKeypair prints a keypair and its secret, for people as variables that a
-// shell can read.
+// showKeypair prints a keypair and its secret. The text format sets variables of a shell.
 func showKeypair(a *cli.App, k *client.NewKeypair) error {
 	return a.Printer().Print(k, func() error {
 		noteMaker(a, k.Keypair.MakerID, k.Keypair.ExpiresAt)

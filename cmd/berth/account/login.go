@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/config"
 )
 
-// defaultServer is where berthd up listens unless told otherwise.
+// defaultServer is the default address of berthd up.
 const defaultServer = "http://127.0.0.1:8420"
 
 type loginFlags struct {
@@ -86,7 +86,7 @@ func doLogin(ctx context.Context, a *cli.App, f loginFlags, args []string) error
 	if err != nil {
 		return err
 	}
-	path, file, err := a.Config() // read again: the login kept its device in it
+	path, file, err := a.Config() // read again, because the login stored its device in the file
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func doLogin(ctx context.Context, a *cli.App, f loginFlags, args []string) error
 		return err
 	}
 	if replaced.TokenID != "" && replaced.URL == next.URL {
-		revoke(ctx, a, replaced, true) // it would only lie around
+		revoke(ctx, a, replaced, true) // the new token would never be used
 	}
 	a.Note("Logged in to %s as %s (context %s).", next.URL, next.User, next.Name)
 	if who.InitialPassword {
@@ -175,7 +175,7 @@ func withPassword(ctx context.Context, a *cli.App, f loginFlags, next *config.Co
 	if err = payDues(ctx, a, c, in.Due, as.Password); err == nil {
 		who, token, secret, err = makeToken(ctx, a, c, f.days)
 	}
-	// Also an interrupted login is ended.
+	// An interrupted login is ended too.
 	if logoutErr := c.Logout(context.WithoutCancel(ctx)); err == nil && logoutErr != nil {
 		err = fmt.Errorf("end the login: %w", logoutErr)
 	}
@@ -256,8 +256,8 @@ func LogoutCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// revoke ends a stored token, but not one that is only replaced while others that
-// were made with it are in use. That it cannot is no reason to keep the context.
+// revoke ends a stored token, unless it is only replaced while credentials that were created with
+// it are in use. An error does not prevent that the context is removed.
 func revoke(ctx context.Context, a *cli.App, c config.Context, replaced bool) {
 	err := func() error {
 		cl, err := client.New(c.URL, c.Token, a.UserAgent())
@@ -292,12 +292,12 @@ func revoke(ctx context.Context, a *cli.App, c config.Context, replaced bool) {
 		}
 		return cl.RevokeAccessToken(ctx, id)
 	}()
-	if err != nil && !errdefs.IsUnauthorized(err) { // that one is over already
+	if err != nil && !errdefs.IsUnauthorized(err) { // the token has ended already
 		a.Note("Warning: the old token of %s was not revoked: %s", c.URL, cli.OneLine(err))
 	}
 }
 
-// oneself refuses --as where only one's own credentials are meant.
+// oneself refuses --as for commands about the caller's own credentials.
 func oneself(a *cli.App) error {
 	if a.ActAs != "" {
 		return cli.Usagef("--as cannot be used with login and logout")

@@ -77,7 +77,7 @@ func TestLoginAndLogout(t *testing.T) {
 	if r := f.RunWith(env, "", "context", "ls", "-o", "json"); r.Code != 0 || strings.Contains(r.Out, "secret") || !strings.Contains(r.Out, `"current": true`) {
 		t.Errorf("context ls: %+v", r)
 	}
-	// A token with which others were made is not ended by a login.
+	// A login does not end a token with which other credentials were created.
 	made = `[{"node":{"id":"k","name":"robot","makerID":"token-2","status":"ACTIVE"}}]`
 	if r := f.RunWith(env, "", "login", "--email", "a@b"); r.Code != 0 || strings.Contains(revoked, "token-2") || !strings.Contains(r.Errors, "berth token revoke token-2") {
 		t.Errorf("third login: %+v, revoked %s", r, revoked)
@@ -91,15 +91,15 @@ func TestLoginAndLogout(t *testing.T) {
 	}
 }
 
-// noKeys answers what was made with a token: keypairs, as edges of their list, and
-// nothing else.
+// noKeys answers requests for credentials that were created with a token: keypairs, as edges of
+// their list, and nothing else.
 func noKeys(f *clitest.Server, pairs *string) {
 	f.Data("AccessTokens", `{"accessTokens":{"edges":[],"pageInfo":{}}}`)
 	f.Data("SSHKeys", `{"sshKeys":{"edges":[],"pageInfo":{}}}`)
 	f.Answer["Keypairs"] = func(json.RawMessage) string { return `{"keypairs":{"edges":` + *pairs + `,"pageInfo":{}}}` }
 }
 
-// A stored token must not go to another server that BERTH_URL names.
+// A stored token must not be sent to another server that BERTH_URL names.
 func TestStoredTokenStaysHome(t *testing.T) {
 	f := newServer(t)
 	f.Data("Viewer", `{"viewer":{"user":{"email":"a@b"}}}`)
@@ -118,8 +118,8 @@ func TestStoredTokenStaysHome(t *testing.T) {
 	}
 }
 
-// A server knows the command at its next login, after a logout too, and no other
-// server gets to see by what.
+// A server recognizes the device at its next login, even after a logout. No other server gets the
+// device's cookie.
 func TestLoginsAreKnown(t *testing.T) {
 	f, other := newServer(t), newServer(t)
 	var shown []string

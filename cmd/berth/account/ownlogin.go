@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// ownLogin makes a credential that does not end with the token of the context: with
-// a login of its own.
+// ownLogin creates a credential that does not end with the token of the context: it uses a login of
+// its own.
 type ownLogin struct {
 	wanted bool
 	as     client.Credentials
@@ -23,7 +23,7 @@ func (l *ownLogin) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&l.as.Code, "code", "", "code of the second factor, or a recovery code, for --login")
 }
 
-// withOwnLogin runs do with the token of the context or, where that is wanted, with a login.
+// withOwnLogin runs do with the token of the context or, if requested, with a login of its own.
 func withOwnLogin(ctx context.Context, a *cli.App, c *client.Client, l ownLogin, do func(c *client.Client) error) (err error) {
 	if !l.wanted {
 		return do(c)
@@ -34,7 +34,7 @@ func withOwnLogin(ctx context.Context, a *cli.App, c *client.Client, l ownLogin,
 	return loggedIn(ctx, a, l.as, do)
 }
 
-// noteMaker says when a new credential ends sooner than one may expect.
+// noteMaker prints a note if a new credential ends earlier than the user may expect.
 func noteMaker(a *cli.App, maker *string, expires *time.Time) {
 	if maker == nil {
 		return
@@ -46,7 +46,7 @@ func noteMaker(a *cli.App, maker *string, expires *time.Time) {
 	a.Note("It ends with the credential of this context%s. For one of its own use --login.", end)
 }
 
-// madeWith counts the credentials in use that end with a token.
+// madeWith counts the active credentials that end with a token.
 func madeWith(ctx context.Context, c *client.Client, token string) (n int, err error) {
 	count := func(maker *string, status client.Enum) {
 		if maker != nil && *maker == token && status == "ACTIVE" {

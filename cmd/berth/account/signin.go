@@ -13,11 +13,11 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// codeTries is how many codes one login asks for.
+// codeTries is the number of codes that one login asks for.
 const codeTries = 3
 
-// signIn logs in, asks for the second factor when one is needed, and whether
-// another login may end when there are too many.
+// signIn logs in. It asks for the second factor if one is needed, and whether another login may be
+// ended if there are too many.
 func signIn(ctx context.Context, a *cli.App, c *client.Client, as client.Credentials) (*client.Login, error) {
 	_, interactive := cli.Terminal(a.In)
 	as.Device = knownDevice(a, c.Base())
@@ -87,8 +87,8 @@ func entryFlags(cmd *cobra.Command, as *client.Credentials) {
 	cmd.Flags().BoolVar(&as.Force, "force", false, "end your oldest login when there are as many as are allowed")
 }
 
-// loggedIn does what takes a login, and for which a token is not enough: it
-// logs in with the password of who has the token, and out again.
+// loggedIn runs an operation that needs a login, because a token is not enough. It logs in with the
+// password of the token's owner, and logs out again.
 func loggedIn(ctx context.Context, a *cli.App, as client.Credentials, do func(c *client.Client) error) error {
 	if err := oneself(a); err != nil {
 		return err
@@ -110,14 +110,14 @@ func loggedIn(ctx context.Context, a *cli.App, as client.Credentials, do func(c 
 		return err
 	}
 	err = do(c)
-	// Also an interrupted login is ended. Where all logins are over, so is it.
+	// An interrupted login is ended too, unless all logins have ended already.
 	if logoutErr := c.Logout(context.WithoutCancel(ctx)); err == nil && logoutErr != nil && !errdefs.IsUnauthorized(logoutErr) {
 		err = fmt.Errorf("end the login: %w", logoutErr)
 	}
 	return err
 }
 
-// ownPassword is the password of who asks.
+// ownPassword asks for the password of the caller.
 func ownPassword(ctx context.Context, a *cli.App) (string, error) {
 	if password := a.Env("BERTH_PASSWORD"); password != "" {
 		return password, nil
@@ -125,8 +125,7 @@ func ownPassword(ctx context.Context, a *cli.App) (string, error) {
 	return a.AskSecret(ctx, "Password: ", "BERTH_PASSWORD")
 }
 
-// payDues does what is due before anything else: a new password, a second
-// factor.
+// payDues does the required first steps after a login: a new password and a second factor.
 func payDues(ctx context.Context, a *cli.App, c *client.Client, due, password string) error {
 	if due == "password" {
 		next := a.Env("BERTH_NEW_PASSWORD")

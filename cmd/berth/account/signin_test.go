@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/internal/signature"
 )
 
-// door is a login that wants a second factor and has no room, of someone
-// whose password is due.
+// door answers a login that needs a second factor, has too many logins, and must change the
+// password.
 func door(t *testing.T, f *clitest.Server) (sent *[]map[string]any) {
 	t.Helper()
 	sent = new([]map[string]any)
@@ -128,7 +128,7 @@ func TestSignedRequests(t *testing.T) {
 	}
 }
 
-// A token is not enough for what is about passwords and second factors.
+// A token is not enough to change passwords and second factors.
 func TestPasswordTakesALogin(t *testing.T) {
 	f := newServer(t)
 	f.Data("Viewer", `{"viewer":{"user":{"email":"a@b"},"projects":[]}}`)

@@ -42,7 +42,7 @@ func credentialStatus(status client.Enum) output.Cell {
 	return output.Cell{Text: cli.Sentence(status.String()), Color: output.Yellow}
 }
 
-// expiry tells when something ends; nil is never.
+// expiry shows when something ends; nil is never.
 func expiry(a *cli.App, at *time.Time) output.Cell {
 	switch {
 	case at == nil:

@@ -73,7 +73,7 @@ func totpCodes(a *cli.App) *cobra.Command {
 	})
 }
 
-// nextCode is the code that comes after the one that let in.
+// nextCode asks for the code that follows the one used for the login.
 func nextCode(ctx context.Context, a *cli.App, given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -81,7 +81,7 @@ func nextCode(ctx context.Context, a *cli.App, given string) (string, error) {
 	return a.Ask(ctx, "Next code of your app (each works once), or a recovery code: ", "--next-code")
 }
 
-// onFactor is a command that logs in once more.
+// onFactor returns a command that logs in again.
 func onFactor(a *cli.App, use, short string, do func(ctx context.Context, c *client.Client, password, next string) error) *cobra.Command {
 	var as client.Credentials
 	var next string

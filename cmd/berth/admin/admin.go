@@ -1,4 +1,4 @@
-// Package admin collects the commands of people who look after others.
+// Package admin collects the commands of administrators.
 package admin
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/cmd/berth/preset"
 )
 
-// Command is what people use who look after others. What one may not do
-// is refused by the server, so everyone has these commands.
+// Command returns the commands for administrators. Every user has them, because the server refuses
+// what a user is not permitted to do.
 func Command(a *cli.App) *cobra.Command {
 	return cli.Group("admin", "Administer users, permissions and limits",
 		people.DomainCommand(a), people.ProjectCommand(a), people.UserCommand(a), policy.Command(a), policy.GroupCommand(a), policy.ShareCommand(a), policy.IdleCommand(a), people.RoleCommand(a),

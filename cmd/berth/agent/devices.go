@@ -77,8 +77,8 @@ func deviceTable(list []client.DeviceDetail, wide bool) *output.Table {
 	return t
 }
 
-// byPlace puts the processor and memory first, then each plugin's devices as they
-// are on the bus, and partitions behind what they are cut from.
+// byPlace sorts the processor and memory first, then the devices of each plugin by their bus
+// address, with partitions behind their device.
 func byPlace(a, b client.DeviceDetail) int {
 	return cmp.Or(cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.PCIAddress, b.PCIAddress),
 		cmp.Compare(len(a.DeviceID), len(b.DeviceID)), cmp.Compare(a.DeviceID, b.DeviceID))

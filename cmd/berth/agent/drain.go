@@ -67,11 +67,10 @@ func drainCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// drainPoll is how often a command looks what is left on an agent.
+// drainPoll is the interval in which the command reads the number of remaining sessions.
 const drainPoll = 2 * time.Second
 
-// awaitDrained tells how many sessions are left whenever that changes, until
-// there is none.
+// awaitDrained prints the number of remaining sessions whenever it changes, until there are none.
 func awaitDrained(ctx context.Context, a *cli.App, c *client.Client, g *client.Agent) error {
 	left := -1
 	for {
@@ -157,7 +156,7 @@ volumes stay, so that another proxy can serve them.`
 
 const storageRole client.Enum = "STORAGE"
 
-// roleFlag is what a machine is in the cluster.
+// roleFlag is the role of a machine in the cluster.
 func roleFlag(cmd *cobra.Command, role *client.Enum, what string) {
 	*role = "AGENT"
 	cli.EnumFlag(cmd, role, "role", what+": `agent` (default) or storage")

@@ -90,13 +90,13 @@ func variables(plain, typed []string) (map[string]any, error) {
 func isSubscription(text, operation string) bool {
 	doc, err := parser.ParseQuery(&ast.Source{Input: text})
 	if err != nil {
-		return false // the server says what is wrong
+		return false // the server reports the error
 	}
 	op := doc.Operations.ForName(operation)
 	return op != nil && op.Operation == ast.Subscription
 }
 
-// raw prints the data also when there are errors beside it.
+// raw prints the data even if there are errors too.
 func raw(ctx context.Context, a *cli.App, c *client.Client, req client.Request) error {
 	resp, err := c.Raw(ctx, req)
 	if err != nil {

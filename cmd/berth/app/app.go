@@ -111,7 +111,7 @@ func statusCell(app client.App) output.Cell {
 	return c
 }
 
-// sharing says who else can open an app, from where and how long.
+// sharing shows which other users can open an app, from which networks and for how long.
 func sharing(a *cli.App, s *client.AppShare) string {
 	if s == nil {
 		return ""

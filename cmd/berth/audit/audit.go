@@ -18,7 +18,7 @@ func Command(a *cli.App) *cobra.Command {
 	return cli.Group("audit", "Read the audit log", listCommand(a), exportCommand(a))
 }
 
-// auditFlags narrow the trail to what it and its export both know.
+// auditFlags are the filters that both the list and the export of the audit log have.
 type auditFlags struct {
 	cli.PeriodFlags
 	actor, domain, project, entity, result string

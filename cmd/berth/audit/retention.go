@@ -56,8 +56,8 @@ func retentionSet(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// retentionDays reads days such as 30 or 30d; forever is 0. A plain 0 is not
-// taken, as some would mean "none" by it.
+// retentionDays reads days such as 30 or 30d; "forever" is 0. A plain 0 is refused, because it
+// could be misread as "no days".
 func retentionDays(text string) (int, error) {
 	if text == "forever" {
 		return 0, nil

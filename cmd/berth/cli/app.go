@@ -1,5 +1,5 @@
-// Package cli is what the commands of berth stand on: the app that they all work with,
-// exit codes, flags, prompts, progress, and finding objects by their names.
+// Package cli has the parts that all commands of berth share: the app, exit codes, flags, prompts,
+// progress, and look-ups of objects by name.
 package cli
 
 import (
@@ -96,7 +96,7 @@ func (a *App) Table(v any, fill func() *output.Table) error {
 	return p.Print(v, func() error { return p.Write(fill()) })
 }
 
-// Note tells people something that is not a result.
+// Note prints a message that is not a result to standard error.
 func (a *App) Note(format string, args ...any) {
 	fmt.Fprintln(a.Err, output.Clean(fmt.Sprintf(format, args...)))
 }
@@ -110,8 +110,8 @@ func Terminal(stream any) (int, bool) {
 	return int(f.Fd()), true
 }
 
-// Calm keeps what a container printed from doing anything to a terminal but colour
-// the text. What goes to a file or a pipe stays as it is.
+// Calm removes from a container's output everything that controls a terminal, except for colours.
+// Output to a file or a pipe is unchanged.
 func Calm(w io.Writer, raw bool) io.Writer {
 	if _, ok := Terminal(w); !ok || raw {
 		return w

@@ -36,8 +36,8 @@ func (a *App) UserAgent() string { return "berth/" + a.Version }
 // with.
 type server struct{ URL, Token, AccessKey, SecretKey string }
 
-// login finds out which server to ask, and as whom. A stored token goes only to
-// the server that gave it.
+// login finds the server and the credentials. A stored token is sent only to the server that issued
+// it.
 func (a *App) login() (*server, error) {
 	var c server
 	if a.ContextName == "" {

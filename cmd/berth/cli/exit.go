@@ -85,8 +85,7 @@ func (a *App) finish(cmd *cobra.Command, err error) int {
 	return code
 }
 
-// refusedByLimits lists what stands in the way; in one line no one could read
-// it.
+// refusedByLimits lists the exceeded limits in a table, because one line would be hard to read.
 func (a *App) refusedByLimits(refused *client.Error) {
 	a.Note("berth: more than is allowed (request %s):", refused.RequestID)
 	p := output.Printer{W: a.Err}
@@ -101,7 +100,7 @@ func (a *App) refusedByLimits(refused *client.Error) {
 // fieldOf marks a flag that sets a field of another name.
 const fieldOf = "field of the API"
 
-// flagOf is the flag that sets a field of the API, "" when there is none.
+// flagOf returns the flag that sets a field of the API, or "".
 func flagOf(cmd *cobra.Command, field string) (name string) {
 	if i := strings.IndexAny(field, ".["); i >= 0 { // a part of it, as in slots.cpu
 		field = field[:i]

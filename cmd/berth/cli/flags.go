@@ -82,8 +82,8 @@ func RawFlag(cmd *cobra.Command, raw *bool) {
 	cmd.Flags().BoolVar(raw, "raw", false, "print control sequences on a terminal too, not only colours")
 }
 
-// Convert copies the values that are set from one input to another with the same fields: those
-// of an update to the input that creates an object.
+// Convert copies the set values from one input to another with the same fields, such as from an
+// update to the input that creates an object.
 func Convert[To any](from any) To {
 	var to To
 	text, err := json.Marshal(from)
@@ -96,7 +96,7 @@ func Convert[To any](from any) To {
 	return to
 }
 
-// RequireChanges refuses a change that changes nothing.
+// RequireChanges returns an error if an update changes nothing.
 func RequireChanges(input any) error {
 	if reflect.ValueOf(input).IsZero() {
 		return Usagef("nothing to change; set at least one flag")

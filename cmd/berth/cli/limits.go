@@ -21,7 +21,7 @@ func LimitOf(scope, holder, within, on string) string {
 	return text
 }
 
-// overLimits lists all limits that a request was refused for.
+// overLimits lists all limits that a request exceeds.
 func overLimits(list []client.LimitReached) *output.Table {
 	t := output.NewTable("WHAT", "USED", "ASKED FOR", "LIMIT", "POLICY", "OF")
 	for _, l := range list {

@@ -49,7 +49,7 @@ func ParseCounts(text string) ([]int, error) {
 	return all, nil
 }
 
-// NoLimit is what the API takes for a limit that goes away.
+// NoLimit is the value with which the API removes a limit.
 const NoLimit = -1
 
 // Limited reads an amount, or none for no limit.
@@ -122,7 +122,7 @@ func ParseAmounts(text string) (client.Slots, error) {
 	return slots.Strings(), nil
 }
 
-// Choice reads one of few words, which may be written with dashes.
+// Choice reads one of a few words, which can be written with dashes.
 func Choice(allowed ...string) func(string) (client.Enum, error) {
 	return func(text string) (client.Enum, error) {
 		value := Enum(text)

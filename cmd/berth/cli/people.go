@@ -136,8 +136,7 @@ func FindKeypair(ctx context.Context, c *client.Client, ref, user string) (*clie
 	})
 }
 
-// Of an id that was given, the server says itself whether there is such a
-// thing; "" stays "".
+// An id is returned unchanged, because the server reports whether it exists; "" stays "".
 
 // FindDomainID returns the ID of a domain that a reference names, and empty for an empty reference.
 func FindDomainID(ctx context.Context, c *client.Client, ref string) (string, error) {

@@ -37,7 +37,7 @@ func (a *App) Progress(verb string) *Progress {
 	return &Progress{status: s, verb: verb}
 }
 
-// File returns the counter of one file; it is told the file's offset.
+// File returns the counter of one file, which is called with the offset in the file.
 func (p *Progress) File(name string) func(offset int64) {
 	var before int64
 	first := true

@@ -46,8 +46,8 @@ func (a *App) AskSecret(ctx context.Context, prompt, instead string) (string, er
 	return secret, nil
 }
 
-// Confirm has the name of what is to go typed again, unless yes is set. Without
-// a terminal it must be.
+// Confirm asks the user to type the name of the object that will be deleted, unless yes is set.
+// Without a terminal, yes is required.
 func (a *App) Confirm(ctx context.Context, what, name string, yes bool) error {
 	if yes {
 		return nil
@@ -62,13 +62,13 @@ func (a *App) Confirm(ctx context.Context, what, name string, yes bool) error {
 	return err
 }
 
-// ConfirmDelete asks before something is deleted, unless that was said to be so.
+// ConfirmDelete asks before something is deleted, unless yes is set.
 func (a *App) ConfirmDelete(ctx context.Context, what string, yes bool) error {
 	return a.ConfirmAction(ctx, "Delete "+what+"?", "delete "+what, "nothing was done", yes)
 }
 
-// ConfirmAction asks a question before something is done, unless --yes said to do it. otherwise is
-// the error of those who do not agree.
+// ConfirmAction asks a question before an action, unless yes is set. If the user does not agree, it
+// returns an error with the text otherwise.
 func (a *App) ConfirmAction(ctx context.Context, question, do, otherwise string, yes bool) error {
 	if yes {
 		return nil
@@ -83,7 +83,7 @@ func (a *App) ConfirmAction(ctx context.Context, question, do, otherwise string,
 	return err
 }
 
-// Removed reports what was removed.
+// Removed reports the removal of an object.
 func (a *App) Removed(name string, err error) error {
 	if err == nil && !a.Printer().Machine() {
 		fmt.Fprintln(a.Out, output.Clean(name))
@@ -145,8 +145,8 @@ func (a *App) AskNewPassword(ctx context.Context, instead string) (string, error
 	return next, err
 }
 
-// PrintSecret prints a result for programs, or for people the secret alone, with
-// what there is to say about it on standard error.
+// PrintSecret prints a result in full for programs. For people, it prints the secret alone, and a
+// note about it on standard error.
 func (a *App) PrintSecret(v any, secret *string, note string) error {
 	return a.Printer().Print(v, func() error {
 		if secret == nil {

@@ -92,7 +92,7 @@ func FindImage(ctx context.Context, c *client.Client, ref string) (*client.Image
 	return Pick(ctx, c, "image", ref, all, err, func(i client.Image) (id, name string) { return i.ID, i.Name })
 }
 
-// ByName returns what a look-up by name found; that it found nothing reads like everywhere else.
+// ByName returns the result of a look-up by name. If there is none, the error is the usual one.
 func ByName[T any](noun, ref string, found *T, err error) (*T, error) {
 	if errdefs.IsNotFound(err) {
 		return nil, fmt.Errorf("%s %q does not exist: %w", noun, ref, errdefs.ErrNotFound)
@@ -100,7 +100,7 @@ func ByName[T any](noun, ref string, found *T, err error) (*T, error) {
 	return found, err
 }
 
-// Pick keeps what has the id or name, then continues as one.
+// Pick keeps the objects with this id or name, and then continues as one.
 func Pick[T any](ctx context.Context, c *client.Client, noun, ref string, all []T, err error, key func(T) (id, name string)) (*T, error) {
 	var kept []T
 	for _, x := range all {
@@ -147,7 +147,7 @@ func One[T any](ctx context.Context, c *client.Client, noun, ref string, all []T
 	return nil, fmt.Errorf("there are several %ss %q; name one by its id: %s: %w", noun, ref, strings.Join(ids, ", "), errdefs.ErrFailedPrecondition)
 }
 
-// NotFound says that there is no such thing, and what to try.
+// NotFound returns the error that an object does not exist, with a hint.
 func NotFound(noun, ref, hint string) error {
 	return fmt.Errorf("%s %q does not exist; %s: %w", noun, ref, hint, errdefs.ErrNotFound)
 }

@@ -71,7 +71,7 @@ func Names(refs []client.Ref) string {
 	return strings.Join(all, ", ")
 }
 
-// Amount shows what may not be known.
+// Amount shows a number that may be unknown.
 func Amount(n *int64, show func(int64) string) string {
 	if n == nil {
 		return "-"

@@ -23,7 +23,7 @@ func (a *App) Moment(t *time.Time) string {
 // Clock is when something was, to the second.
 func Clock(at time.Time) string { return at.Local().Format("2006-01-02 15:04:05") }
 
-// Ago tells how long something is past; nil is never.
+// Ago shows how long ago a time was; nil is never.
 func (a *App) Ago(at *time.Time) string {
 	if at == nil {
 		return "never"

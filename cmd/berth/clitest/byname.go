@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// byName answers a look-up such as DomainByName from what the test answers to the list of that
-// kind; nil means that the test has no such list.
+// byName answers a look-up such as DomainByName from the test's answer to the list of that kind;
+// nil means that the test has no such list.
 func (f *Server) byName(operation string) func(json.RawMessage) string {
 	kind, ok := strings.CutSuffix(operation, "ByName")
 	list := kind + "s"

@@ -151,7 +151,7 @@ func (f *Server) Count(name string) (n int) {
 	return n
 }
 
-// Result is what a command line did.
+// Result is the result of a command line.
 type Result struct {
 	Code        int
 	Out, Errors string

@@ -27,7 +27,7 @@ func User(id, email, status string) string {
 	return fmt.Sprintf(`{"id":%q,"email":%q,"username":%q,"status":%q,"domain":{}}`, id, email, email[:3], status)
 }
 
-// Record notes what each operation was told.
+// Record stores the variables of each operation.
 func Record(f *Server, answers map[string]string) map[string]string {
 	said := map[string]string{}
 	for op, answer := range answers {

@@ -111,7 +111,7 @@ func (f *File) Set(c Context) {
 	f.Contexts = append(f.Contexts, c)
 }
 
-// Remove takes the named context out. No other one becomes current by itself.
+// Remove removes the named context. No other context becomes current.
 func (f *File) Remove(name string) {
 	f.Contexts = slices.DeleteFunc(f.Contexts, func(c Context) bool { return c.Name == name })
 	if f.Current == name {
@@ -119,8 +119,8 @@ func (f *File) Remove(name string) {
 	}
 }
 
-// Know keeps the cookie by which the server at a URL knows this command. It
-// outlives the context: at the next login there may be none.
+// Know stores the cookie by which the server at a URL recognizes this device. It outlives the
+// context, because the next login may create another context.
 func (f *File) Know(url, device string) {
 	if f.Devices == nil {
 		f.Devices = map[string]string{}

@@ -63,7 +63,7 @@ func (n *newFolder) add(cmd *cobra.Command, volume, mode, project string) {
 	cli.OptionalFlag(cmd, &n.permission, "permission", "`permission` of the project's members: read-only, read-write or read-write-delete (default: read-write)", cli.Choice(folderPermissions...))
 }
 
-// input finds what the flags name.
+// input looks up the objects that the flags name.
 func (n *newFolder) input(ctx context.Context, c *client.Client, name string) (in client.CreateVfolderInput, err error) {
 	in.Name = name
 	if n.mode != nil {

@@ -52,7 +52,7 @@ below PATH. The server searches.`,
 	return cmd
 }
 
-// kind is what the flags say of whose folders are meant.
+// kind returns the kind of folders that the flags select.
 func (l listing) kind() (kind client.Enum, err error) {
 	n := cli.CountSet(l.project, l.owner)
 	for name, on := range map[client.Enum]bool{"MINE": l.mine, "SHARED": l.shared, "OTHERS": l.others} {
@@ -164,8 +164,8 @@ func listFiles(ctx context.Context, a *cli.App, text string, l listing) error {
 	return a.Table(list, func() *output.Table { return fileTable(list, l.long, l.below || l.search != "") })
 }
 
-// fileTable names files, by their paths where they lie in several directories; the long
-// one has exact sizes and times.
+// fileTable lists files, by their paths if they are in several directories. The long form has exact
+// sizes and times.
 func fileTable(list []client.File, long, paths bool) *output.Table {
 	t := output.NewTable("NAME", "TYPE", "SIZE", "CHANGED")
 	layout, show := "2006-01-02 15:04:05", output.Bytes

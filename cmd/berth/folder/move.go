@@ -144,8 +144,8 @@ func (r *relocation) makeParents(ctx context.Context) error {
 	return err
 }
 
-// carry moves from one volume to another: each item is copied by a task of its own, so
-// that it can be told what came of it, and those that arrived are deleted.
+// carry moves items from one volume to another: a task of its own copies each item, so that each
+// has its own result, and the copied items are deleted.
 func carry(ctx context.Context, a *cli.App, r *relocation) ([]client.FileResult, error) {
 	results := make([]client.FileResult, len(r.items))
 	var arrived []string

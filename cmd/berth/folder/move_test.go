@@ -56,7 +56,7 @@ func TestFolderMove(t *testing.T) {
 	if r := f.Run("folder", "cp", "-p", "data:a", "far:z/"); r.Code == 0 || !strings.Contains(r.Errors, "it is a file") || said["CopyFiles"] != "" {
 		t.Errorf("%+v, copied %s", r, said["CopyFiles"])
 	}
-	// What could not be copied stays.
+	// Items that could not be copied are not deleted.
 	f.Data("CopyFiles", `{"payload":{"vfolder":{"id":"f-2"},"task":{"id":"t-1","title":"copy","status":"FAILED","message":"no room"}}}`)
 	delete(said, "DeleteFiles")
 	if r := f.Run("folder", "mv", "data:a", "far:z"); r.Code == 0 || !strings.Contains(r.Errors, "no room") || said["DeleteFiles"] != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// usageModes are what a folder may be for.
+// usageModes are the possible purposes of a folder.
 var usageModes = []string{"general", "data", "model"}
 
 func settingsCommand(a *cli.App) *cobra.Command {

@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// folderPermissions are what a folder may be shared for.
+// folderPermissions are the permissions that a share can give.
 var folderPermissions = []string{"read_only", "read_write", "read_write_delete"}
 
 func shareCommands(a *cli.App) []*cobra.Command {
@@ -85,7 +85,7 @@ members.`
 // maxInvited is how many people the server invites at once.
 const maxInvited = 50
 
-// shared prints whom it went well for, and fails when it did not for someone.
+// shared prints the users with whom the folder was shared, and returns an error if one failed.
 func shared(a *cli.App, results []client.ShareResult) error {
 	var done []client.FolderShare
 	var failed []string

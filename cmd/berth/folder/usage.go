@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// usage is what berth folder usage tells in JSON.
+// usage is the JSON output of berth folder usage.
 type usage struct {
 	Scopes  []client.QuotaScope `json:"scopes"`
 	Folders []client.Folder     `json:"folders"`

@@ -89,7 +89,7 @@ func (f *storageFlags) add(cmd *cobra.Command) {
 	cli.SetsField(cmd, "secret-stdin", "secret")
 }
 
-// secret reads the secret where there is an access key, and forgets it with "none".
+// secret reads the secret if there is an access key, and removes it if the key is "none".
 func (f *storageFlags) secret(ctx context.Context, a *cli.App) error {
 	if f.in.AccessKeyID != nil && *f.in.AccessKeyID == "none" {
 		*f.in.AccessKeyID = ""
@@ -149,7 +149,7 @@ func addCommand(a *cli.App) *cobra.Command {
 	return cli.Alias(cmd, "create")
 }
 
-// tellTest asks a storage for a page and notes what is wrong with it.
+// tellTest reads a page of a storage and prints a note if that fails.
 func tellTest(ctx context.Context, a *cli.App, c *client.Client, s *client.ObjectStorage) error {
 	r, err := c.TestObjectStorage(ctx, s.ID)
 	if err != nil {
@@ -289,7 +289,7 @@ func objectTable(a *cli.App, list []client.StoredObject) *output.Table {
 	return t
 }
 
-// CutPlace reads STORAGE[:PATH]. A key may have colons.
+// CutPlace parses STORAGE[:PATH]. A path can contain colons.
 func CutPlace(text string) (storage, path string) {
 	storage, path, _ = strings.Cut(text, ":")
 	return storage, strings.Trim(path, "/")

@@ -33,10 +33,10 @@ const (
 	ending           // in a string, after ESC
 )
 
-// longest sequence of colours; what is longer is none.
+// maxSGR is the maximum length of a colour sequence. A longer one is dropped.
 const maxSGR = 64
 
-// Write writes what is left of p. It reports all of p as written.
+// Write writes the permitted part of p. It reports all of p as written.
 func (c *Calm) Write(p []byte) (int, error) {
 	c.out.Reset()
 	rest := append(c.half, p...)

@@ -28,7 +28,7 @@ type Cell struct {
 	Color Color
 }
 
-// narrowest is what a column is cut to at most.
+// narrowest is the minimum width of a column that is shortened.
 const narrowest = 8
 
 // Table collects rows of cells.

@@ -36,7 +36,7 @@ func amount(slot string, of map[string]string) string {
 // Amount prints an amount of a slot for people.
 func Amount(slot string, amount int64) string { return resource.ForPeople(slot, amount) }
 
-// Used prints what is held of what there is: cpu 1/4.
+// Used prints the allocated part of the capacity: cpu 1/4.
 func Used(occupied, capacity map[string]string) string {
 	parts := make([]string, 0, len(capacity))
 	for _, name := range slices.Sorted(maps.Keys(capacity)) {

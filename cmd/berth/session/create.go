@@ -101,7 +101,7 @@ func (f *createFlags) image(cmd *cobra.Command, before []string) (string, error)
 	return "", cli.Usagef("usage: %s", cmd.UseLine())
 }
 
-// input turns flags and arguments into what the API takes.
+// input converts flags and arguments to the input of the API.
 func (f *createFlags) input(ctx context.Context, a *cli.App, cmd *cobra.Command, c *client.Client, kind client.Enum, image string, command []string) (client.CreateSessionInput, error) {
 	in := client.CreateSessionInput{Name: f.name, Image: image, Type: kind, Command: command, IdempotencyKey: uuid.NewString(), Apps: f.apps, Tags: f.tags, From: f.from}
 	var err error
@@ -161,8 +161,8 @@ func (f *createFlags) input(ctx context.Context, a *cli.App, cmd *cobra.Command,
 	return in, f.place(ctx, c, &in)
 }
 
-// amounts returns what is asked for: all of it or, for a request that takes over that of
-// something else, what flags name.
+// amounts returns the requested slots: all of them or, if the request is based on another one, only
+// those of the flags.
 func (f *createFlags) amounts(ctx context.Context, cmd *cobra.Command, c *client.Client) (resource.Slots, error) {
 	if !f.based() {
 		return f.slots(ctx, c)
@@ -186,7 +186,7 @@ func (f *createFlags) amounts(ctx context.Context, cmd *cobra.Command, c *client
 	return slots, nil
 }
 
-// when finds what the session waits for, and the agents it is to run on.
+// when looks up the dependencies of the session and the agents for it.
 func (f *createFlags) when(ctx context.Context, a *cli.App, c *client.Client, in *client.CreateSessionInput) error {
 	if f.start != "" {
 		at, err := parseStart(f.start, a.Now())

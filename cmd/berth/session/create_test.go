@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// What a session waits for, and where it is to run, is said by name and asked by id.
+// Users name dependencies and agents, and the request has their ids.
 func TestCreateSaysWhenAndWhere(t *testing.T) {
 	f := newServer(t)
 	f.Data("Sessions", `{"sessions":{"edges":[{"node":{"id":"s1","name":"prepare","status":"RUNNING"}}],"pageInfo":{"hasNextPage":false}}}`)

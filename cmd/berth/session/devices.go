@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// held are what a kernel has of devices now.
+// held returns the current allocations of a kernel.
 func held(k *client.Kernel) []client.Allocation {
 	var out []client.Allocation
 	for _, al := range k.Allocations {
@@ -27,8 +27,8 @@ func devicesText(k *client.Kernel) string {
 	return strings.Join(parts, ", ")
 }
 
-// ailing tells of devices that a session has and that are not as they should be: it
-// continues with them, and only its owner knows whether that is of any use.
+// ailing prints the unhealthy devices of a session. The session continues with them, because only
+// its owner knows whether they are still useful.
 func ailing(s cli.Sheet, d *client.SessionDetail) {
 	told := map[string]bool{}
 	for i := range d.Kernels {

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// A session that runs on a device which is gone says so, anyone who asks what is wrong.
+// A session on a device that has disappeared shows this in every command about its problems.
 func TestTroubleOfDevicesIsTold(t *testing.T) {
 	f := newServer(t)
 	f.Data("Sessions", `{"sessions":{"edges":[{"node":`+sampleSession+`}}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)

@@ -46,7 +46,7 @@ func logsCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// logFlags say what is printed of a log, and how.
+// logFlags select the part of a log and its format.
 type logFlags struct {
 	follow, raw bool
 	tail        int

@@ -40,7 +40,7 @@ func onSession(a *cli.App, cmd *cobra.Command, do func(context.Context, *client.
 	return cmd
 }
 
-// onDetail is onSession for commands that need all there is to know about it.
+// onDetail is onSession for commands that need all details of the session.
 func onDetail(a *cli.App, cmd *cobra.Command, do func(context.Context, *client.Client, *client.SessionDetail) error) *cobra.Command {
 	return onSession(a, cmd, func(ctx context.Context, c *client.Client, s *client.Session, _ []string) error {
 		d, err := c.Session(ctx, s.ID)
@@ -226,7 +226,7 @@ func started(ctx context.Context, a *cli.App, c *client.Client, s *client.Sessio
 	return created(a, s)
 }
 
-// awaitRunning waits until the session runs and updates what is known of it.
+// awaitRunning waits until the session runs, and updates its state.
 func awaitRunning(ctx context.Context, a *cli.App, c *client.Client, s *client.Session) error {
 	status := a.StatusLine(false)
 	defer status.Clear()

@@ -159,7 +159,7 @@ func variableTable(kernels []client.Kernel) *output.Table {
 	return t
 }
 
-// diskText is what the containers may write, and what each has written.
+// diskText shows the disk limit of the containers, and the usage of each.
 func diskText(d *client.SessionDetail) string {
 	if d.DiskBytes == 0 {
 		return ""
@@ -196,7 +196,7 @@ func wantedAgents(d *client.SessionDetail) string {
 	return ""
 }
 
-// dependencies are what a session starts after, and what starts after it.
+// dependencies lists the sessions that this one starts after, and those that start after it.
 func dependencies(s cli.Sheet, d *client.SessionDetail) {
 	for _, on := range d.DependsOn {
 		how := "hidden or deleted"
@@ -233,7 +233,7 @@ func mountText(m client.Mount, history []client.SessionEvent) string {
 	return text
 }
 
-// lossText is what a session's history tells of why a folder was taken away.
+// lossText returns the reason in the session's history why a folder was removed.
 func lossText(m client.Mount, history []client.SessionEvent) string {
 	for _, e := range slices.Backward(history) {
 		why, after, _ := strings.Cut(e.Message, ": ")

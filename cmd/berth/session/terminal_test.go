@@ -45,8 +45,8 @@ func pseudoTerminal(t *testing.T) (tty *os.File, shown func() string) {
 	}
 }
 
-// What a container prints does not reach the clipboard, the title or the screen of
-// someone who reads its log on a terminal.
+// The output of a container does not reach the clipboard, the title or the screen of a user who
+// reads its log on a terminal.
 func TestOutputOnATerminal(t *testing.T) {
 	const evil = "\x1b]52;c;ZXZpbA==\x07\x1b]0;title\x07\x1b[2J\x1b[Hred: \x1b[31mred\x1b[0m\n"
 	for name, c := range map[string]struct {

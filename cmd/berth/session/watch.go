@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// drainTime is how long the rest of a log may stay away once its session is
-// over. The agent sends it in milliseconds, unless it is gone.
+// drainTime is how long the rest of a log can be missing after its session has ended. The agent
+// sends it in milliseconds, unless the agent is lost.
 const drainTime = 20 * time.Second
 
 // watcher watches one batch session to its end.
@@ -33,7 +33,7 @@ type watcher struct {
 	mu      sync.Mutex
 	state   client.SessionState
 	changed chan struct{} // closed and replaced at every change
-	lost    error         // why state does not change any more
+	lost    error         // the error after which the state is not updated any more
 }
 
 // run streams the session's output and returns its exit code.
@@ -86,7 +86,7 @@ func (r *watcher) update(s client.SessionState, lost error) {
 	r.changed = make(chan struct{})
 }
 
-// wait returns the first state that is good enough.
+// wait returns the first state that satisfies the condition.
 func (r *watcher) wait(ctx context.Context, good func(client.SessionState) bool) (client.SessionState, error) {
 	for {
 		r.mu.Lock()
@@ -103,8 +103,8 @@ func (r *watcher) wait(ctx context.Context, good func(client.SessionState) bool)
 	}
 }
 
-// stream copies the log. A server that stops completes its streams like a log
-// that is over, so only a pass that began after the session's end is the last.
+// stream copies the log. A server that stops completes its streams like a log that has ended, so
+// only a read that began after the session's end is the last one.
 func (r *watcher) stream(ctx context.Context, kernel string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -141,7 +141,7 @@ func (r *watcher) stream(ctx context.Context, kernel string) error {
 	}
 }
 
-// settle waits until the session has changed, or for a moment.
+// settle waits until the session has changed, for a short time at most.
 func (r *watcher) settle(ctx context.Context) error {
 	r.mu.Lock()
 	changed, lost, over := r.changed, r.lost, r.state.Ended()
@@ -158,7 +158,7 @@ func (r *watcher) settle(ctx context.Context) error {
 	return nil
 }
 
-// interrupt ends the session at the first call and leaves at the second.
+// interrupt ends the session at the first call, and stops watching at the second.
 func (r *watcher) interrupt(ctx context.Context, leave context.CancelCauseFunc) {
 	if r.keep || r.interrupted.Swap(true) {
 		r.note("left session %s; see: berth session show %s", r.name, r.id)
@@ -186,8 +186,7 @@ func (r *watcher) note(format string, args ...any) {
 
 var errStuck = fmt.Errorf("the log does not go on: %w", errdefs.ErrUnavailable)
 
-// drain passes writes on; after Begin it calls stop when none came for
-// drainTime.
+// drain passes writes on. After Begin, it calls stop when there was no write for drainTime.
 type drain struct {
 	w     io.Writer
 	stop  func()

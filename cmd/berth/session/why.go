@@ -52,10 +52,10 @@ func whyCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// leaderless is why no session moves at all.
+// leaderless is the reason why no session changes its state.
 const leaderless = "No manager leads the cluster: no session starts, ends or moves until one does."
 
-// recovering is why no session starts.
+// recovering is the reason why no session starts.
 const recovering = "The cluster is in recovery mode: no session starts until an administrator turns it off."
 
 func explain(a *cli.App, d *client.SessionDetail, r *client.Advice) error {
@@ -86,11 +86,11 @@ func explain(a *cli.App, d *client.SessionDetail, r *client.Advice) error {
 	return nil
 }
 
-// head is what a session waits for, and its place in the queue.
+// head shows the reason why a session waits, and its position in the queue.
 func head(s cli.Sheet, r *client.Advice, group string) {
 	fmt.Fprintf(s.W, "%s\n\n", output.Clean(r.Summary))
 	s.Fact("Waits for", stageWords[r.Stage.String()])
-	if r.Position > 0 { // a member that its array holds back has none
+	if r.Position > 0 { // a member that its array delays has no position
 		s.Fact("Position", inQueue(r.Position, group))
 	}
 	for _, e := range r.Ahead {
@@ -115,7 +115,7 @@ func head(s cli.Sheet, r *client.Advice, group string) {
 	}
 }
 
-// entryText is one of those before a session; others' sessions have no name.
+// entryText describes a session before this one. The sessions of other users have no name.
 func entryText(e client.QueueEntry) string {
 	text := "a session of another user"
 	if e.Session != nil {
@@ -131,7 +131,7 @@ func entryText(e client.QueueEntry) string {
 	return text
 }
 
-// findings are what stands in the way.
+// findings lists the causes of the wait.
 func findings(s cli.Sheet, r *client.PendingReport) {
 	for _, l := range r.Limits {
 		amount := func(text string) string { return cli.LimitAmount(l.What, text) }
@@ -147,7 +147,7 @@ func findings(s cli.Sheet, r *client.PendingReport) {
 	}
 }
 
-// suggestions are what would let it start, each with how to do that.
+// suggestions lists the changes with which the session could start, each with its command.
 func suggestions(s cli.Sheet, list []client.Suggestion, how func(client.Suggestion) string) {
 	if len(list) == 0 {
 		return
@@ -161,7 +161,7 @@ func suggestions(s cli.Sheet, list []client.Suggestion, how func(client.Suggesti
 	}
 }
 
-// applies is the command that carries a suggestion out.
+// applies returns the command that applies a suggestion.
 func applies(session string, x client.Suggestion) string {
 	switch {
 	case x.Kind == "SLOTS":
@@ -182,7 +182,7 @@ func applies(session string, x client.Suggestion) string {
 	return ""
 }
 
-// stageWords say what a session waits for.
+// stageWords describe the stages at which a session waits.
 var stageWords = map[string]string{
 	"group":  "its resource group, which is deleted or not active",
 	"held":   "its start time, or other sessions",
@@ -203,14 +203,14 @@ func inQueue(position int, group string) string {
 	return fmt.Sprintf("%d in resource group %s: %s", position, group, ahead)
 }
 
-// orderWords say how a queue is ordered where that is not by age.
+// orderWords describe the orders of a queue other than by age.
 var orderWords = map[string]string{
 	"lifo":       "the newest first",
 	"drf":        "whose user holds the smallest share goes first",
 	"fair_share": "users with the least recent usage first",
 }
 
-// checkWords say what agents lack that a check dropped.
+// checkWords describe the reasons for which a check rules out agents.
 var checkWords = map[string]string{
 	"not_asked_for":   "not among the requested machines",
 	"cordoned":        "cordoned: nothing new starts there",

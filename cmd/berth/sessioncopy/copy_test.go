@@ -210,7 +210,7 @@ func TestCopyFromASession(t *testing.T) {
 	for name, text := range map[string]string{"a.txt": "0123456789", "b.txt": "2", "c.bin": "3", "d/e.txt": "4"} {
 		put(t, c.dir+"/home/"+name, text, 0o644)
 	}
-	c.cut = 1 // the connection breaks once, and the copy goes on
+	c.cut = 1 // the connection breaks once, and the copy continues
 	here := t.TempDir()
 	if r := f.Run("cp", "train.sub1:home/*.txt", "train.sub1:home/d/e.txt", here); r.Code != 0 {
 		t.Fatalf("%+v", r)

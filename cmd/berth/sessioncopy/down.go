@@ -39,7 +39,7 @@ func (c *copier) down(ctx context.Context, sources []string, target string) erro
 	if dir == "" {
 		dir = "."
 	}
-	root, err := os.OpenRoot(dir) // what the container sends stays below it
+	root, err := os.OpenRoot(dir) // files from the container stay below it
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *copier) down(ctx context.Context, sources []string, target string) erro
 	return nil
 }
 
-// receive copies one file, or a directory with what is in it.
+// receive copies one file, or a directory with its entries.
 func (c *copier) receive(ctx context.Context, root *os.Root, f client.SessionFile, as string) error {
 	if !safe(as) {
 		return fmt.Errorf("a file of this machine cannot have the name %q: %w", as, errdefs.ErrInvalidArgument)
@@ -89,7 +89,7 @@ func (c *copier) receive(ctx context.Context, root *os.Root, f client.SessionFil
 	return err
 }
 
-// safe reports whether a container may choose a name on this machine.
+// safe reports whether a name from a container is safe on this machine.
 func safe(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00") && !strings.ContainsRune(name, filepath.Separator)
 }

@@ -27,7 +27,7 @@ type fakeGateway struct {
 	dir    string
 
 	mu      sync.Mutex
-	users   []string // who logged in
+	users   []string // users that logged in
 	started chan string
 }
 
@@ -165,7 +165,7 @@ func (g *fakeGateway) exec(ch ssh.Channel, command string) uint32 {
 	return uint32(cmd.ProcessState.ExitCode())
 }
 
-// seen returns the names of the users who logged in, once.
+// seen returns the names of the users that logged in, each once.
 func (g *fakeGateway) seen() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

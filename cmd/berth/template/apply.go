@@ -97,7 +97,7 @@ func (x *applier) apply(ctx context.Context, d *document, in client.CreateSessio
 	return x.session(ctx, d, in)
 }
 
-// done says what was done, or would be.
+// done describes the result of a change, or of its dry run.
 func (x *applier) done(what string) string {
 	if x.dry {
 		return "would be " + what
@@ -243,8 +243,7 @@ func (x *applier) create(ctx context.Context, d *document, in client.CreateSessi
 	return r, nil
 }
 
-// based names the template of a session in its input, and returns what the server makes of
-// both.
+// based sets the template of a session in its input, and returns the server's combination of both.
 func (x *applier) based(ctx context.Context, d *document, in *client.CreateSessionInput) (full client.CreateSessionInput, err error) {
 	if d.Template == "" {
 		return *in, nil
@@ -268,8 +267,8 @@ func (x *applier) based(ctx context.Context, d *document, in *client.CreateSessi
 	return merged(base, over)
 }
 
-// merged is what createSession makes of a template and an input: slots and environment
-// variables are merged, other fields replaced.
+// merged returns createSession's combination of a template and an input: slots and environment
+// variables are merged, and other fields are replaced.
 func merged(base, over fields) (full client.CreateSessionInput, err error) {
 	for name, value := range over {
 		had, isMap := base[name].(map[string]any)

@@ -109,8 +109,8 @@ func written(name string, value any) string {
 	return string(raw)
 }
 
-// against compares a live session with what a file asks for. What the file leaves open, the
-// server has chosen, so it is no difference.
+// against compares a live session with the request of a file. Fields that the file leaves out are
+// chosen by the server, so they are not compared.
 func against(ctx context.Context, c *client.Client, session *client.SessionRequest, in client.CreateSessionInput) ([]string, error) {
 	have, err := fieldsOf(session)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// input turns a request of a file into what the API takes, with the IDs of what it names.
+// input converts the request of a file to the input of the API, with ids instead of names.
 func (d *document) input(ctx context.Context, c *client.Client) (in client.CreateSessionInput, err error) {
 	r := &d.Request
 	in = client.CreateSessionInput{
@@ -67,7 +67,7 @@ func (d *document) amounts(in *client.CreateSessionInput) error {
 	return nil
 }
 
-// references finds the IDs of what a request names.
+// references looks up the ids of the objects that a request names.
 func (d *document) references(ctx context.Context, c *client.Client, in *client.CreateSessionInput) (err error) {
 	r := &d.Request
 	if in.Project, err = cli.FindProjectID(ctx, c, r.Project); err != nil {

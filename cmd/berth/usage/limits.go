@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// LimitsCommand shows what binds someone somewhere; it stands among one's own
-// commands and beside the policies.
+// LimitsCommand shows the limits of a user, project or domain. It is part of the user's own
+// commands and of those about policies.
 func LimitsCommand(a *cli.App) *cobra.Command {
 	var user, project, domain, on string
 	cmd := a.Verb("limits", "Show your limits or another user's: what is used, what is left, and which policy sets it", cli.Args(0, 0),

@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// One machine allows one or four accelerators per kernel, another two. Other amounts are refused,
-// and these amounts go to the machine that allows them.
+// One machine allows one or four accelerators per kernel, another one allows two. Other amounts are
+// refused. A request for one of these amounts goes to the machine that allows it.
 func TestOnlyAmountsOfASlot(t *testing.T) {
 	c := clustertest.New(t, 0)
 	plugin := testenv.Plugin(t, "accelerator/mock")

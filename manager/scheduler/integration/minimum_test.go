@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// The labels of an image have the minimum of its containers: createSession, a dry run and a change
-// refuse less, and a request without cpu or memory gets the minimum.
+// The labels of an image contain the minimum resources of its containers. createSession, a dry run
+// and a change refuse less, and a request without cpu or memory gets the minimum.
 func TestMinimumOfAnImage(t *testing.T) {
 	c := clustertest.New(t, 0)
 	c.Grow(t, 1)

@@ -49,7 +49,8 @@ func TestOrderOfAGroup(t *testing.T) {
 			if g := got.UpdateResourceGroup.ResourceGroup; g.Order != one.order || g.HoldAfter != -1 || g.Strategy != "DISPERSED" {
 				t.Errorf("%+v", g)
 			}
-			// The member uses a part all the time, and their request is older than the lead's.
+			// The member always uses a share of the processors, and their request is older than the
+			// lead's.
 			holds := part(c.Member, 3)
 			c.WaitFor(t, holds, lifecycle.Running)
 			blocker := part(lead, 6)

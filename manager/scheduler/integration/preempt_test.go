@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// part is a share of an agent's processors, in percent.
+// part returns the slots of a percentage of an agent's processors.
 func part(t *testing.T, c *clustertest.Cluster, percent int64) managertest.Vars {
 	t.Helper()
 	var most int64
@@ -25,7 +25,7 @@ func part(t *testing.T, c *clustertest.Cluster, percent int64) managertest.Vars 
 	return managertest.Vars{"cpu": resource.Format(resource.CPU, most*percent/100), "mem": "16m"}
 }
 
-// idle is a session that runs until it is ended.
+// idle creates a session that runs until it is ended.
 func idle(t *testing.T, c *clustertest.Cluster, percent int64, more managertest.Vars) managertest.Vars {
 	in := managertest.Vars{"slots": part(t, c, percent)}
 	for k, v := range more {
@@ -34,7 +34,8 @@ func idle(t *testing.T, c *clustertest.Cluster, percent int64, more managertest.
 	return clustertest.SessionInput(in, "sleep", "600")
 }
 
-// decide creates and ends small sessions, each of which is decided after all earlier ones.
+// decide creates and ends small sessions. The scheduler decides about each one after all earlier
+// sessions.
 func decide(t *testing.T, c *clustertest.Cluster) {
 	t.Helper()
 	for range 2 {

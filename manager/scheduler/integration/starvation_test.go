@@ -12,9 +12,9 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// TestBigSessionIsNotStarved: small sessions keep coming, and each that ends would
-// be followed by the next; the big one gets the machine all the same, and the
-// small ones continue after it.
+// TestBigSessionIsNotStarved creates small sessions all the time, so that each one that ends would
+// be followed by the next. The large session gets the machine nevertheless, and the small ones
+// continue after it.
 func TestBigSessionIsNotStarved(t *testing.T) {
 	c := clustertest.New(t, 1)
 	super := c.Manager.As(t, c.Superadmin)
@@ -35,11 +35,11 @@ func TestBigSessionIsNotStarved(t *testing.T) {
 	big := ask(8)
 	c.WaitForReason(t, big, "mem")
 	for i, id := range small[:3] {
-		next := ask(3) // behind the big one
+		next := ask(3) // behind the large session
 		c.WaitForReason(t, next, "")
 		c.Terminate(t, id, true)
 		c.WaitForEnd(t, id)
-		if i < 2 { // there is room for it, but that is the big one's
+		if i < 2 { // there is room for the session, but it is reserved for the large one
 			c.WaitForReason(t, next, "reserved for an earlier session")
 			c.WaitForReason(t, big, "mem")
 		}

@@ -19,9 +19,9 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A machine has one accelerator free on each of its NUMA nodes, without links: two
-// of them are near enough for a group that only prefers near ones, and too far from
-// each other for one that wants a common node.
+// A machine has one free accelerator on each of its NUMA nodes, without links. Two of them are near
+// enough for a group that prefers near accelerators, and too far from each other for a group that
+// requires a common node.
 func TestTopologyOfAGroup(t *testing.T) {
 	c := clustertest.New(t, 0)
 	ctx := c.System(t)
@@ -88,8 +88,8 @@ func TestTopologyOfAGroup(t *testing.T) {
 	}
 }
 
-// A machine of two NUMA nodes has an accelerator on each: a session gets its cpu and
-// memory from the node that its accelerator is on, as long as that has them.
+// A machine of two NUMA nodes has an accelerator on each. A session gets its cpu and memory from
+// the node of its accelerator, as long as that node has enough.
 func TestHostIsNearTheAccelerator(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("needs two processors")

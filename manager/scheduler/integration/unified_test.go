@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// One accelerator of 16 GiB is given away by shares and by bytes: half and half, and
-// not a step more, whichever it is asked by.
+// One accelerator of 16 GiB is allocated by shares and by bytes. Each of two sessions gets half of
+// it, by either name, and nothing more fits.
 func TestSharesAndBytesOfOneAccelerator(t *testing.T) {
 	c := clustertest.New(t, 0)
 	ctx := c.System(t)

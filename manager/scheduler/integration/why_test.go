@@ -28,7 +28,7 @@ const (
 	changePending = `mutation($in: UpdatePendingSessionInput!) { updatePendingSession(input: $in) { session { id status slots } } }`
 )
 
-// why is a report of a session that waits, or would.
+// why is the report of a session that waits, or of a dry run.
 type why struct {
 	Stage, Summary string
 	Position       int
@@ -59,8 +59,8 @@ type trial struct {
 	}
 }
 
-// halved is a cluster of three machines with eight accelerators each, of which one
-// half is in use by sessions of the member.
+// halved returns a cluster of three machines with eight accelerators each. Sessions of the member
+// use half of each accelerator.
 func halved(t *testing.T) *clustertest.Cluster {
 	c := clustertest.New(t, 0)
 	ctx := c.System(t)
@@ -92,9 +92,9 @@ func shares(amount string) managertest.Vars {
 	return clustertest.SessionInput(managertest.Vars{"slots": managertest.Vars{"cpu": "0.05", "mem": "16m", "mock.shares": amount}}, "sleep", "600")
 }
 
-// A session asks for a whole accelerator where each has a half free: it waits, is
-// told that the pieces are what is wrong, and that with a half it would start; with
-// that carried out it runs.
+// A session asks for a whole accelerator while half of each one is free. It waits, and the report
+// says that the free capacity is fragmented and that a request for a half would start. After that
+// change, the session runs.
 func TestFragmentation(t *testing.T) {
 	c := halved(t)
 	ctx := c.System(t)
@@ -153,7 +153,7 @@ func TestFragmentation(t *testing.T) {
 		t.Errorf("a change of what runs: %s", errs)
 	}
 
-	// Once the session that is suggested has ended, the other one starts.
+	// After the suggested session has ended, the other one starts.
 	var end *uuid.UUID
 	managertest.Eventually(t, "a session whose end makes room", func() bool {
 		for _, s := range whyOf(t, c, behind).Suggestions {
@@ -167,8 +167,8 @@ func TestFragmentation(t *testing.T) {
 	c.WaitFor(t, behind, lifecycle.Running)
 }
 
-// halfSuggested fails unless a report says that each machine has half devices
-// only, and that a half would start.
+// halfSuggested fails unless a report says that each machine has only half devices free, and that a
+// request for a half would start.
 func halfSuggested(t *testing.T, w *why) {
 	t.Helper()
 	if w.Stage != "ROOM" || len(w.Dropped) != 1 || w.Dropped[0].Check != "slot_contiguity" || w.Dropped[0].Slot != "mock.shares" || w.Dropped[0].Count != 3 {
@@ -195,8 +195,8 @@ func whyOf(t *testing.T, c *clustertest.Cluster, id uuid.UUID) *why {
 	return got.Node.Pending
 }
 
-// seesQueue checks who is told whose session the first in the queue is: its owner
-// and who administers, not a stranger, who is told nothing by which to know it.
+// seesQueue checks who can see the session at the head of the queue: its owner and the
+// administrators can, and other users get nothing that identifies it.
 func seesQueue(t *testing.T, c *clustertest.Cluster, first uuid.UUID) {
 	t.Helper()
 	s := c.Client.Session.Query().Where(session.ID(first)).WithOwner().OnlyX(c.System(t))
@@ -242,7 +242,7 @@ func seesQueue(t *testing.T, c *clustertest.Cluster, first uuid.UUID) {
 	}
 }
 
-// A dry run says all that createSession would refuse, and why something would wait
+// A dry run reports everything that createSession would refuse, and why a session would wait
 // forever.
 func TestDryRunRefuses(t *testing.T) {
 	c := clustertest.New(t, 1)
@@ -319,7 +319,7 @@ func TestWhyASessionWaits(t *testing.T) {
 	c.Terminate(t, second, true)
 	c.WaitForEnd(t, second)
 
-	// Without a suitable agent, it waits for another reason.
+	// Without a suitable agent, the session waits for another reason.
 	c.Client.PolicyAttachment.Delete().ExecX(ctx)
 	c.Client.Agent.Update().SetSchedulable(false).ExecX(ctx)
 	third := c.Create(t, clustertest.SessionInput(nil, "exit", "0"))

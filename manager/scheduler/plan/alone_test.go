@@ -12,16 +12,16 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// TestAgentsWithoutANetwork has agents whose kernels reach none on others: a
-// session is there whole, or not at all.
+// TestAgentsWithoutANetwork has agents whose kernels cannot reach kernels on other agents. All
+// kernels of a session run on one agent, or the session waits.
 func TestAgentsWithoutANetwork(t *testing.T) {
 	few := 3
 	for name, c := range map[string]struct {
-		free      []int64 // cores of each agent
-		alone     []int   // those agents
+		free      []int64 // free cores of each agent
+		alone     []int   // indexes of the agents without a network
 		networked *int
-		kernels   int // of a core each
-		on        int // agents that are used; 0: it waits
+		kernels   int // number of kernels, of one core each
+		on        int // number of agents in use; 0: the session waits
 		says      string
 	}{
 		"the only one, with room":          {[]int64{2}, []int{0}, nil, 2, 1, ""},
@@ -73,16 +73,16 @@ func TestAgentsWithoutANetwork(t *testing.T) {
 	}
 }
 
-// A head of two kernels waits for two devices of one agent where agents have no network
-// with each other, and of any where they have. What it does not wait for is given away.
+// A head of two kernels waits for two devices of one agent if the agents have no network with each
+// other, and for devices of any agents if they have one. Other devices are free for other sessions.
 func TestHeadOnAgentsWithoutANetwork(t *testing.T) {
 	one := resource.Slots{"cuda.device": 1}
 	none := 1
 	for name, c := range map[string]struct {
 		alone     string
 		networked *int
-		after     time.Duration // for which the head waits
-		passes    bool          // what takes the device that is free now
+		after     time.Duration // how long the head waits before others are checked
+		passes    bool          // whether another session gets the device that is free now
 	}{
 		"with a network":                     {"", nil, time.Hour, false},
 		"without":                            {"off", nil, 2 * time.Hour, true},
@@ -109,13 +109,13 @@ func TestHeadOnAgentsWithoutANetwork(t *testing.T) {
 	}
 }
 
-// Sessions end for one of two kernels only where that makes room for both of them that
-// have a network with each other.
+// Sessions are preempted for one of two kernels only if that makes room for both kernels on agents
+// that have a network with each other.
 func TestRoomOnAgentsWithoutANetwork(t *testing.T) {
 	one := resource.Slots{"cuda.device": 1}
 	for name, c := range map[string]struct {
 		alone string
-		fixed bool // a device of each agent is held by what is not ended
+		fixed bool // a session that cannot be preempted uses a device of each agent
 		ends  string
 	}{
 		"the youngest of all":             {"", false, "middle young"},

@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// BenchmarkPlan fills a cluster of 8-GPU agents and then lets as many wait.
+// BenchmarkPlan fills a cluster of 8-GPU agents, and then lets the same number of requests wait.
 func BenchmarkPlan(b *testing.B) {
 	for _, agents := range []int{1000, 5000} {
 		b.Run(fmt.Sprintf("agents=%d", agents), func(b *testing.B) {
@@ -31,7 +31,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// crowd asks for about twice what the agents have, in many sizes.
+// crowd returns requests of many sizes for about twice the capacity of the agents.
 func crowd(agents int) *plan.Snapshot {
 	w := newWorld(uint64(agents))
 	s := newSite()

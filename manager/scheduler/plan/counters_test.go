@@ -13,9 +13,9 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// cut makes a device that partitions are cut from, and the partitions: names
-// of profiles with the slices that each needs. It is kept apart from them by its
-// counters, by being their parent, or by both.
+// cut returns a device that partitions are cut from, and the partitions: names of profiles with the
+// number of slices that each needs. The device and its partitions exclude each other by counters,
+// by the parent, or by both.
 func cut(agent, name string, slices int, counted, parent bool, profiles map[string][][]int) (report.Counters, []plan.Device) {
 	set := "cuda/" + name
 	counters := report.Counters{set: {}}
@@ -97,7 +97,7 @@ func TestPartitionsShareCounters(t *testing.T) {
 	for name, c := range map[string]struct {
 		used []string
 		ask  resource.Slots
-		want []string // nil: waits
+		want []string // nil: the session waits
 		why  report.DroppedAgents
 	}{
 		"beside what is in use": {
@@ -160,9 +160,9 @@ func TestPartitionsShareCounters(t *testing.T) {
 	}
 }
 
-// TestPartitionsFillABrokenDevice asks for the smallest partition: it comes from
-// the device of which one is in use, in every strategy, and leaves the other
-// whole; on the broken one it leaves room for a larger one.
+// TestPartitionsFillABrokenDevice asks for the smallest partition. In every strategy, it comes from
+// the device that already has a partition in use, and the other device stays whole. On the device
+// in use, it leaves room for a larger partition.
 func TestPartitionsFillABrokenDevice(t *testing.T) {
 	for _, strategy := range plan.Strategies {
 		s := newSite()
@@ -195,8 +195,8 @@ func TestPartitionsThatNeverFitTogether(t *testing.T) {
 	}
 }
 
-// TestRandomPartitions compares the planner with a model that tries all sets of
-// devices: nothing draws more than there is, and what waits fits nowhere.
+// TestRandomPartitions compares the planner with a model that tries all sets of devices. No
+// placement uses more slices than a device has, and a waiting request fits on no agent.
 func TestRandomPartitions(t *testing.T) {
 	n := uint64(4000)
 	if testing.Short() {
@@ -232,8 +232,8 @@ func TestRandomPartitions(t *testing.T) {
 	}
 }
 
-// partitions is a random group of agents with partitioned devices of 2 to 4
-// slices, alike or not, some of them in use, and requests for them.
+// partitions returns a random group of agents with partitioned devices of 2 to 4 slices, and
+// requests for them. The devices are equal or different, and some are in use.
 func (w *world) partitions() *plan.Snapshot {
 	s := newSite()
 	s.Groups[0].HoldAfter = -1
@@ -245,7 +245,7 @@ func (w *world) partitions() *plan.Snapshot {
 		a := s.agent(fmt.Sprint("n", i))
 		a.Counters = report.Counters{}
 		random := w
-		if alike { // but for the names and for what is in use
+		if alike { // except for the names and the partitions in use
 			w = newWorld(hardware)
 		}
 		for g := range 1 + w.IntN(2) {
@@ -300,8 +300,8 @@ func (w *world) partitions() *plan.Snapshot {
 	return &s.Snapshot
 }
 
-// drawn checks what the devices of an agent that are in use draw, and that
-// none of them is cut from another; with as if it was in use too.
+// drawn checks the counters that the used devices of an agent draw from, and that no used device is
+// cut from another used one. The devices in "with" count as used.
 func (m *model) drawn(a *plan.Agent, with map[uuid.UUID]bool) error {
 	drawn := map[[2]string]int64{}
 	inUse := map[string]bool{}
@@ -327,8 +327,8 @@ func (m *model) drawn(a *plan.Agent, with map[uuid.UUID]bool) error {
 	return nil
 }
 
-// partitionsFit tries every set of devices, of which each gives all that is left
-// of one slot; shares come from one.
+// partitionsFit tries every set of devices. Each device of a set gives all that is left of one
+// slot. Shares come from one device.
 func (m *model) partitionsFit(a *plan.Agent, ask resource.Slots) bool {
 	with := map[uuid.UUID]bool{}
 	left := resource.Slots{}
@@ -357,7 +357,7 @@ func (m *model) partitionsFit(a *plan.Agent, ask resource.Slots) bool {
 				continue
 			}
 			if m.used[d.ID]["cuda.engines"] == 0 && slot == "cuda.engines" && m.busy(d.ID) {
-				continue // given as a whole
+				continue // allocated as a whole
 			}
 			left[slot], with[d.ID] = n-amount, true
 			ok := try(i + 1)

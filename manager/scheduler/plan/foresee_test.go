@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// review decides on a snapshot and says when those that wait are told to start.
+// review plans a snapshot and returns the foreseen start of each waiting session.
 func review(s *plan.Snapshot) map[uuid.UUID]*time.Time {
 	told := map[uuid.UUID]*time.Time{}
 	for _, d := range new(plan.Planner).Decide(s, plan.Change{All: true, Review: true}) {
@@ -22,8 +22,8 @@ func review(s *plan.Snapshot) map[uuid.UUID]*time.Time {
 	return told
 }
 
-// TestForeseen has two devices, in use for one hour and for two. What waits is told
-// when it starts as far as anyone knows when what is before it ends.
+// TestForeseen has two devices, which are in use for one hour and for two. The foreseen start of a
+// waiting request assumes that the sessions before it end on time.
 func TestForeseen(t *testing.T) {
 	one, hour := resource.Slots{"cuda.device": 1}, time.Hour
 	begin := func() *site {
@@ -40,7 +40,7 @@ func TestForeseen(t *testing.T) {
 	two := 2
 	for name, c := range map[string]struct {
 		change               func(*site)
-		first, second, third time.Duration // from noon; 0: no one knows
+		first, second, third time.Duration // since noon; 0: unknown
 	}{
 		"all is known":                {func(*site) {}, hour, 2 * hour, 3 * hour},
 		"one may run for ever":        {func(s *site) { s.Running[1].Ends = time.Time{} }, hour, 5 * hour, 6 * hour},
@@ -72,9 +72,9 @@ func TestForeseen(t *testing.T) {
 	}
 }
 
-// TestNothingStartsLaterThanForeseen lets random clusters run on, with nothing new:
-// what was told when it starts does then at the latest, and all that starts and was
-// among the first was told. What has no lifetime never ends.
+// TestNothingStartsLaterThanForeseen lets time pass in random clusters without new requests. Each
+// session with a foreseen start has started by then, and each session that starts and was near the
+// head of the queue had a foreseen start. Sessions without a lifetime never end.
 func TestNothingStartsLaterThanForeseen(t *testing.T) {
 	n := uint64(1000)
 	if testing.Short() {

@@ -10,9 +10,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// BenchmarkGangs places sessions of three kernels, all of which start or none, on
-// 5,000 agents of eight devices until well after they are full. On "linked" ones
-// the devices of a NUMA node are linked to each other.
+// BenchmarkGangs places gangs of three kernels on 5,000 agents of eight devices until well after
+// the agents are full. In "linked", the devices of a NUMA node are linked to each other.
 func BenchmarkGangs(b *testing.B) {
 	for _, linked := range []bool{false, true} {
 		b.Run(map[bool]string{false: "flat", true: "linked"}[linked], func(b *testing.B) {
@@ -39,8 +38,8 @@ func BenchmarkGangs(b *testing.B) {
 	}
 }
 
-// gangs asks for a half more than the agents have, in gangs of unequal kernels
-// among sessions of one.
+// gangs returns requests for one and a half times the capacity: gangs of unequal kernels, among
+// sessions of one kernel.
 func gangs(agents int, linked bool) *plan.Snapshot {
 	w := newWorld(uint64(agents))
 	s := newSite()

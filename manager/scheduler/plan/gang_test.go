@@ -11,14 +11,14 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// TestKernelsOfASessionShareAnAgent places kernels on one agent if one has room
-// for all, by whichever strategy, else on several, else none of them.
+// TestKernelsOfASessionShareAnAgent places all kernels on one agent if one has room for them, in
+// every strategy; otherwise on several agents; otherwise nowhere.
 func TestKernelsOfASessionShareAnAgent(t *testing.T) {
 	for _, strategy := range []plan.Strategy{plan.StrategyPack, plan.StrategyConcentrated, plan.StrategyDispersed, plan.StrategyRoundRobin} {
 		for _, c := range []struct {
 			kernels int
-			free    []int64 // whole devices of each agent
-			agents  int     // that are used at least
+			free    []int64 // free whole devices of each agent
+			agents  int     // smallest number of agents in use
 		}{
 			{3, []int64{2, 2, 4}, 1},
 			{3, []int64{2, 2, 2}, 2},
@@ -52,8 +52,8 @@ func TestKernelsOfASessionShareAnAgent(t *testing.T) {
 	}
 }
 
-// TestKernelsMakeWay has kernels of which one would take what is best for it, and
-// leave none to another.
+// TestKernelsMakeWay has several kernels. If one of them took the best devices for itself, there
+// would be none for another kernel.
 func TestKernelsMakeWay(t *testing.T) {
 	one := resource.Slots{"cuda.device": 1}
 	for name, c := range map[string]struct {
@@ -69,7 +69,7 @@ func TestKernelsMakeWay(t *testing.T) {
 			s.Groups[0].Topology = plan.TopologyLinked
 			a := s.agent("a", nil, nil, nil)
 			link(a)
-			for i := range a.Devices[:2] { // so that the first kernel would rather be on the same node
+			for i := range a.Devices[:2] { // so that the first kernel prefers the same node
 				a.Devices[i].NUMANode = a.Devices[2].NUMANode
 			}
 		}, []resource.Slots{{"cuda.device": 1, "cpu": 1000, "mem": 1}, {"cuda.device": 2}}},

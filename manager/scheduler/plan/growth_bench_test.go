@@ -9,10 +9,10 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// BenchmarkGrowth shows how the cost of decisions grows with agents, devices of
-// an agent and requests that wait for what no agent has free. First is Plan, from
-// scratch, of all that waits; next is what a Planner that lives takes for one
-// request more, of another kind, that fits.
+// BenchmarkGrowth shows how the cost of decisions grows with the number of agents, of devices per
+// agent, and of requests that wait for more than any agent has free. "first" is a Plan of all
+// waiting requests from scratch. "next" is the time in which a long-lived Planner decides about one
+// more request, of another kind, that fits.
 func BenchmarkGrowth(b *testing.B) {
 	for _, sizes := range []struct {
 		axis   string
@@ -49,8 +49,8 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-// blocked is a cluster whose devices are in use by half, and requests that wait
-// for whole ones.
+// blocked returns a cluster in which half of each device is in use, and requests that wait for
+// whole devices.
 func blocked(agents, devices, backlog int) *plan.Snapshot {
 	s := newSite()
 	for i := range agents {

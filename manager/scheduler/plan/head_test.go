@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// TestBackfillDelaysNoHead compares, over random clusters and queues, when the
-// head starts with others behind it and without any, all lifetimes being exact.
+// TestBackfillDelaysNoHead compares, over random clusters and queues with exact lifetimes, the
+// start of the head with other requests behind it and without them.
 func TestBackfillDelaysNoHead(t *testing.T) {
 	n := uint64(2000)
 	if testing.Short() {
@@ -48,9 +48,8 @@ func TestBackfillDelaysNoHead(t *testing.T) {
 	}
 }
 
-// TestNoHeadStarves lets all end that has no lifetime, though no one knows when,
-// while others come all the time: a head that starts when no one else comes does
-// so with them, too.
+// TestNoHeadStarves ends sessions without a lifetime at random times, while other requests arrive
+// all the time. A head that starts without these arrivals also starts with them.
 func TestNoHeadStarves(t *testing.T) {
 	n := uint64(300)
 	if testing.Short() {
@@ -76,7 +75,7 @@ func TestNoHeadStarves(t *testing.T) {
 							return
 						}
 						c.Pending = slices.DeleteFunc(c.Pending, func(r plan.Request) bool { return r.SessionID != idOf("head") })
-						for range 8 { // others, who have had enough
+						for range 8 { // sessions of others, whose time is over
 							c.Pending = append(c.Pending, w.asked(c.Snapshot, w.id().String(), 50, 0))
 						}
 					})
@@ -102,8 +101,8 @@ func TestNoHeadStarves(t *testing.T) {
 	}
 }
 
-// untilHead lets time pass until the head starts. It returns when it does, and the
-// earliest time that it was told.
+// untilHead lets time pass until the head starts. It returns the time of the start, and the
+// earliest start that was foreseen.
 func (c *clock) untilHead(until time.Time, arrive func()) (at, told time.Time) {
 	for {
 		if arrive != nil {
@@ -123,7 +122,7 @@ func (c *clock) untilHead(until time.Time, arrive func()) (at, told time.Time) {
 	}
 }
 
-// kind is what heads are like.
+// kind is the kind of request at the head.
 type kind int
 
 const (
@@ -131,8 +130,8 @@ const (
 	gang        // of two to four kernels, in groups of all topologies
 )
 
-// newQueueAt is a random cluster in use, and a head that waits; behind it are
-// others if so wanted.
+// newQueueAt returns a random cluster in use, and a head that waits. With others, more requests
+// wait behind it.
 func newQueueAt(t *testing.T, seed uint64, kind kind, others bool) *clock {
 	w := newWorld(seed)
 	s := &plan.Snapshot{Now: noon, SlotTypes: w.types(), Groups: []plan.Group{{ID: idOf("group"), Name: "default", HoldAfter: time.Nanosecond}}}
@@ -141,7 +140,7 @@ func newQueueAt(t *testing.T, seed uint64, kind kind, others bool) *clock {
 		a.Schedulable, a.Architecture, a.Volumes = true, "amd64", nil
 		for j := range a.Devices {
 			if w.chance(80) {
-				a.Devices[j].Used = nil // the rest never ends
+				a.Devices[j].Used = nil // the remaining sessions never end
 			}
 		}
 		s.Agents = append(s.Agents, a)
@@ -179,7 +178,7 @@ func newQueueAt(t *testing.T, seed uint64, kind kind, others bool) *clock {
 	return c
 }
 
-// asked is a random request with a lifetime, in as many of a hundred as are known.
+// asked adds a random request. The percentage known of such requests has a lifetime.
 func (w *world) asked(s *plan.Snapshot, name string, known int, age time.Duration) plan.Request {
 	r := w.request(s, 0, []uuid.UUID{idOf("user")}, idOf("project"), idOf("domain"))
 	r.SessionID, r.Priority, r.Created, r.RetryAt = idOf(name), 0, s.Now.Add(-age), time.Time{}
@@ -193,7 +192,7 @@ func (w *world) asked(s *plan.Snapshot, name string, known int, age time.Duratio
 	return r
 }
 
-// crew is kernels that differ, or are alike.
+// crew returns the kernels of a gang, equal or different.
 func (w *world) crew() (kernels []plan.KernelRequest) {
 	same := w.chance(30)
 	for i := range 2 + w.IntN(3) {

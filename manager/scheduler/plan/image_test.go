@@ -8,8 +8,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// TestImageIsPreferred: of equal agents one that has the image is taken, but no
-// image outweighs what the strategy says, nor keeps a session waiting.
+// TestImageIsPreferred checks that, of equal agents, one that has the image is chosen. An image
+// neither outweighs the strategy nor delays a session.
 func TestImageIsPreferred(t *testing.T) {
 	s := newSite()
 	for i := range 5 {

@@ -13,15 +13,15 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// model is the cluster as the rules describe it, written as plainly as can be:
-// it applies a plan's decisions one by one and says what is wrong with them.
+// model is the cluster as the rules describe it, in code as plain as possible. It applies the
+// decisions of a plan one by one and reports which rule a decision breaks.
 type model struct {
 	s       *plan.Snapshot
 	agents  map[uuid.UUID]*plan.Agent
 	devices map[uuid.UUID]*plan.Device
 	host    map[uuid.UUID]uuid.UUID
 	used    map[uuid.UUID]resource.Slots
-	before  map[uuid.UUID]bool // in use before the session whose kernels are applied, in any order
+	before  map[uuid.UUID]bool // devices in use before the session whose kernels are applied, in any order
 }
 
 func newModel(s *plan.Snapshot) *model {
@@ -42,7 +42,7 @@ func newModel(s *plan.Snapshot) *model {
 	return m
 }
 
-// excludes reads the slot types, both ways.
+// excludes reports whether two slot types exclude each other, in either order.
 func (m *model) excludes(a, b string) bool {
 	for _, t := range m.s.SlotTypes {
 		for _, p := range t.ExclusiveWith {
@@ -67,7 +67,7 @@ func (m *model) busy(device uuid.UUID) bool {
 	return false
 }
 
-// suits reports whether the agent may run the request at all.
+// suits returns an error unless the agent may run the request.
 func (m *model) suits(a *plan.Agent, r *plan.Request) error {
 	switch {
 	case a.Group != r.Group:
@@ -85,7 +85,7 @@ func (m *model) suits(a *plan.Agent, r *plan.Request) error {
 	return nil
 }
 
-// gives reports whether the agent gives a kernel such amounts.
+// gives reports whether the agent allows the amounts of a kernel.
 func gives(a *plan.Agent, k plan.KernelRequest) bool {
 	for slot, n := range k.Slots {
 		if counts := a.Counts[slot]; len(counts) > 0 && !slices.Contains(counts, int(n)) {
@@ -95,7 +95,7 @@ func gives(a *plan.Agent, k plan.KernelRequest) bool {
 	return true
 }
 
-// apply checks one kernel's place and takes it.
+// apply checks the placement of one kernel and allocates it.
 func (m *model) apply(r *plan.Request, k plan.KernelRequest, as plan.Assignment) error {
 	a := m.agents[as.AgentID]
 	if a == nil {
@@ -138,7 +138,7 @@ func (m *model) apply(r *plan.Request, k plan.KernelRequest, as plan.Assignment)
 	return nil
 }
 
-// fits checks one device against what is on it.
+// fits checks the allocated amounts of one device.
 func (m *model) fits(id uuid.UUID, slots resource.Slots) error {
 	for name, n := range slots {
 		if n > m.devices[id].Capacity[name]-m.used[id][name] {
@@ -161,7 +161,7 @@ func (m *model) fits(id uuid.UUID, slots resource.Slots) error {
 	return nil
 }
 
-// shape checks that parts lie as the rules say.
+// shape checks that the amounts are split over devices as the rules say.
 func (m *model) shape(a *plan.Agent, k plan.KernelRequest, mine map[uuid.UUID]resource.Slots) error {
 	joint := k.Slots["cuda.shares"] > 0 && !m.excludes("cuda.shares", "cuda.mem")
 	for _, slot := range []string{"cuda.shares", "cuda.mem"} {
@@ -194,8 +194,8 @@ func (m *model) shape(a *plan.Agent, k plan.KernelRequest, mine map[uuid.UUID]re
 	return nil
 }
 
-// room says, by trying everything, whether a kernel fits on an agent now. Each
-// accelerator gives nothing, itself as a whole, or a part of what is asked.
+// room reports, by trying every combination, whether a kernel fits on an agent now. Each
+// accelerator gives nothing, itself as a whole, or a part of the requested amount.
 func (m *model) room(a *plan.Agent, k plan.KernelRequest) bool {
 	if !gives(a, k) {
 		return false
@@ -280,7 +280,7 @@ func (m *model) complete(a *plan.Agent, k plan.KernelRequest, mine map[uuid.UUID
 	return m.shape(a, k, mine) == nil
 }
 
-// charge checks the limits after a session was admitted.
+// charge checks the limits after a session was placed.
 func charge(limits []plan.Limit, r *plan.Request) error {
 	for i := range limits {
 		l := &limits[i]

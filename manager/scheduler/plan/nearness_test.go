@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// TestGroupsThatWantDevicesNear has two NUMA nodes of four devices in two boards
-// each, of which one device of each node is in use.
+// TestGroupsThatWantDevicesNear has two NUMA nodes of four devices each, on two boards. One device
+// of each node is in use.
 func TestGroupsThatWantDevicesNear(t *testing.T) {
 	busy := resource.Slots{"cuda.device": 1}
 	link := []report.Link{{A: "2", B: "7", Type: "nvlink", Distance: 1}}
@@ -23,7 +23,7 @@ func TestGroupsThatWantDevicesNear(t *testing.T) {
 		links    []report.Link
 		used     []resource.Slots
 		ask      resource.Slots
-		want     []string // nil: waits
+		want     []string // nil: the session waits
 		check    string
 	}{
 		"three on a node":     {plan.TopologyNode, nil, nil, resource.Slots{"cuda.device": 3}, []string{"a/1 cuda.device 1", "a/2 cuda.device 1", "a/3 cuda.device 1"}, ""},
@@ -78,8 +78,9 @@ func TestWhatIsNeverNear(t *testing.T) {
 	}
 }
 
-// TestRandomNearness compares the planner with a model that tries all sets of
-// devices: none is used whose devices are too far, and what waits has none.
+// TestRandomNearness compares the planner with a model that tries all sets of devices. The planner
+// uses no set whose devices are too far from each other, and a waiting request has no set that is
+// near enough.
 func TestRandomNearness(t *testing.T) {
 	placed, waits := 0, 0
 	for seed := range uint64(1500) {

@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// TestNetworkCardsAreNearTheAccelerators has an agent with a card at each of its
-// four roots of the bus, where the accelerators are too.
+// TestNetworkCardsAreNearTheAccelerators has an agent with a network card at each of its four PCI
+// roots, each beside an accelerator.
 func TestNetworkCardsAreNearTheAccelerators(t *testing.T) {
 	for _, strategy := range plan.Strategies {
 		s := newSite()

@@ -9,9 +9,9 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// BenchmarkOrder decides on a backlog of which half fits. What it costs beyond
-// fifo is the order; to choose again after every placement must not make the
-// time per decision grow with the backlog.
+// BenchmarkOrder decides on a backlog of which half fits. The time beyond that of fifo is the cost
+// of the order. The order is computed again after each placement, and this must not make the time
+// per decision grow with the backlog.
 func BenchmarkOrder(b *testing.B) {
 	for _, order := range []plan.Order{plan.OrderFIFO, plan.OrderLIFO, plan.OrderDRF, plan.OrderFairShare} {
 		for _, backlog := range []int{1000, 10_000, 100_000} {
@@ -26,7 +26,7 @@ func BenchmarkOrder(b *testing.B) {
 	}
 }
 
-// backlogOf has a user for every twenty requests.
+// backlogOf returns a backlog with one user for every twenty requests.
 func backlogOf(order plan.Order, n int) *plan.Snapshot {
 	w := newWorld(uint64(n))
 	g, a := pool(idOf("group"), order, resource.Slots{"cpu": int64(n) * 1000, "mem": int64(n) * 4})

@@ -12,21 +12,21 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// tenant is a user whose requests are all alike and who never runs out of them.
+// tenant is a user whose requests are all equal. They always have another request.
 type tenant struct {
 	id      uuid.UUID
-	weight  float64 // of all tenants 1 together
+	weight  float64 // of 1 for all tenants together
 	demand  resource.Slots
 	task    float64 // dominant share of one request
 	running int64
 	waits   bool
 }
 
-// has is what a tenant holds of a slot.
+// has returns the amount of a slot that a tenant uses.
 func (u *tenant) has(slot string) int64 { return u.running * u.demand[slot] }
 
-// TestDominantShares checks what Order promises of OrderDRF: the share
-// guarantee, the bound on envy and Pareto efficiency.
+// TestDominantShares checks the properties of OrderDRF: the share guarantee, the bound on envy, and
+// Pareto efficiency.
 func TestDominantShares(t *testing.T) {
 	guaranteed, envious := 0, 0
 	cases(t, 40_000, func(t *testing.T, w *world) {
@@ -78,7 +78,8 @@ func TestDominantShares(t *testing.T) {
 	}
 }
 
-// with is how many requests a tenant could run with scale times what v has.
+// with returns the number of requests that a tenant could run with the allocation of v, times
+// scale.
 func (u *tenant) with(v *tenant, scale float64) float64 {
 	n := math.Inf(1)
 	for slot, amount := range u.demand {
@@ -89,7 +90,7 @@ func (u *tenant) with(v *tenant, scale float64) float64 {
 	return n
 }
 
-// room reports whether one more request of u fits beside all that run.
+// room reports whether one more request of u fits beside all running ones.
 func room(capacity resource.Slots, tenants map[uuid.UUID]*tenant, u *tenant) bool {
 	for slot, has := range capacity {
 		for _, v := range tenants {
@@ -102,7 +103,7 @@ func room(capacity resource.Slots, tenants map[uuid.UUID]*tenant, u *tenant) boo
 	return true
 }
 
-// tenants share a pool.
+// tenants returns a random set of tenants that share a pool.
 func (w *world) tenants(capacity resource.Slots) (map[uuid.UUID]*tenant, *plan.Snapshot) {
 	g, a := pool(w.id(), plan.OrderDRF, capacity)
 	s := &plan.Snapshot{Now: noon, Groups: []plan.Group{g}, Agents: []plan.Agent{a}}
@@ -132,7 +133,7 @@ func (w *world) tenants(capacity resource.Slots) (map[uuid.UUID]*tenant, *plan.S
 	return tenants, s
 }
 
-// branch is a holder of a tree of any depth.
+// branch is a node of a tree of any depth: a domain, project or user.
 type branch struct {
 	scope    string
 	children map[uuid.UUID]*branch
@@ -142,7 +143,7 @@ type branch struct {
 	held     []plan.Holding
 }
 
-// TestSharesAreGuaranteedInTrees has requests of all sizes, until they run out.
+// TestSharesAreGuaranteedInTrees has users with requests of all sizes, until they have no more.
 func TestSharesAreGuaranteedInTrees(t *testing.T) {
 	guaranteed := 0
 	cases(t, 20_000, func(t *testing.T, w *world) {
@@ -182,7 +183,7 @@ func TestSharesAreGuaranteedInTrees(t *testing.T) {
 	}
 }
 
-// guaranteed checks all holders below one who is guaranteed a share.
+// guaranteed checks all nodes below one that has a guaranteed share.
 func (n *branch) guaranteed(s *plan.Snapshot, share float64, count *int) error {
 	weights, tasks := 0.0, 0.0
 	for _, c := range n.children {
@@ -205,7 +206,7 @@ func (n *branch) guaranteed(s *plan.Snapshot, share float64, count *int) error {
 	return nil
 }
 
-// forest is a pool shared by projects in domains and users in projects.
+// forest is a pool that domains, their projects and the users in these share.
 func (w *world) forest() *plan.Snapshot {
 	g, a := pool(w.id(), plan.OrderDRF, resource.Slots{"cpu": 100 + w.Int64N(100), "mem": 100 + w.Int64N(100)})
 	g.Sharing.Levels = pick(w,

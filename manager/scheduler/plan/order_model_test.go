@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// rule is the order as it is described, read again for every decision.
+// rule is the order as the documentation describes it, computed from scratch for every decision.
 type rule struct {
 	s    *plan.Snapshot
 	left []*plan.Request
@@ -37,8 +37,8 @@ func (m *rule) decided(d *plan.Decision) {
 	}
 }
 
-// next lists the sessions of which one has to be decided next: only one, unless
-// usages differ by so little that a rounding may decide.
+// next lists the sessions of which one must be decided next: one session, or several if their usage
+// differs by no more than rounding.
 func (m *rule) next() []uuid.UUID {
 	var fronts []*plan.Request
 	sure := true
@@ -137,7 +137,7 @@ func (m *rule) descend(g *plan.Group, levels []string, within uuid.UUID, band []
 	return fronts
 }
 
-// score is usage by weight.
+// score is the usage divided by the weight.
 func (m *rule) score(g *plan.Group, scope string, id, within uuid.UUID, held []plan.Holding) float64 {
 	usage := dominantShare(m.s, g.ID, held)
 	weight, past, here := 0.0, 0.0, false
@@ -164,7 +164,7 @@ func (m *rule) score(g *plan.Group, scope string, id, within uuid.UUID, held []p
 		weight = 1
 	}
 	if g.Order == plan.OrderFairShare {
-		const hours = 7 * 24 / math.Ln2 * (1 - 1.0/16) // half life 7 days, lookback 28
+		const hours = 7 * 24 / math.Ln2 * (1 - 1.0/16) // half-life 7 days, lookback 28 days
 		usage = past + usage/hours
 	}
 	return usage / weight

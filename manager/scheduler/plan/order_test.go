@@ -15,8 +15,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// pool is a group of one agent on which everything may be put together, so that
-// nothing but amounts decides what fits.
+// pool is a group of one agent on which all slots can be combined, so that amounts alone decide
+// what fits.
 func pool(id uuid.UUID, order plan.Order, capacity resource.Slots) (plan.Group, plan.Agent) {
 	a := plan.Agent{ID: uuid.NewSHA1(id, []byte("agent")), Name: "pool", Group: id, Schedulable: true, Architecture: "amd64"}
 	for _, name := range capacity.Names() {
@@ -28,8 +28,8 @@ func pool(id uuid.UUID, order plan.Order, capacity resource.Slots) (plan.Group, 
 	return plan.Group{ID: id, Name: "pool", HoldAfter: -1, Order: order, Strategy: plan.StrategyConcentrated}, a
 }
 
-// queueOf has one pool; requests are written "user" or "user!" (with priority),
-// the oldest first, and each takes what its user always takes.
+// queueOf has one pool. Requests are written "user" or "user!" (with priority), the oldest first.
+// Each request of a user asks for the same amounts.
 func queueOf(order plan.Order, capacity resource.Slots, asks map[string]resource.Slots, users ...string) *plan.Snapshot {
 	g, a := pool(idOf("group"), order, capacity)
 	s := &plan.Snapshot{Now: noon, Groups: []plan.Group{g}, Agents: []plan.Agent{a}}
@@ -48,7 +48,7 @@ func queueOf(order plan.Order, capacity resource.Slots, asks map[string]resource
 	return s
 }
 
-// sequence lists the decided sessions in order, what waits in brackets.
+// sequence lists the decided sessions in order, with the waiting ones in brackets.
 func sequence(decisions []plan.Decision) string {
 	var list []string
 	for _, d := range decisions {
@@ -146,7 +146,7 @@ func TestStandingIsReported(t *testing.T) {
 	}
 }
 
-// cases runs f on n random worlds, or a tenth of them.
+// cases runs f on n random worlds, or on a tenth of them in short mode.
 func cases(t *testing.T, n uint64, f func(t *testing.T, w *world)) {
 	t.Helper()
 	if testing.Short() {
@@ -160,7 +160,7 @@ func cases(t *testing.T, n uint64, f func(t *testing.T, w *world)) {
 	}
 }
 
-// TestOrderIsTheRule compares each decision with the rule read afresh.
+// TestOrderIsTheRule compares each decision with a fresh computation of the rule.
 func TestOrderIsTheRule(t *testing.T) {
 	placed, waiting := 0, 0
 	cases(t, 30_000, func(t *testing.T, w *world) {
@@ -204,7 +204,7 @@ func sessions(decisions []plan.Decision) []uuid.UUID {
 	return list
 }
 
-// queues is one or two pools with random orders, and holders at every level.
+// queues is one or two pools with random orders, and usage at every level.
 func (w *world) queues() *plan.Snapshot {
 	s := &plan.Snapshot{Now: noon}
 	scopes := []string{plan.ScopeDomain, plan.ScopeProject, plan.ScopeUser}

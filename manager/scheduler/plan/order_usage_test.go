@@ -15,7 +15,7 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-15+1e-9*max(math.Abs(a), math.Abs(b)) }
 
-// TestDecay has one user who had everything for a while.
+// TestDecay has one user who used the whole cluster for a while.
 func TestDecay(t *testing.T) {
 	const day = 24 * time.Hour
 	g := &plan.Group{ID: idOf("group"), Order: plan.OrderFairShare, Sharing: plan.Sharing{
@@ -23,7 +23,7 @@ func TestDecay(t *testing.T) {
 	}}
 	capacity := resource.Slots{"cpu": 4000, "mem": 64}
 	for name, c := range map[string]struct {
-		from, to time.Duration // ago
+		from, to time.Duration // before now
 		slots    resource.Slots
 		want     float64
 	}{
@@ -63,7 +63,7 @@ func usage(owner uuid.UUID, from, to time.Time, slots resource.Slots) plan.Usage
 	return u
 }
 
-// TestUsageAddsUp checks laws that any cut of usage into records has to keep.
+// TestUsageAddsUp checks properties that hold for every division of usage into records.
 func TestUsageAddsUp(t *testing.T) {
 	cases(t, 20_000, func(t *testing.T, w *world) {
 		hours := func(n int) time.Duration { return time.Duration(w.IntN(n*3600)) * time.Second }
@@ -113,7 +113,7 @@ func TestUsageAddsUp(t *testing.T) {
 			}
 		}
 
-		// Within the lookback a half-life later everything is worth half.
+		// Within the lookback, a half-life later all usage counts half.
 		g.Sharing.Lookback = 1000 * time.Hour
 		for i, sh := range plan.Decay(records, g, capacity, noon.Add(50*time.Hour)) {
 			later := plan.Decay(records, g, capacity, noon.Add(50*time.Hour+g.Sharing.HalfLife))[i]
@@ -124,8 +124,7 @@ func TestUsageAddsUp(t *testing.T) {
 	})
 }
 
-// TestNobodyStarvesUnderFairShare runs a full cluster for days on which everyone
-// always wants more.
+// TestNobodyStarvesUnderFairShare runs a full cluster for days. All users always request more.
 //
 // The bound: let i have nothing, h be the half-life and L the lookback, which is
 // long; sessions last at most T, all are of one size, and W is the sum of all
@@ -169,7 +168,7 @@ func TestNobodyStarvesUnderFairShare(t *testing.T) {
 	}
 }
 
-// fullCluster is a pool of equal places and its users.
+// fullCluster is a pool of equal places, and its users.
 type fullCluster struct {
 	now     time.Time
 	s       plan.Snapshot
@@ -184,7 +183,7 @@ type fullCluster struct {
 type hungry struct {
 	id     uuid.UUID
 	weight float64
-	last   time.Time // when it had something
+	last   time.Time // time at which the user last had an allocation
 	served int
 }
 
@@ -204,13 +203,13 @@ func (w *world) cluster(life, back time.Duration) *fullCluster {
 		c.users = append(c.users, u)
 		c.weights += u.weight
 	}
-	// One of them had more or less of the cluster before.
+	// Before, one of them used more or less of the cluster than the others.
 	full := usage(c.users[0].id, noon.Add(-back), noon, resource.Slots{"cpu": w.Int64N(int64(c.places + 1))})
 	c.history = append(c.history, full)
 	return c
 }
 
-// step lets sessions end, gives everyone enough to ask for, and plans.
+// step ends sessions, gives every user enough requests, and plans.
 func (c *fullCluster) step(w *world, tick, longest time.Duration) {
 	c.now = c.now.Add(tick)
 	one := resource.Slots{"cpu": 1}

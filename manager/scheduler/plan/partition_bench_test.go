@@ -9,9 +9,9 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// BenchmarkPartitions asks 1,000 agents of eight devices, in the profiles and places
-// of an A100 with its eight slices of memory, for a half more than they have, and
-// tells how much of it all was given away.
+// BenchmarkPartitions has 1,000 agents of eight devices, with the profiles and positions of an A100
+// with its eight slices of memory. The requests are for one and a half times the capacity. It
+// reports the part of the capacity that was allocated.
 func BenchmarkPartitions(b *testing.B) {
 	w := newWorld(1)
 	partitions(b, 1000, 33, func() map[string]int64 {
@@ -19,8 +19,8 @@ func BenchmarkPartitions(b *testing.B) {
 	})
 }
 
-// BenchmarkPartitionsOfManyKinds has kernels that want several at once, which do not
-// fit where there are enough of each kind.
+// BenchmarkPartitionsOfManyKinds has kernels that ask for partitions of several profiles. Some of
+// them do not fit together although enough of each profile is free.
 func BenchmarkPartitionsOfManyKinds(b *testing.B) {
 	w := newWorld(1)
 	partitions(b, 50, 4, func() map[string]int64 {
@@ -28,7 +28,7 @@ func BenchmarkPartitionsOfManyKinds(b *testing.B) {
 	})
 }
 
-// partitions asks so many times an agent for what ask says.
+// partitions queues the given number of requests per agent, each returned by ask.
 func partitions(b *testing.B, agents, times int, ask func() map[string]int64) {
 	s := newSite()
 	for i := range agents {

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// idOf is a readable id: the name's own bytes.
+// idOf returns a readable id: the bytes of the name.
 func idOf(name string) (id uuid.UUID) {
 	copy(id[:], name)
 	return id
@@ -81,7 +81,7 @@ func nameOf(id uuid.UUID) string {
 	return string(id[:n])
 }
 
-// places are the accelerator parts of a decision: "agent/0 cuda.shares 500".
+// places returns the accelerators of a decision, such as "agent/0 cuda.shares 500".
 func places(d plan.Decision) []string {
 	var list []string
 	for _, as := range d.Assignments {
@@ -99,7 +99,7 @@ func TestPartsOfDevices(t *testing.T) {
 	for name, c := range map[string]struct {
 		gpus []resource.Slots
 		ask  resource.Slots
-		want []string // nil: waits
+		want []string // nil: the session waits
 		why  report.DroppedAgents
 	}{
 		"part of a fresh device":         {[]resource.Slots{nil}, resource.Slots{"cuda.shares": 300}, []string{"a/0 cuda.shares 300"}, report.DroppedAgents{}},
@@ -136,8 +136,8 @@ func TestPartsOfDevices(t *testing.T) {
 	}
 }
 
-// TestLargeMemoryIsLeftToWhoNeedsIt has slots that exclude each other, so that
-// one kernel's shares and memory lie on two unlike devices.
+// TestLargeMemoryIsLeftToWhoNeedsIt has slots that exclude each other, so the shares and the memory
+// of a kernel are on two different devices.
 func TestLargeMemoryIsLeftToWhoNeedsIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		ask  resource.Slots
@@ -165,8 +165,8 @@ func TestLargeMemoryIsLeftToWhoNeedsIt(t *testing.T) {
 	}
 }
 
-// TestAgedHeadStartsInTheEnd lets small sessions come and go without a pause
-// until one that needs four devices of an agent has started.
+// TestAgedHeadStartsInTheEnd creates and ends small sessions all the time, until a session that
+// needs four devices of one agent has started.
 func TestAgedHeadStartsInTheEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		after time.Duration
@@ -291,7 +291,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestAgedHeadIsNotPassed fills an agent as it drains, until the head is old.
+// TestAgedHeadIsNotPassed fills an agent with other sessions as long as the head is young. From a
+// certain age of the head on, the agent stays free for it.
 func TestAgedHeadIsNotPassed(t *testing.T) {
 	for name, c := range map[string]struct {
 		age    time.Duration
@@ -356,7 +357,7 @@ func TestCanEver(t *testing.T) {
 	for name, c := range map[string]struct {
 		slots  resource.Slots
 		change func(*plan.Request)
-		field  string // "": possible
+		field  string // "": the request is possible
 		limit  string
 	}{
 		"a busy device of an agent that is off": {slots: resource.Slots{"cuda.device": 1}},

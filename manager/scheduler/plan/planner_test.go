@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// life is a cluster on which time passes, and a planner that lives with it.
+// life is a cluster on which time passes, and a long-lived planner.
 type life struct {
 	*world
 	s       *plan.Snapshot
@@ -45,7 +45,7 @@ func newLife(w *world, s *plan.Snapshot) *life {
 	return l
 }
 
-// happen lets one thing happen.
+// happen makes one random change.
 func (l *life) happen() {
 	switch n := l.IntN(10); {
 	case n < 4:
@@ -74,7 +74,7 @@ func (l *life) happen() {
 	}
 }
 
-// end gives back what a session has.
+// end frees the allocations of a session.
 func (l *life) end(i int) {
 	r := l.lodgers[i]
 	l.lodgers = slices.Delete(l.lodgers, i, i+1)
@@ -85,7 +85,7 @@ func (l *life) end(i int) {
 	l.change.Limits = true
 }
 
-// book adds what a session has to what is used, or takes it away.
+// book adds the allocations of a session to the used amounts, or subtracts them.
 func (l *life) book(r lodger, sign int64) {
 	for _, as := range r.decision.Assignments {
 		for _, h := range as.Allocs {
@@ -122,8 +122,8 @@ func (l *life) device(id uuid.UUID) *plan.Device {
 	return nil
 }
 
-// decide lets the planner decide and checks what it places. Some of that does
-// not come true.
+// decide lets the planner decide, and checks what it places. Some of the placements are not
+// committed.
 func (l *life) decide(t *testing.T) []plan.Decision {
 	t.Helper()
 	decisions := l.p.Decide(l.s, l.change)
@@ -143,7 +143,7 @@ func (l *life) decide(t *testing.T) []plan.Decision {
 			continue
 		}
 		r := lodger{*find(l.s, d.SessionID), d}
-		if l.chance(10) { // the commit left it out
+		if l.chance(10) { // the commit left this placement out
 			l.change.New = append(l.change.New, r.request)
 			l.change.Limits = true
 			for _, a := range d.Assignments {
@@ -158,8 +158,8 @@ func (l *life) decide(t *testing.T) []plan.Decision {
 	return decisions
 }
 
-// Whatever happens, what a planner leaves waiting would also wait if everything
-// was decided from scratch.
+// After every change, a session that the planner leaves waiting would also wait if all decisions
+// were made from scratch.
 func TestPlannerKeepsUp(t *testing.T) {
 	compared, placed, partial := 0, 0, 0
 	worlds(t, func(t *testing.T, w *world, s *plan.Snapshot) {
@@ -175,12 +175,12 @@ func TestPlannerKeepsUp(t *testing.T) {
 				partial++
 			}
 			if len(l.change.New) > 0 {
-				continue // something is decided on, and was not stored
+				continue // a placement was decided and not committed
 			}
 			fresh := plan.Plan(s)
 			gang := func(d plan.Decision) bool { return len(find(s, d.SessionID).Kernels) > 1 }
 			if anyHeld(s) || slices.ContainsFunc(fresh, func(d plan.Decision) bool { return d.Placed() && gang(d) }) {
-				continue // what is held depends on when, and a gang's room on where its first kernel was tried
+				continue // reservations depend on the time, and the room for a gang depends on where its first kernel was tried
 			}
 			compared++
 			for _, d := range fresh {
@@ -206,7 +206,7 @@ func TestPlannerKeepsUp(t *testing.T) {
 	}
 }
 
-// anyHeld reports whether agents are or may be held for the head of a queue.
+// anyHeld reports whether agents are, or can be, reserved for the head of a queue.
 func anyHeld(s *plan.Snapshot) bool {
 	for _, g := range s.Groups {
 		if g.HoldAfter < 0 {
@@ -225,8 +225,8 @@ func anyHeld(s *plan.Snapshot) bool {
 	return false
 }
 
-// Once the head of a queue has waited long enough, agents are held for it,
-// though nothing has happened; until it goes.
+// When the head of a queue has waited long enough, agents are reserved for it, although nothing
+// else has changed. The reservation ends when the head leaves the queue.
 func TestPlannerHoldsForTheHead(t *testing.T) {
 	s := newSite()
 	s.agent("a", nil, resource.Slots{"cuda.shares": 100})

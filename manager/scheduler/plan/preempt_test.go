@@ -13,14 +13,14 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// evicting is a site whose group ends sessions for others.
+// evicting returns a site whose group preempts sessions.
 func evicting(scope string) *site {
 	s := newSite()
 	s.Groups[0].Preemption = &plan.Preemption{Scope: scope, After: 5 * time.Minute}
 	return s
 }
 
-// victim adds a preemptible session that holds n devices from the first one on.
+// victim adds a preemptible session that uses n devices from the first one on.
 func (s *site) victim(name, agent string, first, n int, ran time.Duration) *plan.Running {
 	x := s.runs(name, fmt.Sprintf("%s/%d", agent, first), "cuda.device", 1)
 	for i := 1; i < n; i++ {
@@ -150,8 +150,8 @@ func TestFewestAndYoungestMakeRoom(t *testing.T) {
 	}
 }
 
-// TestRoomIsPromised has another request, which comes first and may end no one,
-// wait for the room that is made; it is there in two steps.
+// TestRoomIsPromised has another request, which is before the first in the queue and may not
+// preempt, wait for the same devices. The devices become free in two steps.
 func TestRoomIsPromised(t *testing.T) {
 	s := evicting(plan.ScopeProject)
 	s.Groups[0].HoldAfter = -1
@@ -180,17 +180,17 @@ func TestRoomIsPromised(t *testing.T) {
 		switch pass {
 		case 0:
 			c.ends[idOf("one")] = c.Now.Add(time.Second)
-		case 1: // one of them has ended
+		case 1: // one of the victims has ended
 			c.next(c.Now.Add(time.Second))
-		case 2: // and the other one
+		case 2: // and the other victim
 			c.next(noon.Add(c.grace))
 			c.next(noon.Add(c.grace))
 		}
 	}
 }
 
-// TestPreemptionKeepsItsWord runs random clusters through time and compares what
-// becomes of who ends others with what was promised.
+// TestPreemptionKeepsItsWord lets time pass in random clusters, and checks that each request that
+// preempts sessions starts as planned.
 func TestPreemptionKeepsItsWord(t *testing.T) {
 	n := uint64(1000)
 	if testing.Short() {
@@ -200,7 +200,7 @@ func TestPreemptionKeepsItsWord(t *testing.T) {
 	for seed := range n {
 		c := newQueueAt(t, seed, single, true)
 		c.Groups[0].Preemption = &plan.Preemption{Scope: plan.ScopeGroup}
-		c.Groups[0].HoldAfter = time.Hour // no one is reserved room by its age
+		c.Groups[0].HoldAfter = time.Hour // no reservations by age
 		w := newWorld(seed)
 		for i := range c.Running {
 			c.Running[i].Preemptible = w.chance(70)
@@ -245,7 +245,7 @@ func TestPreemptionKeepsItsWord(t *testing.T) {
 	}
 }
 
-// TestLeastIsEnded compares the victims of a request with every smaller choice.
+// TestLeastIsEnded compares the victims of a request with every smaller set of victims.
 func TestLeastIsEnded(t *testing.T) {
 	n, ended := uint64(1000), 0
 	if testing.Short() {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPricesOfPacking knows the optimum of small cases.
+// TestPricesOfPacking compares small cases with their known optimum.
 func TestPricesOfPacking(t *testing.T) {
 	for name, c := range map[string]struct {
 		rates  map[int]float64

@@ -50,8 +50,8 @@ func TestPlacementsKeepTheRules(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForNothing tries, for everything that waits for room, all
-// possible places: what fits in the end would have fit before.
+// TestNobodyWaitsForNothing tries all possible places for every request that waits for capacity.
+// What fits after the plan would also have fitted before.
 func TestNobodyWaitsForNothing(t *testing.T) {
 	looked := 0
 	worlds(t, func(t *testing.T, _ *world, s *plan.Snapshot) {
@@ -65,7 +65,7 @@ func TestNobodyWaitsForNothing(t *testing.T) {
 			looked++
 			for j := range s.Agents {
 				a := &s.Agents[j]
-				// A hold may have come after an equal request was looked at.
+				// A reservation may have come after an equal request was considered.
 				if m.suits(a, r) == nil && m.room(a, r.Kernels[0]) && !anyReserved(decisions[:i], s, r.Group) {
 					t.Fatalf("waits for %v though agent %s has room: %+v", r.Kernels[0].Slots, a.Name, d.Waiting)
 				}
@@ -203,7 +203,7 @@ func dropped(p *report.Pending, check string) int {
 	return n
 }
 
-// anyReserved reports whether one of the decisions may have held agents.
+// anyReserved reports whether one of the decisions may have reserved agents.
 func anyReserved(decisions []plan.Decision, s *plan.Snapshot, group uuid.UUID) bool {
 	for _, g := range s.Groups {
 		if g.ID == group && g.HoldAfter < 0 {

@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// world makes random snapshots. The same seed makes the same one.
+// world creates random snapshots. The same seed gives the same snapshots.
 type world struct {
 	*rand.Rand
 	ids uint64
@@ -31,7 +31,7 @@ func (w *world) chance(percent int) bool { return w.IntN(100) < percent }
 
 func pick[T any](w *world, list ...T) T { return list[w.IntN(len(list))] }
 
-// snapshot has a few small agents, so that everything is short.
+// snapshot has a few small agents, so that every resource is scarce.
 func (w *world) snapshot() *plan.Snapshot {
 	s := &plan.Snapshot{Now: noon, SlotTypes: w.types()}
 	for i := range 1 + w.IntN(2) {
@@ -51,7 +51,8 @@ func (w *world) snapshot() *plan.Snapshot {
 	return s
 }
 
-// types are declared as plugins do, with memory beside shares or not.
+// types returns the slot types that plugins declare: memory and shares of a device either exclude
+// each other or are independent.
 func (w *world) types() []plan.SlotType {
 	if w.chance(50) {
 		return []plan.SlotType{{Name: "cuda.device", ExclusiveWith: []string{"cuda.shares", "cuda.mem"}}}
@@ -70,7 +71,7 @@ func (w *world) agent(s *plan.Snapshot, i int) plan.Agent {
 	if w.chance(80) {
 		a.Volumes = []string{"home", "data"}
 	}
-	// cpu comes in one piece or in two
+	// cpu is one device or two
 	for range 1 + w.IntN(2) {
 		n := int64(1000 * (1 + w.IntN(8)))
 		a.Devices = append(a.Devices, plan.Device{
@@ -81,7 +82,7 @@ func (w *world) agent(s *plan.Snapshot, i int) plan.Agent {
 	a.Devices = append(a.Devices, plan.Device{
 		ID: w.id(), Allocatable: true, Healthy: true, Capacity: resource.Slots{"mem": 64}, Used: resource.Slots{"mem": w.Int64N(65)},
 	})
-	memory := int64(pick(w, 40, 80)) // alike within an agent
+	memory := int64(pick(w, 40, 80)) // equal within an agent
 	for range w.IntN(5) {
 		d := plan.Device{
 			ID: w.id(), Allocatable: w.chance(95), Healthy: w.chance(90),

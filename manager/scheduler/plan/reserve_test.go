@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// runs adds a session to a site that holds a slot of a device.
+// runs adds a running session to a site. The session uses an amount of a slot of a device.
 func (s *site) runs(name, device, slot string, amount int64) *plan.Running {
 	id := idOf(device)
 	for i := range s.Agents {
@@ -28,13 +28,13 @@ func (s *site) runs(name, device, slot string, amount int64) *plan.Running {
 	return &s.Running[len(s.Running)-1]
 }
 
-// TestWhoMayPassTheHead has one agent with two devices. One of them is free, the
-// other one will be in an hour, and the head needs both.
+// TestWhoMayPassTheHead has one agent with two devices. One of them is free, the other one will be
+// free in an hour, and the head needs both.
 func TestWhoMayPassTheHead(t *testing.T) {
 	for name, c := range map[string]struct {
 		slots    resource.Slots
 		lifetime time.Duration
-		known    bool // when the session ends that runs
+		known    bool // reports whether the end of the running session is known
 		passes   bool
 	}{
 		"it ends before":                     {resource.Slots{"cuda.device": 1}, 59 * time.Minute, true, true},
@@ -72,7 +72,7 @@ func TestWhoMayPassTheHead(t *testing.T) {
 	}
 }
 
-// A head that nothing could ever serve keeps no one else from being one.
+// A head that can never be served does not prevent that another request becomes the head.
 func TestHopelessHeadIsNoHead(t *testing.T) {
 	s := newSite()
 	s.agent("a", nil, resource.Slots{"cuda.device": 1})
@@ -84,14 +84,13 @@ func TestHopelessHeadIsNoHead(t *testing.T) {
 	}
 }
 
-// TestNoStarvationAndNoIdleMachine lets a stream of small sessions come to 16
-// devices, of which a big one needs 8 of one agent. With backfill it starts when
-// it was told to at the latest, and the devices are in use more than if no one
-// passed it.
+// TestNoStarvationAndNoIdleMachine creates small sessions all the time on 16 devices. A large
+// session needs 8 devices of one agent. With backfill, it starts at its foreseen time at the
+// latest, and more devices are in use than if no session could pass it.
 func TestNoStarvationAndNoIdleMachine(t *testing.T) {
 	type result struct {
 		told, started time.Time
-		used          float64 // devices, from the big one's arrival to its start
+		used          float64 // average of the devices in use, from the arrival of the large session to its start
 	}
 	run := func(t *testing.T, after time.Duration, pass bool) (res result) {
 		w := newWorld(3)

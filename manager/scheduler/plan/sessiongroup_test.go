@@ -16,8 +16,8 @@ func TestTogether(t *testing.T) {
 		circle  plan.Together
 		asks    int
 		placed  int
-		agents  int // that they are on
-		dropped int // agents that the group keeps the last one from
+		agents  int // agents that the sessions run on
+		dropped int // agents that the rule of the group excludes for the last session
 	}{
 		"spread":             {plan.Together{Spread: true}, 4, 4, 3, 0},
 		"spread, strictly":   {plan.Together{Spread: true, Strict: true}, 4, 3, 3, 3},
@@ -56,7 +56,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// What runs of a group counts, and once it has ended it does not.
+// Running sessions of a group count, and ended sessions do not.
 func TestTogetherWithWhatRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		circle plan.Together

@@ -11,16 +11,16 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// clock runs a cluster through time: what is placed holds its devices until its
-// lifetime is over, and what is to end for others goes after a grace period.
+// clock runs a cluster through time. A placed session uses its devices until its lifetime is over.
+// A preempted session ends after a grace period.
 type clock struct {
 	*plan.Snapshot
 	t       *testing.T
-	ends    map[uuid.UUID]time.Time // truly
+	ends    map[uuid.UUID]time.Time // the actual ends
 	started map[uuid.UUID]time.Time
 	grace   time.Duration
-	ended   map[uuid.UUID]bool   // for others
-	unknown func() time.Duration // after what time that ends of which it is not known; nil: never
+	ended   map[uuid.UUID]bool   // the preempted sessions
+	unknown func() time.Duration // the duration of a session whose end is unknown; nil: it never ends
 }
 
 func newClock(t *testing.T, s *plan.Snapshot) *clock {
@@ -30,7 +30,7 @@ func newClock(t *testing.T, s *plan.Snapshot) *clock {
 	}
 }
 
-// decide plans once and carries it out.
+// decide plans once and executes the decisions.
 func (c *clock) decide() []plan.Decision {
 	c.t.Helper()
 	c.hold()
@@ -58,7 +58,7 @@ func (c *clock) decide() []plan.Decision {
 	return decisions
 }
 
-// hold counts what sessions hold, for orders that go by it.
+// hold sums up the allocations of sessions, for orders that depend on them.
 func (c *clock) hold() {
 	c.Holdings = nil
 	for _, x := range c.Running {
@@ -104,8 +104,8 @@ func (c *clock) start(r *plan.Request, d *plan.Decision) {
 	c.Running = append(c.Running, x)
 }
 
-// next goes to the next moment at which something ends, or as far as until; it
-// is false when that is reached.
+// next advances to the time of the next end, or to until. It returns false when it has reached
+// until.
 func (c *clock) next(until time.Time) bool {
 	at := until
 	for _, e := range c.ends {

@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// decided is decide without the model's rules, which are those of fill.
+// decided is decide without the rules of the model, which are those of the strategy fill.
 func (s *site) decided() map[string]plan.Decision {
 	by := map[string]plan.Decision{}
 	for _, d := range plan.Plan(&s.Snapshot) {
@@ -35,7 +35,7 @@ func TestSplits(t *testing.T) {
 		split plan.Split
 		gpus  []resource.Slots
 		ask   resource.Slots
-		want  []string // nil: waits
+		want  []string // nil: the session waits
 	}{
 		"fill":                          {plan.SplitFill, used(0, 0, 0), resource.Slots{"cuda.shares": 1500}, []string{"a/0 cuda.shares 1000", "a/1 cuda.shares 500"}},
 		"fill is the default":           {"", used(0, 0, 0), resource.Slots{"cuda.shares": 1500}, []string{"a/0 cuda.shares 1000", "a/1 cuda.shares 500"}},
@@ -92,7 +92,8 @@ func TestWhatAGroupNeverSplits(t *testing.T) {
 	}
 }
 
-// TestWhatAgentsCount asks for what no agent of the group gives, though some have it.
+// TestWhatAgentsCount asks for amounts that no agent of the group allows, although some agents have
+// them.
 func TestWhatAgentsCount(t *testing.T) {
 	s := newSite()
 	s.agent("a", nil, nil, nil, nil).Counts = report.Counts{"cuda.device": {1, 4}}
@@ -112,8 +113,8 @@ func TestWhatAgentsCount(t *testing.T) {
 	}
 }
 
-// TestRandomEvenSplits holds every even split against its definition: the fewest
-// devices that have room for pieces that differ by a step at most.
+// TestRandomEvenSplits checks every even split against its definition: it uses the fewest devices
+// that have room for parts that differ by at most one step.
 func TestRandomEvenSplits(t *testing.T) {
 	placed, waits := 0, 0
 	for seed := range uint64(3000) {
@@ -178,13 +179,13 @@ func TestRandomEvenSplits(t *testing.T) {
 	}
 }
 
-// TestKindsOfSlots asks one after the other for slots of one device.
+// TestKindsOfSlots sends requests for several slots of one device, one after the other.
 func TestKindsOfSlots(t *testing.T) {
 	for name, c := range map[string]struct {
 		types    []plan.SlotType
 		capacity resource.Slots
 		asks     []string // slot and amount
-		want     []bool   // placed
+		want     []bool   // reports whether each request was placed
 	}{
 		"counted": {
 			nil, resource.Slots{"x.ring": 4},
@@ -244,8 +245,7 @@ func TestKindsOfSlots(t *testing.T) {
 	}
 }
 
-// TestRandomUnified holds every decision on two names of one amount against
-// exact fractions.
+// TestRandomUnified checks every decision on two names of one capacity against exact fractions.
 func TestRandomUnified(t *testing.T) {
 	placed, waits := 0, 0
 	for seed := range uint64(2000) {

@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// TestStrategiesChooseAgents puts sessions of one core on three agents, of
-// which b is the fullest, c the emptiest, and a got a kernel last.
+// TestStrategiesChooseAgents puts sessions of one core on three agents: b is the fullest, c is the
+// emptiest, and a got a kernel last.
 func TestStrategiesChooseAgents(t *testing.T) {
 	for strategy, want := range map[plan.Strategy][]string{
 		plan.StrategyPack:         {"b", "b", "b"},
@@ -44,8 +44,8 @@ func TestStrategiesChooseAgents(t *testing.T) {
 	}
 }
 
-// TestAcceleratorsAreLeftToWhoAsksForThem has an agent without any, which is
-// the worse choice otherwise, and room for one session there.
+// TestAcceleratorsAreLeftToWhoAsksForThem has an agent without accelerators, which is otherwise the
+// worse choice and has room for one session.
 func TestAcceleratorsAreLeftToWhoAsksForThem(t *testing.T) {
 	for _, strategy := range plan.Strategies {
 		t.Run(string(strategy), func(t *testing.T) {
@@ -70,8 +70,8 @@ func TestAcceleratorsAreLeftToWhoAsksForThem(t *testing.T) {
 	}
 }
 
-// TestPackKeepsRoomForTheDemand asks for a tenth where two devices have room: the
-// one that is left with a half is what others can use.
+// TestPackKeepsRoomForTheDemand asks for a tenth of a device while two devices have room. The
+// device that keeps a half is the one that other requests can use.
 func TestPackKeepsRoomForTheDemand(t *testing.T) {
 	for name, c := range map[string]struct {
 		demand resource.Slots
@@ -93,7 +93,7 @@ func TestPackKeepsRoomForTheDemand(t *testing.T) {
 	}
 }
 
-// TestStrategiesKeepTheRules runs the random worlds in every strategy.
+// TestStrategiesKeepTheRules plans the random worlds with every strategy.
 func TestStrategiesKeepTheRules(t *testing.T) {
 	for _, strategy := range plan.Strategies {
 		for seed := range uint64(200) {

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// halves is three agents with eight devices each, of which half is in use.
+// halves returns three agents with eight devices each, of which a half is in use.
 func halves() *plan.Snapshot {
 	s := &plan.Snapshot{Now: noon, Groups: []plan.Group{{ID: uuid.New(), Name: "default"}}}
 	for i := range 3 {
@@ -143,8 +143,8 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// What is suggested starts when it is carried out, in clusters of all kinds, and
-// names no group and no session that was not given as an alternative.
+// In clusters of all kinds, a suggestion that is followed lets the session start. A suggestion
+// names no group and no session other than the given alternatives.
 func TestEverySuggestionStarts(t *testing.T) {
 	counts, waiting := map[string]int{}, 0
 	for seed := range uint64(800) {
@@ -199,12 +199,12 @@ func TestEverySuggestionStarts(t *testing.T) {
 	}
 }
 
-// starts plans for everything that waits.
+// starts plans for all waiting sessions, and reports whether the session starts.
 func starts(s *plan.Snapshot, session uuid.UUID) bool {
 	return slices.ContainsFunc(plan.Plan(s), func(d plan.Decision) bool { return d.SessionID == session && d.Placed() })
 }
 
-// running divides what is used among sessions, and keeps some requests to agents.
+// running divides the used amounts among sessions, and restricts some requests to agents.
 func (w *world) running(s *plan.Snapshot) (list []plan.Running) {
 	for i := range s.Agents {
 		a := &s.Agents[i]
@@ -253,8 +253,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// The first of a queue that has waited long enough has agents held for it, and who
-// would have room there waits for their turn.
+// Agents are reserved for the head of a queue that has waited long enough. A request that would fit
+// on these agents waits for its turn.
 func TestWhoIsHeldFor(t *testing.T) {
 	s := newSite()
 	s.agent("a", nil, nil)

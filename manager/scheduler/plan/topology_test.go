@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// twoSockets adds an agent of two NUMA nodes with half of its cpu, memory and
-// devices each; of the devices of a node, two and two are on one board.
+// twoSockets adds an agent of two NUMA nodes with half of its cpu, memory and devices each. The
+// devices of a node are on boards of two.
 func (s *site) twoSockets(name string, gpus ...resource.Slots) *plan.Agent {
 	a := s.agent(name, gpus...)
 	host := a.Devices[:2]
@@ -40,7 +40,7 @@ func (s *site) twoSockets(name string, gpus ...resource.Slots) *plan.Agent {
 	return a
 }
 
-// hosts are the parts of cpu and memory of a decision.
+// hosts returns the cpu and the memory of a decision, by device.
 func hosts(d plan.Decision) []string {
 	var list []string
 	for _, as := range d.Assignments {
@@ -116,8 +116,8 @@ func TestNearDevicesAreTakenTogether(t *testing.T) {
 	}
 }
 
-// TestHostIsNearTheDevices asks for cpu and memory: they come from the node of
-// the devices as far as it has them, and the devices from the node that has them.
+// TestHostIsNearTheDevices asks for cpu and memory. They come from the node of the devices as far
+// as it has enough, and the devices come from the node that has enough cpu and memory.
 func TestHostIsNearTheDevices(t *testing.T) {
 	for name, c := range map[string]struct {
 		cpu  [2]int64 // in use
@@ -145,8 +145,8 @@ func TestHostIsNearTheDevices(t *testing.T) {
 	}
 }
 
-// TestEqualAgentsAreToldApartByTheirLinks has one agent among several in the same
-// state that has a whole board left.
+// TestEqualAgentsAreToldApartByTheirLinks has several agents in the same state, of which one has a
+// whole free board.
 func TestEqualAgentsAreToldApartByTheirLinks(t *testing.T) {
 	busy := resource.Slots{"cuda.device": 1}
 	s := newSite()
@@ -163,8 +163,8 @@ func TestEqualAgentsAreToldApartByTheirLinks(t *testing.T) {
 	}
 }
 
-// TestNearestOfAll compares the devices of one agent, with random links, with all
-// sets of as many that are idle.
+// TestNearestOfAll compares the chosen devices of one agent, with random links, with all sets of as
+// many idle devices.
 func TestNearestOfAll(t *testing.T) {
 	for seed := range uint64(1000) {
 		w := newWorld(seed)
@@ -226,8 +226,8 @@ func TestNearestOfAll(t *testing.T) {
 	}
 }
 
-// TestTopologyKeepsNobodyWaiting gives the agents of the random worlds NUMA nodes,
-// boards, roots and links, and asks more than can be compared one by one.
+// TestTopologyKeepsNobodyWaiting adds NUMA nodes, boards, PCI roots and links to the agents of the
+// random worlds, and asks for more devices than can be compared one by one.
 func TestTopologyKeepsNobodyWaiting(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world, s *plan.Snapshot) {
 		for i := range s.Agents {
@@ -252,7 +252,7 @@ func TestTopologyKeepsNobodyWaiting(t *testing.T) {
 	})
 }
 
-// lay gives the devices of an agent places.
+// lay assigns the devices of an agent to NUMA nodes, boards and PCI roots.
 func (w *world) lay(a *plan.Agent) {
 	nodes := []*int{nil, new(int), new(int)}
 	*nodes[2] = 1
@@ -274,8 +274,8 @@ func (w *world) lay(a *plan.Agent) {
 	}
 }
 
-// TestManyDevicesAreArranged asks for half of 64 devices in boards of eight: too
-// many sets to compare, but four boards are as near as can be.
+// TestManyDevicesAreArranged asks for half of 64 devices in boards of eight. There are too many
+// sets to compare, but four boards are as near as possible.
 func TestManyDevicesAreArranged(t *testing.T) {
 	s := newSite()
 	a := s.agent("a", make([]resource.Slots, 64)...)

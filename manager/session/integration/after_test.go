@@ -17,7 +17,7 @@ import (
 
 func TestSessionStartsAtItsTime(t *testing.T) {
 	c := clustertest.New(t, 1)
-	at := time.Now().Add(15 * time.Second).UTC() // seen to wait before
+	at := time.Now().Add(15 * time.Second).UTC() // the session was seen waiting before
 	id := c.Create(t, clustertest.SessionInput(managertest.Vars{"startsAt": at}, "exit", "0"))
 	c.WaitForReason(t, id, "It starts at "+at.Format(time.RFC3339))
 	s := c.WaitForEnd(t, id)

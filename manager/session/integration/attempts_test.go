@@ -12,7 +12,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// The group limits the number of attempts, each is on another agent, and all are in the history.
+// The group limits the number of attempts. Each attempt is on another agent, and all attempts are
+// in the history.
 func TestAttemptsOfAGroup(t *testing.T) {
 	c := clustertest.New(t, 3)
 	c.UpdateGroup(t, managertest.Vars{"maxAttempts": 2})
@@ -34,7 +35,7 @@ func TestAttemptsOfAGroup(t *testing.T) {
 	c.CheckInvariants(t, true)
 }
 
-// A group bounds how long a session waits, from when it could first start.
+// A group limits how long a session waits, from the time at which it could first start.
 func TestPendingTimeout(t *testing.T) {
 	c := clustertest.New(t, 1)
 	blocker := c.Create(t, clustertest.SessionInput(nil, "sleep", "600"))

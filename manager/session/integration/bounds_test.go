@@ -132,7 +132,7 @@ func TestLifetimeIsRaised(t *testing.T) {
 		c.WaitFor(t, id, lifecycle.Running)
 	}
 	c.UpdatePolicy(t, raised, managertest.Vars{"maxSessionLifetime": 7200})
-	// An hour passes: first for the session that would have ended first.
+	// An hour passes: first for the session that was going to end first.
 	c.Client.Session.UpdateOneID(lives).SetStartedAt(time.Now().Add(-time.Hour - time.Minute)).ExecX(ctx)
 	c.Client.Session.UpdateOneID(ends).SetStartedAt(time.Now().Add(-time.Hour)).ExecX(ctx)
 	if s := c.WaitForEnd(t, ends); s.TerminationReason == nil || *s.TerminationReason != "lifetime" {

@@ -26,7 +26,7 @@ type drained struct {
 	SessionsLeft  int
 }
 
-// told waits until the session's history has an entry with this code, and returns it.
+// told waits until the history of the session has an entry with this code, and returns the entry.
 func told(t *testing.T, c *clustertest.Cluster, id uuid.UUID, code string) (message string) {
 	t.Helper()
 	managertest.Eventually(t, "the history says "+code, func() bool {
@@ -71,7 +71,7 @@ func TestDrainReschedules(t *testing.T) {
 	if s := c.Session(t, stays); s.Status != lifecycle.Running || !strings.Contains(s.StatusMessage, "drained") {
 		t.Errorf("%s: %s", s.Status, s.StatusMessage)
 	}
-	for range 3 { // nothing new lands
+	for range 3 { // no new session is placed on it
 		id := c.Create(t, clustertest.SessionInput(nil, "sleep", "600"))
 		c.WaitFor(t, id, lifecycle.Running)
 		if on := c.NodeOf(t, id); on != to {
@@ -89,7 +89,7 @@ func TestDrainReschedules(t *testing.T) {
 	})
 	c.Client.Agent.Update().Where(entagent.Name(to.Name)).SetSchedulable(true).SetCordonReason("").ExecX(c.System(t))
 	c.WaitForEnd(t, waits)
-	// It is in a hurry now.
+	// The deadline of the drain is now.
 	in["after"] = 0
 	super.Must(t, drainAgent, managertest.Vars{"in": in}, nil)
 	managertest.Eventually(t, "the session runs elsewhere", func() bool {
@@ -135,7 +135,7 @@ func TestDrainTerminates(t *testing.T) {
 	super.Must(t, drainAgent, managertest.Vars{"in": in}, nil)
 	told(t, c, batch, "draining")
 	told(t, c, interactive, "draining")
-	// A drain that is cancelled is withdrawn from the sessions.
+	// When a drain is cancelled, the notice is withdrawn from the sessions.
 	super.Must(t, `mutation($id: ID!) { undrainAgent(input: {id: $id}) { agent { id } } }`, managertest.Vars{"id": in["id"]}, nil)
 	told(t, c, batch, "drain_ended")
 	in["after"] = 1
@@ -165,7 +165,7 @@ func TestDrainTerminates(t *testing.T) {
 	}
 }
 
-// A user ends a session that the platform would start again: it stays ended.
+// A user ends a session that the platform would start again. The session stays ended.
 func TestUserEndsWhatIsRescheduled(t *testing.T) {
 	c := clustertest.New(t, 1)
 	super := c.Manager.As(t, c.Superadmin)

@@ -40,8 +40,8 @@ func TestHowSessionsOfSeveralKernelsEnd(t *testing.T) {
 	c.CheckInvariants(t, true)
 }
 
-// TestKernelsStartTogether fills the cluster with a session that has a kernel on
-// each agent, behind which another waits as a whole.
+// TestKernelsStartTogether fills the cluster with a session that has a kernel on each agent.
+// Another such session waits behind it until all its kernels fit.
 func TestKernelsStartTogether(t *testing.T) {
 	c := clustertest.New(t, 2)
 	ctx := c.System(t)

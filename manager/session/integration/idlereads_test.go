@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// mostFrequent lists the statements that are sent most, by their beginnings.
+// mostFrequent lists the most frequent statements by their first words.
 func mostFrequent(all []string) (text string) {
 	count := map[string]int{}
 	for _, q := range all {
@@ -27,8 +27,8 @@ func mostFrequent(all []string) (text string) {
 	return text
 }
 
-// Neither the reconciler nor the scheduler reads sessions that just run again and
-// again: the statements of some seconds do not grow with their number.
+// Neither the reconciler nor the scheduler reads unchanged running sessions again and again. The
+// number of statements within some seconds does not grow with the number of sessions.
 func TestIdleSessionsAreNotRead(t *testing.T) {
 	c := clustertest.New(t, 1)
 	const sessions = 12
@@ -36,13 +36,14 @@ func TestIdleSessionsAreNotRead(t *testing.T) {
 		id := c.Create(t, clustertest.SessionInput(nil, "sleep", "600"))
 		c.WaitFor(t, id, lifecycle.Running)
 	}
-	const window = 12 * time.Second // two passes
+	const window = 12 * time.Second // two passes of the reconciler
 	reads := 0
 	managertest.Eventually(t, "the sessions are read no more", func() bool {
 		reads = 0
 		all := c.Statements.Of(func() { time.Sleep(window) })
 		for _, q := range all {
-			// Each read of a session has the first, each repair of the scheduler the second.
+			// Each read of a session includes the first statement, and each repair of the scheduler
+			// the second.
 			if strings.Contains(q, `FROM "session_mounts"`) || strings.Contains(q, `FROM "slot_types"`) {
 				reads++
 			}

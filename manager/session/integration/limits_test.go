@@ -25,7 +25,7 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 )
 
-// bound attaches policies at every scope, narrowed and not.
+// bound attaches policies at every scope, with and without a narrower condition.
 func bound(t *testing.T, c *clustertest.Cluster) {
 	ctx := c.System(t)
 	group := c.Client.ResourceGroup.Query().FirstX(ctx)

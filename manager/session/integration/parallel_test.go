@@ -109,7 +109,7 @@ func TestSessionInAProjectOneHasLeft(t *testing.T) {
 	defer func() { _ = leave.Rollback() }()
 	leave.Membership.Delete().Where(membership.UserID(c.A.Member.ID), membership.ProjectID(c.A.Project.ID)).ExecX(ctx)
 	done := make(chan managertest.Errors, 1)
-	go func() { // the requests come before the leaving is committed
+	go func() { // the requests arrive before the removal from the project is committed
 		_, errs := clustertest.TryCreate(t, c.Member, clustertest.SessionInput(managertest.Vars{"project": c.A.Project.ID}, "sleep", "600"))
 		done <- errs
 	}()

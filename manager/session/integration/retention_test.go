@@ -12,8 +12,9 @@ import (
 	"github.com/berthhq/berth/manager/clustertest"
 )
 
-// Ended sessions stay, with the allocations that usage is summed from, unless an operator limits
-// the retention; then all rows of an old session are deleted, and none of another.
+// Ended sessions and their allocations, which usage is computed from, are kept unless an operator
+// limits the retention. With a limit, all rows of an old session are deleted, and no row of another
+// session.
 func TestEndedSessionsAreKeptAsLongAsSet(t *testing.T) {
 	c := clustertest.New(t, 1)
 	ctx := c.System(t)

@@ -20,7 +20,7 @@ import (
 
 const canary = "canary-5f0e2b"
 
-// inClear counts the rows of sessions that hold the canary.
+// inClear counts the rows of sessions that contain the canary unencrypted.
 func inClear(t *testing.T, c *clustertest.Cluster) int {
 	t.Helper()
 	rows, err := c.Client.QueryContext(t.Context(), `SELECT count(*) FROM sessions s WHERE s::text LIKE '%' || $1 || '%'`, canary)
@@ -77,16 +77,16 @@ func TestEnvironmentsAreSealed(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}
-	// The values reach the container: here by what makes its creation fail.
+	// The values reach the container: here, they make its creation fail.
 	bad := c.Create(t, clustertest.SessionInput(managertest.Vars{"environment": managertest.Vars{fake.FailCreate: "told-to-fail"}}, "run"))
 	managertest.Eventually(t, "the value reached the container", func() bool {
 		return bytes.Contains([]byte(c.Session(t, bad).StatusMessage), []byte("told-to-fail"))
 	})
 }
 
-// TestSessionsStoredTogether creates sessions at the same time, so that many are stored
-// in one transaction. Each has its own environment and script, and a row that is like
-// that of a session stored alone.
+// TestSessionsStoredTogether creates sessions at the same time, so that many are stored in one
+// transaction. Each session has its own environment and script, and its row is equal to the row of
+// a session that is stored alone.
 func TestSessionsStoredTogether(t *testing.T) {
 	c := clustertest.New(t, 0)
 	const sessions = 40
@@ -116,7 +116,8 @@ func TestSessionsStoredTogether(t *testing.T) {
 	}
 }
 
-// storedRows returns the rows of a new session as JSON, without what differs for each.
+// storedRows returns the rows of a new session as JSON, without the fields that differ for each
+// session.
 func storedRows(t *testing.T, c *clustertest.Cluster, id uuid.UUID) (list []string) {
 	t.Helper()
 	rows, err := c.Client.QueryContext(t.Context(), `SELECT (to_jsonb(s) - '{id,created_at,name,secrets_sealed,pending,status_message,version}'::text[])::text FROM sessions s WHERE id = $1
@@ -139,7 +140,7 @@ UNION ALL SELECT (to_jsonb(e) - '{id,at,session_id}'::text[])::text FROM session
 	return list
 }
 
-// What a manager of before has stored in the clear is sealed by the next leader.
+// Values that an older version of the manager stored unencrypted are encrypted by the next leader.
 func TestOldEnvironmentsAreSealed(t *testing.T) {
 	c := clustertest.New(t, 0)
 	id := c.Create(t, clustertest.SessionInput(nil, "run"))

@@ -21,8 +21,8 @@ func TestHowSessionsEnd(t *testing.T) {
 		reason  session.TerminationReason
 		outcome session.Result
 		exit    int
-		history string // a part of it
-		events  int    // of kind retry
+		history string // text that the history contains
+		events  int    // number of events of the kind retry
 	}{
 		{"well", clustertest.SessionInput(nil, "exit", "0"), lifecycle.Terminated, "completed", "success", 0, "", 0},
 		{"with an exit code", clustertest.SessionInput(nil, "exit", "3"), lifecycle.Terminated, "failed", "failure", 3, "exit code 3", 0},
@@ -59,7 +59,8 @@ func TestTerminateAtAnyMoment(t *testing.T) {
 			command = []string{"ignore-term"}
 		}
 		id := c.Create(t, clustertest.SessionInput(slow, command...))
-		// From before it is placed to well after it runs.
+		// The number of polls grows, so that the end comes before the placement, well after the
+		// start, and at times between.
 		for range i * 2 {
 			c.Session(t, id)
 		}
@@ -91,7 +92,8 @@ func TestTerminateIsRepeatable(t *testing.T) {
 	if s := c.Session(t, id); s.Status != lifecycle.Terminating {
 		t.Fatalf("%s, want terminating: it does not heed SIGTERM", s.Status)
 	}
-	// Force does not wait for the grace; what it waits for is the end itself.
+	// A forced end does not wait for the grace period. It still waits until the container has
+	// ended.
 	if errs := c.Terminate(t, id, true); len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -134,7 +136,7 @@ func TestUsageIsWhatWasHeld(t *testing.T) {
 	id := c.Create(t, clustertest.SessionInput(nil, "exit", "0"))
 	c.WaitForEnd(t, id)
 	ctx := c.System(t)
-	// As if it had been held for 100 s.
+	// The allocations look as if they existed for 100 s.
 	for _, a := range c.Client.Allocation.Query().Where(allocation.SessionID(id)).AllX(ctx) {
 		c.Client.Allocation.UpdateOne(a).SetFreedAt(a.CreatedAt.Add(100e9)).ExecX(ctx)
 	}

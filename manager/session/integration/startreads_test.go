@@ -10,9 +10,9 @@ import (
 	"github.com/berthhq/berth/manager/clustertest"
 )
 
-// The start of a session reads all of it a few times only: the reconciler does not
-// look again for its own moves, nor at sessions that wait, nor at one that has not changed
-// while its container started. Once its agent has the image, it makes two moves.
+// The start of a session reads all of its rows only a few times. The reconciler reads a session
+// again neither after its own moves, nor while the session waits, nor while its container starts
+// without a change. When its agent has the image, the session makes two moves.
 func TestStartsReadLittle(t *testing.T) {
 	c := clustertest.New(t, 1)
 	c.WaitFor(t, c.Create(t, clustertest.SessionInput(nil, "sleep", "600")), lifecycle.Running) // fetches the image

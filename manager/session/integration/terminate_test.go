@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A session whose processes have ended is terminated when its machine is clean, even after the
-// deadline of a forced end.
+// A session whose processes have ended becomes terminated only when its machine is cleaned up, even
+// after the deadline of a forced end.
 func TestTerminatedMeansClean(t *testing.T) {
 	c := clustertest.New(t, 1)
 	n := c.Nodes[0]

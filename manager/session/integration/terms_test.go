@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A session is warned before its lifetime is over, once, and then ends.
+// A session gets one warning before its lifetime ends, and then it ends.
 func TestLifetimeIsOver(t *testing.T) {
 	c := clustertest.New(t, 1)
 	for _, seconds := range []int{59, 31536001} {
@@ -56,8 +56,8 @@ func TestLifetimeIsOver(t *testing.T) {
 	}
 }
 
-// Sessions of a session group are placed as it says, and one that cannot be waits
-// and is told so.
+// Sessions of a session group are placed by the rule of the group. A session that cannot be placed
+// waits, and its pending reason names the rule.
 func TestSessionGroups(t *testing.T) {
 	c := clustertest.New(t, 2)
 	make := func(as *managertest.Client, in managertest.Vars) (uuid.UUID, managertest.Errors) {

@@ -20,8 +20,8 @@ import (
 	"github.com/berthhq/berth/storage"
 )
 
-// A limit on the number of files reaches a product that enforces it, a real Ceph, and the usage
-// comes back.
+// A limit on the number of files is passed to a product that enforces it, a real Ceph, and the
+// product reports the usage.
 func TestNumbersOfFilesAreLimited(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a Ceph takes a while")
@@ -103,7 +103,7 @@ func TestNumbersOfFilesAreLimited(t *testing.T) {
 	if wrote < 10 {
 		t.Errorf("refused after %d files", wrote)
 	}
-	// Another folder does not fit either.
+	// Another folder does not fit within the limit either.
 	managertest.Eventually(t, "the manager knows", func() bool {
 		look()
 		_, errs := clustertest.CreateFolder(t, c.Member, managertest.Vars{"name": fmt.Sprint("more", wrote)})

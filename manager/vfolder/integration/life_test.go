@@ -101,7 +101,7 @@ func ended(t *testing.T, c *clustertest.Cluster, id uuid.UUID) *ent.Task {
 	return got
 }
 
-// begun waits until a task is in the middle of its work; it fails when that is over.
+// begun waits until a task is in the middle of its work. It fails if the task ends first.
 func begun(t *testing.T, c *clustertest.Cluster, id uuid.UUID) {
 	t.Helper()
 	managertest.Eventually(t, "task has begun", func() bool {
@@ -150,7 +150,7 @@ func TestAFolderIsCloned(t *testing.T) {
 	}
 }
 
-// A cancelled clone leaves nothing; here by a token with the scope of folders only.
+// A cancelled clone leaves nothing behind. The access token has only the scope of folders.
 func TestACloneIsCancelled(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -259,7 +259,7 @@ func TestWorkOnFoldersGoesOn(t *testing.T) {
 	}
 }
 
-// The permissions of others on a folder in the trash, and its automatic deletion.
+// The permissions of other users on a folder in the trash, and its automatic deletion.
 func TestTheTrash(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)

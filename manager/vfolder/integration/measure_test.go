@@ -46,7 +46,7 @@ func TestFoldersAreMeasured(t *testing.T) {
 	}
 	away.Stop()
 	old := time.Now().Add(-time.Hour).Truncate(time.Second)
-	for _, f := range []*ent.Vfolder{gone, far, data} { // the missing one comes first
+	for _, f := range []*ent.Vfolder{gone, far, data} { // the missing folder comes first
 		old = old.Add(time.Second)
 		c.Client.Vfolder.UpdateOneID(f.ID).SetMeasuredAt(old).ExecX(c.System(t))
 	}
@@ -59,7 +59,7 @@ func TestFoldersAreMeasured(t *testing.T) {
 	}
 }
 
-// Rates are shown as long as the product reports them, and never outdated ones.
+// Rates are shown while the product reports them. Outdated rates are never shown.
 func TestRatesOfAVolume(t *testing.T) {
 	c := clustertest.New(t, 0)
 	program := filepath.Join(t.TempDir(), "paced")
@@ -111,7 +111,7 @@ func TestTheBetterOfTwoProxiesTells(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
 	vfs := testenv.Plugin(t, "volume/vfs")
-	// Its name sorts before the other\'s, and its directory is missing.
+	// The name of this proxy sorts before the other name, and its directory is missing.
 	bad := clustertest.NewProxyOf(t, c, "a1", storage.VolumeConfig{Name: "main", Backend: vfs, MountPath: filepath.Join(t.TempDir(), "not", "there")})
 	admin := c.Manager.As(t, c.Superadmin)
 	told := func() (proxy, health string) {

@@ -66,7 +66,7 @@ func TestAModelStore(t *testing.T) {
 		t.Errorf("shared for writing: %s", errs)
 	}
 
-	// The test writes, to find out who can.
+	// The test writes to find out which users can.
 	makeIn := `mutation($id: ID!, $path: String!) { createDirectories(input: {vfolder: $id, paths: [$path]}) { results { error } } }`
 	if errs := member.Ask(t, makeIn, managertest.Vars{"id": f.ID, "path": "a"}, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("a member writes: %s", errs)

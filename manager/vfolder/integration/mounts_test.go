@@ -17,8 +17,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// loft is a cluster with a volume and a machine that has it; a member of a project
-// shares a folder with the project's lead.
+// loft is a cluster with a volume and a machine that mounts it. A member of a project shares a
+// folder with the project's lead.
 type loft struct {
 	*clustertest.Cluster
 	depot  *clustertest.Proxy
@@ -50,13 +50,13 @@ func (l *loft) invite(t *testing.T, permission string) {
 	l.change(t, l.friend, "acceptVfolderShare", "")
 }
 
-// change does something to the share.
+// change changes the share.
 func (l *loft) change(t *testing.T, as *managertest.Client, mutation, more string) {
 	t.Helper()
 	as.Must(t, `mutation($id: ID!) { `+mutation+`(input: {id: $id`+more+`}) { share { status } } }`, managertest.Vars{"id": l.share}, nil)
 }
 
-// machine joins a machine that has the volume.
+// machine joins a machine that mounts the volume.
 func (l *loft) machine(t *testing.T) *clustertest.Node {
 	t.Helper()
 	n := &clustertest.Node{Name: string(rune('a' + len(l.Nodes))), Dir: t.TempDir(), Network: clustertest.NewFakeNetwork(len(l.Nodes)), Host: fake.NewHost(clustertest.PulledImage()),
@@ -76,7 +76,7 @@ func (l *loft) start(t *testing.T, as *managertest.Client, mounts ...managertest
 	return id
 }
 
-// has waits until the container of a session has its folders so.
+// has waits until the container of a session has the given mounts.
 func (l *loft) has(t *testing.T, on *clustertest.Node, id uuid.UUID, want map[string]string) {
 	t.Helper()
 	k := l.Client.Kernel.Query().Where(kernel.SessionID(id)).OnlyIDX(l.System(t))
@@ -101,7 +101,8 @@ func (l *loft) mount(t *testing.T, id uuid.UUID) *ent.SessionMount {
 	return l.Client.SessionMount.Query().Where(sessionmount.SessionID(id), sessionmount.VfolderID(l.folder)).OnlyX(l.System(t))
 }
 
-// A friend reads, is promoted, writes, and loses the folder while the machine is away.
+// A user with a share reads, gets the permission to write, writes, and loses the folder while the
+// machine is disconnected.
 func TestMountsFollowTheirOwnersRights(t *testing.T) {
 	l := newLoft(t, "READ_ONLY")
 	n := l.machine(t)
@@ -189,7 +190,7 @@ func TestTheNextLeaderSettlesMounts(t *testing.T) {
 	l.has(t, n, id, map[string]string{"/home/work/data": "ro"})
 }
 
-// The permissions at its start determine the mounts of a waiting session.
+// The permissions at the start of a waiting session determine its mounts.
 func TestMountsOfWhatWaits(t *testing.T) {
 	l := newLoft(t, "READ_WRITE")
 	l.Grow(t, 1) // a machine without the volume
@@ -231,7 +232,7 @@ func TestRevokedMountIsLeftOut(t *testing.T) {
 	l.has(t, n, id, map[string]string{"/home/work/mine": "rw"})
 }
 
-// A project's folder, in sessions of its members.
+// Mounts of a project's folder in sessions of its members.
 func TestMountsOfAProjectsFolder(t *testing.T) {
 	l := newLoft(t, "READ_WRITE")
 	n := l.machine(t)

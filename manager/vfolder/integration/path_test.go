@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// Paths that lead out of a folder are refused by every query and mutation that takes one, and a
-// name that only looks like such a path is an ordinary name in the folder.
+// Every query and mutation that takes a path refuses paths that lead out of the folder. A name that
+// only looks like such a path is an ordinary name.
 func TestPathsThatLeadOut(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -72,7 +72,7 @@ func TestPathsThatLeadOut(t *testing.T) {
 	}
 }
 
-// tree returns the entries on a volume, and beside it.
+// tree returns the entries on a volume and in the directory beside it.
 func tree(t *testing.T, root string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Dir(root), func(path string, _ fs.DirEntry, err error) error {

@@ -20,8 +20,9 @@ import (
 
 const joinToken = `mutation { createJoinToken(input: {role: STORAGE}) { token } }`
 
-// A proxy joins with a token of a superadmin, which is valid once and for an hour; it reconnects
-// without a token; after its removal it is disconnected and refused, until it joins again.
+// A proxy joins with a join token of a superadmin, which is valid once and for an hour. It
+// reconnects without a token. After its removal, it is disconnected and refused until it joins
+// again.
 func TestAProxyJoinsAndIsRemoved(t *testing.T) {
 	c := clustertest.New(t, 0)
 	root := c.Manager.As(t, c.Superadmin)

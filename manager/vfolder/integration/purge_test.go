@@ -23,7 +23,7 @@ import (
 
 const deleteUser = `mutation($in: DeleteUserInput!) { deleteUser(input: $in) { task { id status } } }`
 
-// purge deactivates and purges a user, and waits for the end.
+// purge deactivates and purges a user, and waits for the end of the task.
 func purge(t *testing.T, c *clustertest.Cluster, by *managertest.Client, u *ent.User, in managertest.Vars) *ent.Task {
 	t.Helper()
 	by.Must(t, `mutation($id: ID!) { updateUser(input: {id: $id, status: INACTIVE}) { user { status } } }`, managertest.Vars{"id": u.ID}, nil)
@@ -70,7 +70,8 @@ func TestPurgedUserLeavesHisFolders(t *testing.T) {
 	c.Member.Must(t, `mutation { createSessionGroup(input: {name: "apart", placement: SPREAD}) { sessionGroup { id } } }`, nil, nil)
 	scope := c.Client.QuotaScope.Query().Where(quotascope.HolderID(c.A.Member.ID)).OnlyX(c.System(t))
 
-	// As if a manager had died between the bytes and the row of the second.
+	// The state is the same as if a manager had been killed after it moved the files of the second
+	// folder, and before it wrote the row.
 	was := d.FolderRow(t, second).Path
 	old, now := hex.EncodeToString(c.A.Member.ID[:]), hex.EncodeToString(c.A.Lead.ID[:])
 	moved := filepath.Join(d.Root, now, was[len(old):])
@@ -163,8 +164,8 @@ func TestPurgedUserTakesHisFoldersAlong(t *testing.T) {
 	}
 }
 
-// The user who was to get the folders was deactivated in the meantime: the folders stay where they
-// were.
+// The user who was to receive the folders was deactivated in the meantime. The folders stay where
+// they were.
 func TestHeirWhoIsGone(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)

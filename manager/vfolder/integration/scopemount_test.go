@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A session on a machine that cannot mount what its folder lies on does not start there,
-// and its history says why.
+// A session on a machine that cannot mount the volume of its folder does not start there, and its
+// history says why.
 func TestASessionWhoseScopeIsNotMounted(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting needs root")

@@ -24,7 +24,7 @@ type shareResults struct {
 	}
 }
 
-// A folder is shared for reading, then for writing, then not any more.
+// A folder is shared for reading, then for writing, and then not shared any more.
 func TestAFolderIsShared(t *testing.T) {
 	c := clustertest.New(t, 0)
 	clustertest.NewProxy(t, c)
@@ -156,8 +156,8 @@ func TestAFolderIsShared(t *testing.T) {
 	}
 }
 
-// A project's folder is for its members, as it says, and for one of them as it says
-// of them.
+// A project's folder is shared with all members with one permission, and with one member with a
+// permission of their own.
 func TestAMembersShareGoesBeforeAllMembers(t *testing.T) {
 	c := clustertest.New(t, 0)
 	clustertest.NewProxy(t, c)

@@ -20,11 +20,11 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// heirs is a proxy at two managers, the first of which leads.
+// heirs is a storage proxy connected to two managers, the first of which leads.
 type heirs struct {
 	*clustertest.Proxy
 	second *managertest.Manager
-	as     *managertest.Client // at the second one
+	as     *managertest.Client // user of the second manager
 }
 
 func newHeirs(t *testing.T) *heirs {
@@ -47,7 +47,7 @@ func (h *heirs) reached(t *testing.T) {
 	})
 }
 
-// asked starts a task by a mutation whose payload is called done.
+// asked starts a task by a mutation whose payload has the alias done.
 func asked(t *testing.T, as *managertest.Client, mutation string, v managertest.Vars) uuid.UUID {
 	t.Helper()
 	var got struct {
@@ -57,8 +57,8 @@ func asked(t *testing.T, as *managertest.Client, mutation string, v managertest.
 	return got.Done.Task.ID
 }
 
-// inTheMiddle kills the leader when a task has done some of its work, and returns the
-// task when the other manager has ended it.
+// inTheMiddle kills the leader when a task has done some of its work. It returns the task after the
+// other manager has completed it.
 func (h *heirs) inTheMiddle(t *testing.T, job uuid.UUID) *ent.Task {
 	t.Helper()
 	begun(t, h.Proxy.Cluster, job)
@@ -104,7 +104,7 @@ func TestARemovalOfAnOrphanOutlivesItsManager(t *testing.T) {
 	h := newHeirs(t)
 	f := filled(t, h.Proxy, h.Cluster.Member, managertest.Vars{"name": "data"}, manyFiles)
 	beside := filled(t, h.Proxy, h.Cluster.Member, managertest.Vars{"name": "beside"}, 10)
-	h.Client.Vfolder.DeleteOne(f).ExecX(h.System(t)) // as when the database is older than the volume
+	h.Client.Vfolder.DeleteOne(f).ExecX(h.System(t)) // as if the database is older than the volume
 	job := asked(t, h.Manager.As(t, h.Superadmin), `mutation($in: DeleteOrphanInput!) { done: deleteOrphan(input: $in) { task { id } } }`,
 		managertest.Vars{"in": managertest.Vars{"volume": h.Client.Volume.Query().OnlyIDX(h.System(t)), "scope": h.A.Member.ID, "folder": f.ID}})
 	if got := h.inTheMiddle(t, job); got.Status != task.StatusDone {
@@ -148,7 +148,7 @@ func TestACopyOutlivesItsManager(t *testing.T) {
 	}
 }
 
-// held keeps the rows that a query names from being written until it is let go.
+// held locks the rows that a query selects until it is released.
 func held(t *testing.T, client *ent.Client, lock func(context.Context, *ent.Tx) error) (release func()) {
 	t.Helper()
 	ctx := viewer.SystemContext(t.Context())
@@ -164,8 +164,8 @@ func held(t *testing.T, client *ent.Client, lock func(context.Context, *ent.Tx) 
 	return release
 }
 
-// The copy is whole, and the manager dies before it has noted so: what is there is not
-// in its own way, and what was there before is.
+// The copy is complete, and the manager is killed before it has recorded that. After the restart,
+// copied files are not a conflict, and a file that existed before the copy is one.
 func TestACopyThatNobodyNoted(t *testing.T) {
 	h := newHeirs(t)
 	f := filled(t, h.Proxy, h.Cluster.Member, managertest.Vars{"name": "data"}, 2500)
@@ -189,7 +189,7 @@ func TestACopyThatNobodyNoted(t *testing.T) {
 			return file == nil && dir == nil
 		})
 		if left := taskRow(t, h.Proxy.Cluster, job); strings.Contains(string(left.State), `"0"`) {
-			release() // it was noted before its row could be held: once more
+			release() // the copy was recorded before its row was locked: try once more
 			continue
 		}
 		h.Manager.Kill()
@@ -206,7 +206,7 @@ func TestACopyThatNobodyNoted(t *testing.T) {
 	t.Error("the copy was always noted before it could be held up")
 }
 
-// The bytes are with the heir, and the manager dies before the row is.
+// The files are moved to the new owner, and the manager is killed before the row is written.
 func TestAHandOverOutlivesItsManager(t *testing.T) {
 	h := newHeirs(t)
 	f := filled(t, h.Proxy, h.Cluster.Member, managertest.Vars{"name": "data"}, 100)

@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// download asks for the address of a file in a folder, which has a ticket in it.
+// download requests the address of a file in a folder. The address contains a ticket.
 func download(t *testing.T, d *clustertest.Proxy, folder uuid.UUID, path string) string {
 	t.Helper()
 	var got struct{ CreateDownload struct{ URL string } }
@@ -46,7 +46,7 @@ func status(t *testing.T, address string) int {
 	return resp.StatusCode
 }
 
-// ticketOf is the ticket in an address.
+// ticketOf returns the ticket in an address.
 func ticketOf(t *testing.T, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -56,7 +56,7 @@ func ticketOf(t *testing.T, address string) string {
 	return u.Query().Get("ticket")
 }
 
-// earlier has all keys of a ring but the first begin so much before.
+// earlier returns the ring with the begin of all keys but the first moved back by the given time.
 func earlier(t *testing.T, ring []byte, by time.Duration) string {
 	t.Helper()
 	var b strings.Builder
@@ -74,8 +74,8 @@ func earlier(t *testing.T, ring []byte, by time.Duration) string {
 	return b.String()
 }
 
-// The key of tickets is changed beside managers that run: one of the old key counts in
-// the overlap, and not after it.
+// The key of tickets is rotated while managers run. A ticket of the old key is valid during the
+// overlap, and not after it.
 func TestTheKeyOfTicketsIsChanged(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -84,16 +84,16 @@ func TestTheKeyOfTicketsIsChanged(t *testing.T) {
 	if got := status(t, old); got != http.StatusOK {
 		t.Fatal(got)
 	}
-	ring, err := ticket.LoadRing(c.Secrets) // as the managers have it
+	ring, err := ticket.LoadRing(c.Secrets) // as the managers read it
 	if err != nil {
 		t.Fatal(err)
 	}
 	keys := ring.PublicKeys()
-	// It has begun an hour ago, so it signs as soon as it is heard of.
+	// The new key began an hour ago, so managers sign with it as soon as they read it.
 	if _, err := ticket.Rotate(c.Secrets, time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	first := func(address string) bool { // whether it is of the first key
+	first := func(address string) bool { // reports whether the first key signed it
 		var v ticket.Verifier
 		if err := v.SetKeys(keys); err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestTheKeyOfTicketsIsChanged(t *testing.T) {
 	if got := status(t, old); got != http.StatusOK {
 		t.Errorf("a ticket of the old key in the overlap: %d", got)
 	}
-	// A day later.
+	// A day passes.
 	text, err := os.ReadFile(filepath.Join(c.Secrets, "ticket.keys"))
 	if err != nil {
 		t.Fatal(err)
@@ -127,8 +127,8 @@ func TestTheKeyOfTicketsIsChanged(t *testing.T) {
 	managertest.Eventually(t, "its successor does", func() bool { return status(t, download(t, d, f.ID, "0/0")) == http.StatusOK })
 }
 
-// What runs may run on for longer than its ticket is good for, and ends all the same
-// when the right to it is lost.
+// A running transfer can continue after its ticket has expired. It ends when the user loses the
+// permission.
 func TestTicketsAreKnownAfterTheyHaveExpired(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)

@@ -44,7 +44,8 @@ func TestFolderFromBeginToEnd(t *testing.T) {
 	}
 	transfer(t, d, id)
 
-	// Mounted by a session that waits for its agent to know the volume: refused.
+	// A session that waits for its agent to report the volume mounts the folder: the deletion is
+	// refused.
 	session := c.Create(t, clustertest.SessionInput(managertest.Vars{"mounts": []managertest.Vars{{"vfolder": "data"}}}, "sleep", "600"))
 	if errs := c.Member.Ask(t, trashFolder, managertest.Vars{"id": id}, nil); errs.Code() != "FAILED_PRECONDITION" {
 		t.Errorf("trash while mounted: %s", errs)
@@ -83,7 +84,7 @@ func TestFolderFromBeginToEnd(t *testing.T) {
 	c.CheckInvariants(t, true)
 }
 
-// transfer uploads a file with a ticket, and shows what the ticket is not for.
+// transfer uploads a file with a ticket, and checks that the ticket permits nothing else.
 func transfer(t *testing.T, d *clustertest.Proxy, id uuid.UUID) {
 	t.Helper()
 	var up struct {
@@ -136,7 +137,7 @@ func transfer(t *testing.T, d *clustertest.Proxy, id uuid.UUID) {
 	if body, _ := io.ReadAll(resp.Body); string(body) != "hello" {
 		t.Errorf("download: %d %q", resp.StatusCode, body)
 	}
-	// What the proxy would refuse gets no ticket either.
+	// A path that the proxy would refuse gets no ticket either.
 	for _, path := range []string{
 		"../x", "/etc/passwd", "a/../../b", "", "a\x00", "a\nb", "a\u0085b", "half \ufffd", strings.Repeat("n", 256),
 		strings.Repeat("d/", 512) + "f",
@@ -151,7 +152,7 @@ func transfer(t *testing.T, d *clustertest.Proxy, id uuid.UUID) {
 	}
 }
 
-// Who may do what to a user's and to a project's folder.
+// Which users may do what to a user's folder and to a project's folder.
 func TestWhoMayTouchAFolder(t *testing.T) {
 	c := clustertest.New(t, 0)
 	clustertest.NewProxy(t, c)
@@ -202,7 +203,7 @@ func TestWhoMayTouchAFolder(t *testing.T) {
 					code = null
 				}
 				if code == "ALREADY_EXISTS" && op.name == "write" {
-					code = yes // someone else was there before
+					code = yes // another user deleted it first
 				}
 				if code != codes[i] {
 					t.Errorf("%s %ss %s: %q, want %q (%s)", who, op.name, map[bool]string{true: "own", false: "shared"}[id == own], code, codes[i], errs)
@@ -232,7 +233,7 @@ func TestFilesOfManyFolders(t *testing.T) {
 		return reads
 	}
 	few, many := count(2), count(6)
-	for range 30 { // the leader's own reads come in between
+	for range 30 { // the minimum leaves out the reads of the leader, which happen at any time
 		few, many = min(few, count(2)), min(many, count(6))
 	}
 	if many > few {
@@ -240,7 +241,7 @@ func TestFilesOfManyFolders(t *testing.T) {
 	}
 }
 
-// A deletion that finds no proxy continues when there is one.
+// A deletion that has no connected proxy continues when a proxy connects.
 func TestDeletionIsResumed(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -265,7 +266,7 @@ func TestDeletionIsResumed(t *testing.T) {
 	})
 }
 
-// A session and the deletion of its folder at the same time: one of them wins.
+// A session is created while its folder is deleted. One of the two requests succeeds.
 func TestDeleteWhileASessionIsMade(t *testing.T) {
 	c := clustertest.New(t, 1)
 	clustertest.NewProxy(t, c)

@@ -19,7 +19,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// webdav makes a WebDAV request at the depot with an access token.
+// webdav sends a WebDAV request to the storage proxy with an access token.
 func webdav(t *testing.T, d *clustertest.Proxy, method, path, token, body string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, d.Address+"/dav"+path, strings.NewReader(body))
@@ -53,8 +53,8 @@ func accessToken(t *testing.T, as *managertest.Client, name, scopes string) (id 
 	return got.CreateAccessToken.AccessToken.ID, got.CreateAccessToken.Secret
 }
 
-// What a token opens over WebDAV is what its user may, as far as its scopes reach,
-// and until it is revoked.
+// Over WebDAV, an access token gives the permissions of its user, limited by its scopes, until it
+// is revoked.
 func TestFoldersOverWebDAV(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -110,7 +110,7 @@ func TestFoldersOverWebDAV(t *testing.T) {
 	if status, _ := webdav(t, d, "GET", "/mine/own/f", reader, ""); status != http.StatusOK {
 		t.Errorf("the other token: %d", status)
 	}
-	d.Stop() // which tells the manager what was done
+	d.Stop() // the proxy reports the file activity to the manager when it stops
 	type entries struct {
 		Edges []struct {
 			Node struct {
@@ -140,7 +140,7 @@ func TestFoldersOverWebDAV(t *testing.T) {
 	}
 }
 
-// Who has an SSH key of a user comes in by SFTP as them, until it is deleted.
+// A client with an SSH key of a user logs in over SFTP as this user, until the key is deleted.
 func TestFoldersOverSFTP(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/storage"
 )
 
-// What lies on a volume is compared with what is known.
+// The folders on a volume are compared with the rows in the database.
 func TestOrphans(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -27,7 +27,7 @@ func TestOrphans(t *testing.T) {
 	}
 	scope, folder := uuid.New(), uuid.NewString()
 	plain := func(id string) string { return strings.ReplaceAll(id, "-", "") }
-	at := func(scope uuid.UUID, id string) string { // as the proxy lays folders out
+	at := func(scope uuid.UUID, id string) string { // the path of a folder, as the proxy lays folders out
 		parts := strings.Split(known.Path, "/")
 		parts[0] = strings.ReplaceAll(parts[0], plain(c.A.Member.ID.String()), plain(scope.String()))
 		id = plain(id)
@@ -73,7 +73,7 @@ func TestOrphans(t *testing.T) {
 		t.Errorf("a domain admin: %s", errs)
 	}
 
-	// What a row knows does not go, nor a scope before its folders.
+	// A folder that has a row is not removed, nor is a quota scope before its folders.
 	vol := c.Client.Volume.Query().OnlyX(c.System(t)).ID
 	remove := func(scope, folder any) (uuid.UUID, managertest.Errors) {
 		var made struct {
@@ -111,7 +111,7 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// Two proxies serve one volume: either will do.
+// Two proxies serve one volume, and each of them can serve a request.
 func TestTwoProxiesOfAVolume(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -144,7 +144,8 @@ func TestTwoProxiesOfAVolume(t *testing.T) {
 	}
 }
 
-// A scope's own limit comes before the policies; nil is theirs again, and zero is zero.
+// A limit of the quota scope overrides the policies. nil restores the limit of the policies, and
+// zero is a limit of zero.
 func TestAScopeHasALimitOfItsOwn(t *testing.T) {
 	c := clustertest.New(t, 0)
 	clustertest.NewProxy(t, c)
@@ -179,7 +180,7 @@ func TestAScopeHasALimitOfItsOwn(t *testing.T) {
 		in["volume"], in["user"] = vol.ID, c.A.Member.ID
 		return admin.Ask(t, set, managertest.Vars{"in": in}, nil)
 	}
-	// This volume counts no files; nothing of a refused request stays.
+	// This volume does not count files. A refused request changes nothing.
 	errs := set1(managertest.Vars{"limitBytes": 7, "limitInodes": 7})
 	if errs.Code() != "FAILED_PRECONDITION" || errs[0].Extensions.Field != "limitInodes" || !strings.Contains(errs[0].Message, "it can limit bytes") {
 		t.Errorf("a limit that the volume cannot keep: %s", errs)
@@ -212,7 +213,7 @@ func TestAScopeHasALimitOfItsOwn(t *testing.T) {
 	}
 }
 
-// Files are made, moved, copied and deleted many at a time, each with its result.
+// Files are created, moved, copied and deleted in one request, with one result for each.
 func TestManyFilesAtATime(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -267,7 +268,7 @@ func TestManyFilesAtATime(t *testing.T) {
 	}
 }
 
-// An admin gives a folder to someone else.
+// An admin transfers a folder to another user.
 func TestAFolderIsHandedOver(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)

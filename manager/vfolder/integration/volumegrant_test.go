@@ -13,7 +13,7 @@ import (
 
 const setGrant = `mutation($in: GrantVolumeInput!) { grantVolume(input: $in) { grant { id permissions } } }`
 
-// grant replaces a grant of the volume and returns its id.
+// grant replaces a grant on the volume and returns its id.
 func grant(t *testing.T, d *clustertest.Proxy, in managertest.Vars, permissions ...access.VolumePermission) uuid.UUID {
 	t.Helper()
 	names := make([]string, len(permissions))
@@ -28,8 +28,8 @@ func grant(t *testing.T, d *clustertest.Proxy, in managertest.Vars, permissions 
 	return got.GrantVolume.Grant.ID
 }
 
-// Anyone who asks, the superadmin included: without its permission an operation
-// is refused, and all others continue.
+// Without its permission, an operation is refused for every user, including the superadmin. All
+// other operations continue.
 func TestVolumePermissions(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -69,7 +69,7 @@ func TestVolumePermissions(t *testing.T) {
 		}},
 		{"rename", []access.VolumePermission{access.VolumeModify}, ask(`mutation($id: ID!) { updateVfolder(input: {id: $id, name: "data"}) { vfolder { id } } }`)},
 		{"delete", []access.VolumePermission{access.VolumeDelete}, func() managertest.Errors {
-			// One that is mounted by no one; it is not there after the first time.
+			// Each call deletes a new folder, which no session mounts.
 			other := d.Client.Vfolder.GetX(d.System(t), id)
 			f := d.Client.Vfolder.Create().SetName("x" + uuid.NewString()[:8]).SetDomainID(other.DomainID).SetNillableOwnerID(other.OwnerID).
 				SetCreatorID(other.CreatorID).SetQuotaScopeID(other.QuotaScopeID).SetPath(other.Path + "x").SaveX(d.System(t))
@@ -107,7 +107,7 @@ func TestVolumePermissions(t *testing.T) {
 	}
 }
 
-// What everyone, the domain, the project and the user are granted adds up.
+// The grants of everyone, the domain, the project and the user add up.
 func TestVolumeGrantsAddUp(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)

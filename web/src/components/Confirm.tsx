@@ -7,7 +7,7 @@ import { FailureNote } from "./Note";
 interface Props {
   opened: boolean;
   title: string;
-  /** Names what is lost. */
+  /** Names the data that will be lost. */
   children: ReactNode;
   action: string;
   busy?: boolean;

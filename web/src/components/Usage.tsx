@@ -10,7 +10,7 @@ interface Props {
   sessions: number;
 }
 
-/** What one holds against one's limits, and what this month was charged. */
+/** The viewer's usage compared with their limits, and the usage of this month. */
 export function Usage({ occupied, policy, charged, sessions }: Props) {
   const limits = policy?.totalSlots ?? {};
   const slots = [...new Set([...Object.keys(occupied), ...Object.keys(limits)])].sort(bySlot);

@@ -39,7 +39,7 @@ func Command(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// versions lists what runs where.
+// versions lists the versions of the programs on each machine.
 func versions(a *cli.App, found *client.Cluster) *output.Table {
 	t := output.NewTable("ROLE", "NAME", "VERSION", "STATE")
 	seen := func(at time.Time) string { return "seen " + output.Age(a.Now(), at) + " ago" }

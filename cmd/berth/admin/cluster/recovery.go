@@ -58,8 +58,8 @@ func onOrOff(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// leaving shows what becomes of the differences between agents and database when the
-// mode ends, and asks.
+// leaving shows how the differences between agents and database will be resolved when the mode
+// ends, and asks for confirmation.
 func leaving(ctx context.Context, a *cli.App, c *client.Client, yes bool) error {
 	found, err := c.Occupancy(ctx)
 	if err != nil {

@@ -116,7 +116,7 @@ func invitationRevoke(a *cli.App) *cobra.Command {
 		}), "rm")
 }
 
-// waits is the status of who signed up and may not log in yet.
+// waits is the status of users who signed up and cannot log in yet.
 const waits = "before_verification"
 
 func invitationWaiting(a *cli.App) *cobra.Command {

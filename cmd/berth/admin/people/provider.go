@@ -58,7 +58,7 @@ func findProviderID(ctx context.Context, c *client.Client, ref string) (string, 
 	return cli.IDOr(ref, func() (*client.IdentityProvider, error) { return findProvider(ctx, c, ref) }, func(p *client.IdentityProvider) string { return p.ID })
 }
 
-// clientSecret is what the issuer knows us by.
+// clientSecret returns the secret that the issuer has assigned to Berth.
 func clientSecret(ctx context.Context, a *cli.App, stdin bool) (string, error) {
 	if stdin {
 		return cli.ReadLine(a.In)

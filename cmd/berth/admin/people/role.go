@@ -73,7 +73,7 @@ func allowsText(list []client.RolePermission) string {
 	return strings.Join(all, " ")
 }
 
-// holdersText lists who holds a role, each user once.
+// holdersText lists the users with a role, each user once.
 func holdersText(grants []client.RoleGrant) string {
 	var all []string
 	for _, g := range grants {

@@ -22,7 +22,7 @@ func (f *bindingFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.within, "within-project", "", "with --user: only for their sessions in this project")
 }
 
-// text is what the flags name, for people.
+// text names the object of the flags, for messages.
 func (f *bindingFlags) text() string { return f.Domain + f.Project + f.User + f.Keypair }
 
 func (f *bindingFlags) input(ctx context.Context, c *client.Client) (in client.AttachResourcePolicyInput, err error) {

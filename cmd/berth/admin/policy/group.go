@@ -198,7 +198,7 @@ func preemptionText(g *client.Group) string {
 	return "off"
 }
 
-// lostText says what becomes of sessions on lost agents.
+// lostText describes the policy for sessions on lost agents.
 func lostText(policy string, after int) string {
 	switch policy {
 	case "fail":

@@ -167,7 +167,7 @@ func idleCreate(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// wholeChecker refuses a new checker without a kind and a timeout.
+// wholeChecker returns an error if a new checker has no kind or no timeout.
 func wholeChecker(terms client.UpdateIdleCheckerInput, kind client.Enum) (client.CreateIdleCheckerInput, error) {
 	in := cli.Convert[client.CreateIdleCheckerInput](terms)
 	if kind == "" || terms.Timeout == nil {

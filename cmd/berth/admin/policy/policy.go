@@ -1,5 +1,5 @@
-// Package policy has the commands about what people may use: resource policies,
-// resource groups, fair shares and idle checkers.
+// Package policy has the commands about limits and access: resource policies, resource groups, fair
+// shares and idle checkers.
 package policy
 
 import (
@@ -48,7 +48,7 @@ func policyTable(list ...client.Policy) *output.Table {
 	return t
 }
 
-// policyLimits lists what a policy limits besides slots.
+// policyLimits lists the limits of a policy other than slots.
 func policyLimits(p client.Policy) []string {
 	var all []string
 	if len(p.MaxPendingSlots) > 0 {

@@ -146,7 +146,7 @@ func revokeCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// holds reports whether a grant is exactly the holder's; no one is everyone.
+// holds reports whether a grant belongs to exactly this holder. An empty holder means everyone.
 func holds(g client.VolumeGrant, h cli.Holder) bool {
 	var is cli.Holder
 	if g.Domain != nil {

@@ -105,7 +105,7 @@ func describePace(a *cli.App, s cli.Sheet, p *client.VolumePerformance) {
 	s.Fact("Writes", pace(p.WriteOpsPerSecond, p.WriteBytesPerSecond, p.WriteLatencyMicros))
 }
 
-// pace tells of one direction what is known.
+// pace shows the known rates of one direction.
 func pace(ops, bytes, micros *float64) string {
 	var all []string
 	if ops != nil {

@@ -57,7 +57,7 @@ Links in directories are skipped.`,
 	return cmd
 }
 
-// get downloads what is at a path of the folder, "" for all of it.
+// get downloads the files at a path of the folder; "" is the whole folder.
 func (t *transfer) get(ctx context.Context, from, local string, asZip bool) error {
 	one := &step{Action: download, Path: from}
 	name, dir := t.folder.Name, true
@@ -107,7 +107,7 @@ func (t *transfer) get(ctx context.Context, from, local string, asZip bool) erro
 	return t.finish("")
 }
 
-// remote lists what a directory of the folder becomes in a local one.
+// remote lists the local files that a directory of the folder is downloaded to.
 func (t *transfer) remote(ctx context.Context, from, local string) ([]*step, error) {
 	all, err := t.client.Tree(ctx, t.folder.ID, from, t.parallel)
 	if err != nil {
@@ -146,7 +146,7 @@ func (t *transfer) down(ctx context.Context, steps []*step) error {
 	return t.each(ctx, files, func(ctx context.Context, i int) error { return t.fetch(ctx, files[i]) })
 }
 
-// fetch downloads beside the file's place and then moves it there.
+// fetch downloads into a file beside the target, and then renames it.
 func (t *transfer) fetch(ctx context.Context, s *step) error {
 	if !fs.ValidPath(s.below) {
 		return fmt.Errorf("not a path below the directory: %w", errdefs.ErrInvalidArgument)
@@ -156,11 +156,11 @@ func (t *transfer) fetch(ctx context.Context, s *step) error {
 	if err != nil {
 		return err
 	}
-	defer t.root.Remove(part) // gone already when all went well
+	defer t.root.Remove(part) // after a success, the file does not exist any more
 	d := client.Download{Folder: t.folder.ID, Path: s.Path, Progress: t.counter(s), Told: t.paused}
 	err = d.CopyTo(ctx, t.client, f)
 	if info, serr := f.Stat(); serr == nil {
-		s.Size = info.Size() // of an archive no one knew it before
+		s.Size = info.Size() // the size of an archive is unknown before
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

@@ -20,7 +20,7 @@ const partPrefix = ".berth-part-"
 // plan is what sources become in a folder.
 type plan struct {
 	app   *cli.App
-	steps []*step // directories before what is in them
+	steps []*step // each directory before its entries
 	from  map[string]string
 	// skipped are paths in the folder that the sources have and that do not go
 	// there: links, special files, and what cannot be read, which failed counts.
@@ -28,7 +28,7 @@ type plan struct {
 	failed  []*step
 }
 
-// planned lists what the sources become in a directory of a folder.
+// planned lists the files that the sources are uploaded to in a directory of a folder.
 func planned(a *cli.App, sources []string, dir string) (*plan, error) {
 	p := &plan{app: a, from: map[string]string{}, skipped: map[string]bool{}}
 	for _, source := range sources {
@@ -75,7 +75,7 @@ func (p *plan) add(source, dir string) error {
 	})
 }
 
-// look finds out what a path is. A link is followed only when it was named itself.
+// look finds out the type of a path. It follows a link only if the user named the link itself.
 func (p *plan) look(s *step, named bool) error {
 	stat := os.Lstat
 	if named {
@@ -92,7 +92,7 @@ func (p *plan) look(s *step, named bool) error {
 	case info.Mode().IsRegular() && !strings.HasPrefix(info.Name(), partPrefix):
 	case named:
 		return fmt.Errorf("%s is neither a file nor a directory: %w", s.Local, errdefs.ErrInvalidArgument)
-	case info.Mode().IsRegular(): // what a download left that was killed
+	case info.Mode().IsRegular(): // left by a killed download
 		s.Action = leave
 	default:
 		s.Action = leave

@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// syncFlags are what berth folder sync can be told.
+// syncFlags are the flags of berth folder sync.
 type syncFlags struct {
 	move                     transferFlags
 	checksum, tidy, yes, dry bool

@@ -19,7 +19,7 @@ func (e entry) travels() bool { return e.kind == "file" || e.kind == "directory"
 // tree is one side, by the path below the directory that is compared.
 type tree map[string]entry
 
-// paths are sorted: a directory comes before what is in it.
+// paths returns the sorted paths: a directory comes before its entries.
 func (t tree) paths() []string { return slices.Sorted(maps.Keys(t)) }
 
 // change is what must become of one path of the other side.
@@ -29,15 +29,15 @@ type change struct {
 	entry
 }
 
-// difference brings one side to what the other is, in the order of the fields.
+// difference has the changes that make one side equal to the other, in the order of the fields.
 type difference struct {
-	way   []change // removals of what is in the way
+	way   []change // removals of entries that block others
 	come  []change
-	extra []change // removals of what the other side has not
+	extra []change // removals of entries that the other side lacks
 }
 
-// compare lists what must change for to to be as from. Unless tidy, nothing goes.
-// What does not travel stays on the other side as it is, with all below.
+// compare lists the changes that make "to" equal to "from". Without tidy, nothing is removed.
+// Entries that cannot be copied stay on the other side, with everything below them.
 func compare(from, to tree, same func(path string) bool, tidy bool) (d difference) {
 	stays, goes := map[string]bool{}, map[string]bool{}
 	for _, p := range from.paths() {

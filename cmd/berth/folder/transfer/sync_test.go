@@ -240,7 +240,7 @@ func TestSyncUp(t *testing.T) {
 	if diff := cmp.Diff(want, s.has()); diff != "" || r.Code != 0 || !strings.Contains(r.Errors, "link: a link") || strings.Count(r.Errors, "upload ") != 3 {
 		t.Fatal(diff, r)
 	}
-	// What has not changed does not go again.
+	// Unchanged files are not sent again.
 	posts := f.Count("POST /up")
 	if r := f.Run("folder", "sync", dir, "data:"); r.Code != 0 || f.Count("POST /up") != posts {
 		t.Errorf("again: %+v", r)

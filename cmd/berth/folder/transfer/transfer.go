@@ -19,7 +19,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// What a step does.
+// The kinds of steps.
 const (
 	makeDir  = "mkdir"
 	upload   = "upload"
@@ -72,7 +72,7 @@ type transfer struct {
 	client *client.Client
 	folder *client.Folder
 	bar    *cli.Progress
-	root   *os.Root // what comes down stays below it
+	root   *os.Root // downloaded files stay below it
 
 	mu     sync.Mutex
 	done   []*step
@@ -80,7 +80,7 @@ type transfer struct {
 	cause  error // why the first one failed
 }
 
-// total tells the progress what is to come.
+// total sets the expected total of the progress.
 func (t *transfer) total(steps []*step) {
 	for _, s := range steps {
 		if s.Action == upload || s.Action == download {
@@ -90,7 +90,7 @@ func (t *transfer) total(steps []*step) {
 	}
 }
 
-// each does the steps side by side, and stops when there is no sense in going on.
+// each runs the steps concurrently, and stops if the rest would fail too.
 func (t *transfer) each(ctx context.Context, steps []*step, do func(context.Context, int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(t.parallel)
@@ -146,7 +146,7 @@ func (s *step) named() string {
 	return s.Path
 }
 
-// finish prints what was done, and fails when a part of it did not go well.
+// finish prints a summary, and returns an error if a part failed.
 func (t *transfer) finish(summary string) error {
 	t.bar.Clear()
 	if t.done == nil {

@@ -1,4 +1,4 @@
-// Command one is all that the image of TestImageOfOneBinary has.
+// Command one is the only program in the image of TestImageOfOneBinary.
 package main
 
 import (

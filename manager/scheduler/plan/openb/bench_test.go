@@ -17,7 +17,7 @@ const (
 	seeds     = 10
 )
 
-// load skips where the trace is not at hand.
+// load reads the trace. It skips the benchmark if the trace does not exist.
 func load(b *testing.B) *openb.Data {
 	dir := os.Getenv("BERTH_OPENB")
 	if dir == "" {
@@ -34,7 +34,7 @@ func pack(shuffled bool) openb.Policy {
 	return openb.Product(plan.StrategyPack, openb.GivenDemand, shuffled)
 }
 
-// BenchmarkPacking prints what each policy leaves unallocated on each list.
+// BenchmarkPacking prints the amount that each policy leaves unallocated on each list.
 func BenchmarkPacking(b *testing.B) {
 	d := load(b)
 	learned := func([]openb.Task) []plan.Demand { return nil }

@@ -8,9 +8,9 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan/openb"
 )
 
-// family makes lists like those that the trace's authors derived from the list
-// `default`: more or fewer tasks without GPU, more shares, more tasks of several
-// GPUs, and tasks that name the models they run on.
+// family returns lists like those that the authors of the trace derived from the list `default`:
+// more or fewer tasks without a GPU, more shares, more tasks of several GPUs, and tasks that
+// require certain GPU models.
 func family(nodes []openb.Node, base []openb.Task) (names []string, lists map[string][]openb.Task) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	kinds := map[string][]openb.Task{}
@@ -35,7 +35,7 @@ func family(nodes []openb.Node, base []openb.Task) (names []string, lists map[st
 	for _, percent := range []int{50, 100, 200, 250} {
 		add(fmt.Sprintf("cpu%03d", percent), append(gpu(), some("none", len(kinds["none"])*percent/100)...))
 	}
-	// mixed asks for the percentage of its GPUs by tasks of one kind.
+	// mixed requests the given percentage of its GPUs through tasks of one kind.
 	mixed := func(kind string, percent int64) (list []openb.Task) {
 		rest := []openb.Task{}
 		for _, other := range []string{"share", "one", "several"} {
@@ -90,7 +90,7 @@ func kindOf(t *openb.Task) string {
 	return "one"
 }
 
-// BenchmarkFamily compares pack with FGD on lists it was not fitted on.
+// BenchmarkFamily compares the strategy pack with FGD on lists that pack was not tuned on.
 func BenchmarkFamily(b *testing.B) {
 	d := load(b)
 	names, lists := family(d.Nodes, d.Lists["default"])

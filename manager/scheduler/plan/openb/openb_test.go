@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan/openb"
 )
 
-// small is a cluster and a list of the same form as the trace's.
+// small returns a cluster and a list in the format of the trace.
 func small() ([]openb.Node, []openb.Task) {
 	nodes := openb.Times([]openb.Node{
 		{CPU: 96000, Mem: 393216, GPUs: 8, Model: "G2"},
@@ -40,7 +40,7 @@ func TestArrivalsAskFor130Percent(t *testing.T) {
 	}
 }
 
-// TestPackLeavesLess compares the means of a few seeds.
+// TestPackLeavesLess compares the averages over a few seeds.
 func TestPackLeavesLess(t *testing.T) {
 	nodes, list := small()
 	mean := func(p openb.Policy) float64 { return sample(nodes, list, p, 5).mean }

@@ -11,7 +11,7 @@ interface Props {
   onDone: () => void;
 }
 
-/** What must be done after a login and before anything else. */
+/** The required first step after a login. */
 export default function Due({ due, email, password, onDone }: Props) {
   return (
     <>

@@ -22,7 +22,7 @@ const LoginHistoryQuery = graphql(`
 
 type Where = NonNullable<VariablesOf<typeof LoginHistoryQuery>["where"]>;
 
-/** Who came in as me, who was refused, and how logins ended. */
+/** Logins to the viewer's account, refused attempts, and how logins ended. */
 export function LoginHistory({ turn }: { turn: number }) {
   const { user } = useViewer();
   const [show, setShow] = useState("all");

@@ -14,7 +14,7 @@ const ChangePassword = graphql(`
   }
 `);
 
-/** What the platform asks at least; a domain may ask for more. */
+/** The platform's minimum length; a domain can require more. */
 export const shortest = 10;
 
 interface Props {

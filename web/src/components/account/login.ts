@@ -1,6 +1,6 @@
 import type { Failure } from "../../api/errors";
 
-/** What a refused login asks for next; no step is the one that it was refused at. */
+/** The next step after a refused login. */
 export interface Next {
   step?: "who" | "code" | "room";
   /** Whether the refusal says more than the step does. */

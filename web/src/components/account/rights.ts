@@ -55,7 +55,7 @@ const own: Partial<Record<Entity, Partial<Record<Operation, string>>>> = {
 
 const order = Object.keys(plain) as Operation[];
 
-/** What a role allows, as phrases to translate: on what, and what to do with it. */
+/** The permissions of a role as phrases to translate: the objects and the operations. */
 export function inWords(
   allows: readonly { entity: Entity; operations: readonly Operation[] }[],
 ): { on: string; may: string[] }[] {
@@ -69,7 +69,7 @@ export function inWords(
     }));
 }
 
-/** What the built-in roles are for. */
+/** The purposes of the built-in roles. */
 export const roleWords: Record<Role, { name: string; what: string }> = {
   USER: {
     name: words.UserRole.USER,

@@ -4,7 +4,7 @@ import { words } from "../../words";
 type Tone = "ok" | "bad" | "done";
 type LoginResult = ReturnType<typeof graphql.scalar<"LoginResult">>;
 
-/** What a line of the login history says. */
+/** The text of an entry of the login history. */
 export const loginResults: Record<LoginResult, { text: string; tone: Tone }> = {
   SUCCESS: { text: words.LoginResult.SUCCESS, tone: "ok" },
   WRONG_CREDENTIALS: { text: words.LoginResult.WRONG_CREDENTIALS, tone: "bad" },

@@ -15,11 +15,11 @@ interface FormProps {
   disabled?: boolean;
   /** It cannot be undone. */
   danger?: boolean;
-  /** Something else is what one does next. */
+  /** The button is not the main action. */
   plain?: boolean;
   onSubmit: () => void;
   onCancel?: () => void;
-  /** Gets what is wrong with each input. */
+  /** Gets the errors of the inputs, by name. */
   children: (wrong: Record<string, string>) => ReactNode;
 }
 

@@ -104,7 +104,7 @@ function Pick({ options, onSearch, ...p }: PickProps & { options: Option[]; onSe
   );
 }
 
-/** What is looked for: nothing while the box shows what was chosen. */
+/** The search text: empty while the box shows the selected item. */
 function useSearched(options: (text: string) => Option[] | null): [string, (text: string) => void] {
   const [text, setText] = useState("");
   const [quiet] = useDebouncedValue(text, 200);
@@ -117,7 +117,7 @@ const anId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 interface UserPickProps extends PickProps {
   exclude?: ReadonlySet<string>;
   domain?: string;
-  /** Takes the id of somebody who is out of sight. */
+  /** Accepts the id of a user whom the viewer cannot see. */
   byId?: boolean;
 }
 

@@ -13,7 +13,7 @@ export interface Column<Row> {
 }
 
 interface Props<Row> {
-  /** What the rows are, for those who do not see the page. */
+  /** Description of the rows for screen readers. */
   label: string;
   rows: Row[];
   columns: Column<Row>[];

@@ -12,7 +12,7 @@ type Allowed = ResultOf<typeof ViewerQuery>["viewer"]["user"]["roleGrants"][numb
 type Entity = Allowed["entity"];
 
 export const isSuper = (viewer: Viewer) => viewer.user.role === "SUPERADMIN";
-/** Superadmins, and monitors, who read what those read. */
+/** Superadmins, and monitors, who can read the same. */
 export const seesAll = (viewer: Viewer) => isSuper(viewer) || viewer.user.role === "MONITOR";
 export const seesDomain = (viewer: Viewer) => administers(viewer) || viewer.user.role === "MONITOR";
 /** Whether a custom role of the viewer is about a kind of object, somewhere. */
@@ -64,7 +64,7 @@ export const groups: { label: string; pages: AdminPage[] }[] = [
   },
 ];
 
-/** The pages of a viewer; none for who administers nothing. */
+/** The pages of a viewer; none for users who are not administrators. */
 export const pagesOf = (viewer: Viewer) =>
   groups.map((g) => ({ ...g, pages: g.pages.filter((p) => p.for(viewer)) })).filter((g) => g.pages.length > 0);
 

@@ -62,7 +62,7 @@ export function Cell({ device, utilization, opened, onOpen, size, parent }: Prop
   const slot = mainSlot(device.capacity);
   const name = shortName(device.deviceId, parent);
   const told = describe(device, parts, utilization);
-  const label = told.includes(name) ? told : `${name}: ${told}`; // what one sees is what one says
+  const label = told.includes(name) ? told : `${name}: ${told}`; // the accessible name contains the visible text
   const how = standing(device);
   return (
     <button

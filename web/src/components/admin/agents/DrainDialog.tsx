@@ -14,7 +14,7 @@ const Drain = graphql(
   [AgentFields],
 );
 
-/** Empties a machine: nothing new lands on it, and at a deadline what is left moves or ends. */
+/** Drains a machine: no new session is placed on it, and at the deadline the remaining sessions move or end. */
 export function DrainDialog({ agent, onClose }: { agent: AgentRow; onClose: () => void }) {
   const { run, busy, failure } = useAction(Drain);
   const [after, setAfter] = useState("1 h");

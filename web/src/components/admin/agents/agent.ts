@@ -18,7 +18,7 @@ export const UpdateAgent = graphql(
   [AgentFields],
 );
 
-/** What becomes of sessions that are still there at the deadline of a drain. */
+/** What happens to sessions that still run at the deadline of a drain. */
 export const drainActions = [
   {
     value: "RESCHEDULE",

@@ -18,7 +18,7 @@ const TrialQuery = graphql(`
 
 const shown = 5;
 
-/** What a checker would end at this moment: one that is there, or one that is being made, as if it held everywhere. */
+/** The sessions that a checker would end now: an existing checker, or a new one as if it applied everywhere. */
 export function Trial(asked: { checker?: string; input?: VariablesOf<typeof TrialQuery>["input"] }) {
   const [settled] = useDebouncedValue(JSON.stringify(asked), 400);
   const [{ data, error, fetching }] = useQuery({

@@ -12,7 +12,7 @@ export const CheckerFields = graphql(`
 export type Checker = ResultOf<typeof CheckerFields>;
 export type Binding = Checker["bindings"][number];
 
-/** What a checker looks at. */
+/** The kinds of checkers. */
 export const checkerKinds = [
   {
     value: "NETWORK",
@@ -85,7 +85,7 @@ export function draftOf(c: Checker | null): Draft {
   };
 }
 
-/** What is sent, and what is wrong, as phrases to translate. */
+/** The input for the server and the errors, as phrases to translate. */
 export function readDraft(draft: Draft) {
   const wrong: Record<string, [key: string, values?: Record<string, string>]> = {};
   const read = (time: Time, most: number) => {
@@ -120,7 +120,7 @@ export function readDraft(draft: Draft) {
   return { input, wrong };
 }
 
-/** What a checker looks for, in a few words. */
+/** The rule of a checker in a few words. */
 export function looksFor(c: Checker): [key: string, values: Record<string, string>] {
   const time = printTime(c.timeout);
   if (c.kind === "LIFETIME") return ["runs for {{time}}", { time }];

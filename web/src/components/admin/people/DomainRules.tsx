@@ -27,7 +27,7 @@ interface Props {
   editable: boolean;
 }
 
-/** What a domain asks of its people, and where their images may come from. */
+/** The rules of a domain: requirements for its users, and the allowed registries. */
 export function DomainRules({ domain, registries, editable }: Props) {
   return editable ? (
     <Edit domain={domain} registries={registries} />

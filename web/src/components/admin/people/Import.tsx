@@ -36,7 +36,7 @@ export function Import({ onClose }: { onClose: () => void }) {
   const [csv, setCsv] = useState("");
   const [preview, setPreview] = useState<Outcome | null>(null);
   const [done, setDone] = useState<Outcome | null>(null);
-  /** What was looked at is not what would be made now. */
+  /** The preview does not match the current file any more. */
   const change = (set: () => void) => {
     set();
     setPreview(null);

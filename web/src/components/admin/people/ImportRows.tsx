@@ -8,7 +8,7 @@ import { type Imported, reason } from "./imported";
 
 const first = 100;
 
-/** What became of every row, or would; those that are wrong can stand alone. */
+/** The result or preview of each row. The list can be restricted to rows with errors. */
 export function ImportRows({ results, preview }: { results: readonly Imported[]; preview?: boolean }) {
   const [only, setOnly] = useState(false);
   const [all, setAll] = useState(false);

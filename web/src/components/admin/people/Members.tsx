@@ -19,7 +19,7 @@ type Member = Node<
   Extract<NonNullable<ResultOf<typeof MembersQuery>["node"]>, { memberships: unknown }>["memberships"]
 >;
 
-/** Who is in a project, and who of them administers it. */
+/** The members of a project, and its administrators among them. */
 export function Members({ project }: { project: OneProject }) {
   const viewer = useViewer();
   const set = useAction(AddMembership, true);

@@ -26,7 +26,7 @@ interface Props {
   onGone: () => void;
 }
 
-/** One project: who is in it, what binds it, and what it is called. */
+/** One project: its members, its limits and its name. */
 export function ProjectPanel({ id, onClose, onGone }: Props) {
   const viewer = useViewer();
   const { data, failure, refetch, fetching } = useLiveQuery({ query: ProjectQuery, variables: { id } });

@@ -13,7 +13,7 @@ const Purging = graphql(
   `mutation DeleteUser($input: DeleteUserInput!) { deleteUser(input: $input) { task { id status } } }`,
 );
 
-/** Removes a user for ever; who owns folders leaves them to somebody, or they go with him. */
+/** Removes a user permanently. Their folders are transferred to another user or deleted. */
 export function Purge({ user, onClose, onGone }: { user: OneUser; onClose: () => void; onGone: () => void }) {
   useFocusBack();
   const { run, busy, failure } = useAction(Purging);

@@ -18,7 +18,7 @@ interface Props {
   onGone: () => void;
 }
 
-/** What may be done about a user's status, with what it does to him. */
+/** The possible changes of a user's status, with their effects on the user. */
 export function Standing({ user, onMoved, onGone }: Props) {
   const { run, busy, failure, clear } = useAction(UpdateUser);
   const [asked, ask] = useState<"INACTIVE" | "DELETED" | null>(null);

@@ -21,7 +21,7 @@ const ActivityQuery = graphql(`
   }
 `);
 
-/** The newest of what a user did, what was done to him, and how he came in. */
+/** The latest actions of a user, actions on their account, and their logins. */
 export function UserActivity({ user }: { user: OneUser }) {
   const { data, failure } = useLiveQuery({ query: ActivityQuery, variables: { user: user.id, email: user.email } });
   const entries = nodesOf(data?.auditEntries);

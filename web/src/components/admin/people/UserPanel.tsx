@@ -25,7 +25,7 @@ interface Props {
   onMoved: () => void;
 }
 
-/** One user: who he is, where he works, what binds him, how he logs in, what he did. */
+/** One user: their name, projects, limits, credentials and activity. */
 export function UserPanel({ id, onClose, onMoved }: Props) {
   const viewer = useViewer();
   const { data, failure, refetch, fetching } = useLiveQuery({ query: UserQuery, variables: { id } });

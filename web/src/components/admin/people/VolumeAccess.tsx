@@ -34,7 +34,7 @@ export interface VolumeHolder {
   name: string;
 }
 
-/** What folders on each volume may be used for by a domain, a project or a user. */
+/** The permissions of a domain, project or user on the folders of each volume. */
 export function VolumeAccess({ holder }: { holder: VolumeHolder }) {
   const { data, failure, refetch } = useLiveQuery({ query: VolumesQuery });
   const [edited, setEdited] = useState<Volume | null>(null);

@@ -26,7 +26,7 @@ const WaitingQuery = graphql(
   [WaitingRow],
 );
 
-/** People who signed up and wait for somebody to let them in. */
+/** Users who signed up and wait for approval. */
 export function Waiting() {
   const pages = usePages({ query: WaitingQuery, variables: {}, pick: (data) => data.users });
   const { run, busy, failure, clear } = useAction(UpdateUser);

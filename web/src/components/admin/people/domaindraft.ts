@@ -14,7 +14,7 @@ export const UpdateDomain = graphql(`
 type Input = VariablesOf<typeof UpdateDomain>["input"];
 export type SignUp = NonNullable<Input["signUp"]>;
 
-/** What the form is about, as the server has it. */
+/** The domain as the server has it. */
 export interface KnownDomain {
   id: string;
   name: string;
@@ -53,7 +53,7 @@ export const domainDraftOf = (d: KnownDomain): DomainDraft => ({
 const numbers = ["passwordMinLength", "passwordMaxAgeDays"] as const;
 const plain = ["name", "description", "totpRequired", "signUp", "registriesRestricted"] as const;
 
-/** What changed, as the server takes it; numbers that are none are named instead. */
+/** The changes as the input of the server, and the names of the fields with invalid numbers. */
 export function domainChanges(
   domain: KnownDomain,
   draft: DomainDraft,

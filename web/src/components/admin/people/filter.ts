@@ -57,7 +57,7 @@ export const peopleOf = (search: Record<string, unknown>): People => ({
   view: search.view === "import" ? "import" : undefined,
 });
 
-/** The condition of a list. Those who were deleted show only when asked for. */
+/** The condition of a list. Deleted users are included only on request. */
 export function whereOf(f: People): Where {
   return {
     ...(f.q ? { or: [{ emailContainsFold: f.q }, { fullNameContainsFold: f.q }] } : {}),

@@ -1,4 +1,4 @@
-/** What became of one row of a file, as the server says it. */
+/** The server's result for one row of a file. */
 export interface Imported {
   row: number;
   email: string;
@@ -11,7 +11,7 @@ export interface Imported {
 /** The columns that a file may have; only the first must be there. */
 export const csvColumns = ["email", "username", "full_name", "role", "projects", "password", "policy"];
 
-/** What a file looks like, to begin with. */
+/** An example of a file. */
 export const example =
   "email,full_name,projects\nada@example.org,Ada Kim,vision;speech\nbo@example.org,Bo Lind,vision\n";
 
@@ -24,13 +24,13 @@ const quoted = (text: string, exact = false) => {
   return /[",\r\n']/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 
-/** The passwords that were made, as a file for whoever hands them out; empty when there are none. */
+/** The generated passwords as a file for the administrator; empty if there are none. */
 export function passwordsCsv(results: readonly Imported[]): string {
   const made = results.filter((r) => r.password !== null);
   if (made.length === 0) return "";
   return ["email,password", ...made.map((r) => `${quoted(r.email)},${quoted(r.password!, true)}`), ""].join("\n");
 }
 
-/** What is wrong with a row, with the column that it is about. */
+/** The error of a row, with its column. */
 export const reason = (r: Pick<Imported, "error" | "field">) =>
   r.error ? (r.field && r.field !== "csv" ? `${r.field}: ${r.error}` : r.error) : "";

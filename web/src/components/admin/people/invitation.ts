@@ -1,4 +1,4 @@
-/** What became of an invitation; one that ran out was of no use any more. */
+/** The state of an invitation. An expired one can no longer be used. */
 export function invitationStatus(
   i: { usedAt: string | null; revokedAt: string | null; expiresAt: string },
   now = Date.now(),

@@ -1,7 +1,7 @@
 const letters = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"; // none that looks like another
 const usual = 20;
 
-/** A password that nobody guesses, as long as a domain asks for. */
+/** A random password of the length that a domain requires. */
 export function makePassword(least = 0): string {
   const out: string[] = [];
   while (out.length < Math.max(usual, least)) {

@@ -56,7 +56,7 @@ export const providerDraftOf = (p: Provider | null, domain: string): ProviderDra
 
 const words = (text: string) => text.split(/[\s,;]+/).filter(Boolean);
 
-/** What a person can see to be wrong before the server is asked. */
+/** Errors that are found before the request. */
 export function providerWrong(draft: ProviderDraft): Partial<Record<keyof ProviderDraft, string>> {
   const wrong: Partial<Record<keyof ProviderDraft, string>> = {};
   if (draft.autoProvision && words(draft.emailDomains).length === 0)
@@ -93,5 +93,5 @@ export const changedProvider = (id: string, d: ProviderDraft): VariablesOf<typeo
   ...(d.project ? { project: d.project } : { clearProject: true }),
 });
 
-/** What the provider must be told to send people back to. */
+/** The redirect address that must be registered at the provider. */
 export const callbackOf = (origin: string, name: string) => `${origin}/auth/oidc/${encodeURIComponent(name)}/callback`;

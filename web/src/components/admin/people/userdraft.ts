@@ -18,7 +18,7 @@ type Input = VariablesOf<typeof UpdateUser>["input"];
 export type Role = NonNullable<Input["role"]>;
 export type Status = NonNullable<Input["status"]>;
 
-/** What the form is about, as the server has it. */
+/** The user as the server has it. */
 export interface Known {
   id: string;
   username: string;
