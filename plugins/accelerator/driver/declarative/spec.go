@@ -140,7 +140,7 @@ func (s *Spec) check() error {
 	}
 	for i, m := range s.Mounts {
 		if !strings.HasPrefix(m.Source, "/") || m.Target != "" && !strings.HasPrefix(m.Target, "/") || strings.Contains(m.Source+m.Target, "..") {
-			return fmt.Errorf("mounts[%d]: must have absolute paths without ..", i)
+			return fmt.Errorf(`mounts[%d]: must be absolute paths that do not contain ".."`, i)
 		}
 	}
 	for i, v := range s.Env {
