@@ -189,15 +189,23 @@ type reach struct{ g *Gateway }
 
 // RPC implements app.Agents.
 func (r reach) RPC(agent string) (agentpb.AgentClient, error) {
-	p, ok := r.g.hub.Peer(cluster.RoleAgent, agent)
-	if !ok {
-		return nil, problem.Unavailable("machine %s is not connected to this gateway", agent)
+	p, err := r.peer(agent)
+	if err != nil {
+		return nil, err
 	}
 	return agentpb.NewAgentClient(p.Conn), nil
 }
 
 // Streams implements app.Agents.
 func (r reach) Streams(agent string) (portstream.Opener, error) {
+	p, err := r.peer(agent)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (r reach) peer(agent string) (*cluster.Peer, error) {
 	p, ok := r.g.hub.Peer(cluster.RoleAgent, agent)
 	if !ok {
 		return nil, problem.Unavailable("machine %s is not connected to this gateway", agent)

@@ -300,10 +300,7 @@ func (u upgraded) WriteTo(app io.Writer) (int64, error) { return pump(app, u.Con
 
 // CloseWrite ends the data to the client.
 func (u upgraded) CloseWrite() error {
-	if half, ok := u.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
+	return closeWrite(u.Conn)
 }
 
 const smallBuffer = 512

@@ -104,7 +104,12 @@ func (s *switched) Read(p []byte) (int, error) {
 
 // CloseWrite ends the data to the app.
 func (s *switched) CloseWrite() error {
-	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
+	return closeWrite(s.Conn)
+}
+
+// closeWrite ends the data of a connection that can end one direction.
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
 	return nil

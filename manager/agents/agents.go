@@ -288,22 +288,28 @@ func (s *Service) HasImage(name, reference string) bool {
 // RPC returns the client of a connected agent. The error is of class unavailable if the agent
 // is not connected.
 func (s *Service) RPC(name string) (agentpb.AgentClient, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.conns[name]
-	if c == nil {
-		return nil, fmt.Errorf("agent %s is not connected: %w", name, errdefs.ErrUnavailable)
+	c, err := s.conn(name)
+	if err != nil {
+		return nil, err
 	}
 	return c.rpc, nil
 }
 
 // Streams returns what opens streams to the kernels of a connected agent, with the errors of RPC.
 func (s *Service) Streams(name string) (portstream.Opener, error) {
+	c, err := s.conn(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.peer, nil
+}
+
+func (s *Service) conn(name string) (*conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.conns[name]
 	if c == nil {
 		return nil, fmt.Errorf("agent %s is not connected: %w", name, errdefs.ErrUnavailable)
 	}
-	return c.peer, nil
+	return c, nil
 }
