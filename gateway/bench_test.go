@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +30,7 @@ import (
 const (
 	benchCA   = "BERTH_BENCH_CA"   // directory of the cluster's authority
 	benchPort = "BERTH_BENCH_PORT" // of the app
+	benchBare = "BERTH_BENCH_BARE" // URL of the app for a reverse proxy of the standard library
 )
 
 func TestMain(m *testing.M) {
@@ -38,7 +41,25 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if app := os.Getenv(benchBare); app != "" {
+		fmt.Fprintln(os.Stderr, serveBare(app))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
+}
+
+// serveBare serves an app with httputil.ReverseProxy and nothing else, at the address in the first
+// argument. It shows which part of the cost of a request is that of net/http.
+func serveBare(app string) error {
+	to, err := url.Parse(app)
+	if err != nil {
+		return err
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: idleConns},
+	}
+	return http.ListenAndServe(os.Args[1], proxy)
 }
 
 // serveBench prints the address for agents, and when an agent has come the address and the host of one
@@ -113,7 +134,8 @@ func program(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// proxies starts the gateway, nginx and configurable-http-proxy; the last two if they are installed.
+// proxies starts the gateway, a bare proxy of net/http, and nginx and configurable-http-proxy if they
+// are installed.
 func proxies(b *testing.B) []proxied {
 	b.Helper()
 	app := httptest.NewServer(http.HandlerFunc(program))
@@ -142,6 +164,9 @@ func proxies(b *testing.B) []proxied {
 	agent(b, f[0], f[1])
 	f = said()
 	list := []proxied{{"gateway", f[0], f[1], cmd.Process.Pid}}
+	b.Setenv(benchBare, app.URL)
+	at := free(b)
+	list = append(list, background(b, "net-http", at, os.Args[0], at))
 	if path := first(os.Getenv("BERTH_NGINX"), "/usr/sbin/nginx"); path != "" {
 		list = append(list, nginx(b, path, behind))
 	}

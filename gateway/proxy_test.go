@@ -231,6 +231,47 @@ func TestUnaskedSwitchOfProtocols(t *testing.T) {
 	}
 }
 
+// A client that has sent everything still gets the answer of a program that reads to the end first.
+func TestHalfCloseAfterAnUpgrade(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		in := bufio.NewReader(c)
+		if _, err := http.ReadRequest(in); err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\n")
+		all, _ := io.ReadAll(in)
+		_, _ = fmt.Fprintf(c, "%d bytes", len(all))
+	}()
+	w := newWorldAt(t, l.Addr().(*net.TCPAddr).Port)
+	c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	_, _ = fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\n", w.host)
+	in := bufio.NewReader(c)
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatal(resp, err)
+	}
+	_, _ = c.Write(make([]byte, 100_000))
+	_ = c.(*net.TCPConn).CloseWrite()
+	if got, err := io.ReadAll(in); string(got) != "100000 bytes" || err != nil {
+		t.Errorf("answer %q, %v", got, err)
+	}
+}
+
 // Two lengths of one body, and folded headers, are one request to the app.
 func TestSmuggledRequests(t *testing.T) {
 	var seen atomic.Int64

@@ -299,6 +299,10 @@ type conn struct {
 
 func (c *conn) Read(b []byte) (int, error)  { c.moved(); return c.Conn.Read(b) }
 func (c *conn) Write(b []byte) (int, error) { c.moved(); return c.Conn.Write(b) }
+
+// CloseWrite ends the data to the app, which can still answer.
+func (c *conn) CloseWrite() error { return closeWrite(c.Conn) }
+
 func (c *conn) Close() error {
 	c.once.Do(c.leave)
 	return c.Conn.Close()
