@@ -25,6 +25,7 @@ func TestPages(t *testing.T) {
 		{"what the scheduler shows", "scheduler"},
 		{"names that are taken, limits, pages that are left", "folders"},
 		{"the files of a session", "files"},
+		{"templates, clones, restarts and arrays", "sessions"},
 	} {
 		t.Run(walk.name, func(t *testing.T) {
 			secrets := filepath.Join(t.TempDir(), "secrets")

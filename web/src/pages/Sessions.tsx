@@ -154,7 +154,7 @@ export function Sessions() {
               type="button"
               className="chip"
               aria-pressed
-              aria-label={t("Remove the filter")}
+              title={t("Remove the filter")}
               onClick={() => void navigate({ search: (o) => ({ ...o, [kind]: undefined }) })}
             >
               {kind === "tag"

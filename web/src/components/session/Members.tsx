@@ -46,7 +46,7 @@ export function Members({ array, owners }: { array: string; owners: boolean }) {
             <Status status={r.status} exitCode={r.exitCode} result={r.result} />
           </td>
           <td colSpan={owners ? 5 : 4} className="clip dim">
-            {r.statusMessage}
+            {r.statusMessage === `exit code ${r.exitCode}` ? null : r.statusMessage}
           </td>
           <td className="nowrap dim">{when(r.createdAt)}</td>
         </tr>
