@@ -15,7 +15,7 @@ import { newest } from "./newest";
 
 const embedded = () => null;
 
-/** Objects without an id: the cache keeps them inside their parent. */
+/** Types without an id. The cache keeps their objects inside the parent object. */
 const withoutId = [
   "AgentLink",
   "AgentPlugin",
@@ -71,7 +71,7 @@ const withoutId = [
   "VolumePerformance",
 ];
 
-/** Keeps what was read by id; each client has its own. */
+/** Returns a cache of objects by id. Each client needs its own. */
 export const cache = cacheExchange({
   keys: {
     ...Object.fromEntries(withoutId.map((type) => [type, embedded])),
@@ -80,7 +80,7 @@ export const cache = cacheExchange({
   },
 });
 
-/** Sends people to the login page when the server no longer knows them. */
+/** Goes to the login page when the server rejects the login. */
 const loginExchange: Exchange =
   ({ forward }) =>
   (operations) =>
@@ -91,7 +91,7 @@ const loginExchange: Exchange =
       }),
     );
 
-/** Sits between cache and network, so that the cache never steps back in time. */
+/** Sits between the cache and the network, and drops results that are older than the cached ones. */
 const versionExchange = (): Exchange => {
   const apply = newest();
   return ({ forward }) =>

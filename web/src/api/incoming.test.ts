@@ -15,7 +15,9 @@ const entry = (name: string, more: Partial<Entry> = {}): Entry => ({
 });
 const directory = (name: string) => entry(name, { type: "DIRECTORY", size: 0 });
 
-/** A folder with these directories; nothing of what is added is sent, so that one sees where it would go. */
+/**
+ * Returns a folder with these directories. Nothing is uploaded, so that a test can read the paths of the queued files.
+ */
 function rig(tree: Record<string, Entry[]> = {}, kept: Kept[] = []) {
   const looked: string[] = [];
   const uploads = new Uploads(

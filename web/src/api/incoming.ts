@@ -6,7 +6,7 @@ export interface Found {
   file: File;
 }
 
-/** What stands in a directory of the folder. */
+/** An entry of a directory. */
 export interface Entry {
   name: string;
   type: "FILE" | "DIRECTORY" | "SYMLINK" | "OTHER";
@@ -14,10 +14,10 @@ export interface Entry {
   modifiedAt: string;
 }
 
-/** Reads one directory of a folder; of none there is, nothing. */
+/** Lists one directory of a folder. Returns an empty list if the directory does not exist. */
 export type Look = (folder: string, directory: string) => Promise<readonly Entry[]>;
 
-/** What becomes of a file whose name is taken. */
+/** What to do with a file whose name is taken: replace the existing file, keep both, or skip the new one. */
 export type Answer = "replace" | "both" | "skip";
 
 export interface Clash extends Found {
@@ -27,24 +27,24 @@ export interface Clash extends Found {
 export interface Question {
   folder: string;
   folderName: string;
-  /** How many were chosen in all. */
+  /** The number of files that were selected. */
   count: number;
-  /** How many of them are there already, unchanged, and are not sent. */
+  /** The number of selected files that already exist unchanged. They are not sent. */
   unchanged: number;
-  /** Those that are not answered yet. */
+  /** The name conflicts without an answer. */
   clashes: readonly Clash[];
 }
 
-/** A question, and what goes on its way when it is answered. */
+/** A question with the files that are uploaded once it is answered. */
 interface Held extends Question {
   decided: Decided[];
-  /** Paths that are in use, by a file that is there or by one that comes. */
+  /** Paths of existing files and of files that will be uploaded. */
   used: Set<string>;
 }
 
 type Decided = Found & { from?: string };
 
-/** The first of "a (2).txt", "a (3).txt", … that nobody uses. */
+/** Returns the first free path of "a (2).txt", "a (3).txt" and so on. */
 export function freePath(path: string, used: ReadonlySet<string>): string {
   const name = baseName(path);
   const dot = name.lastIndexOf(".");
@@ -55,10 +55,13 @@ export function freePath(path: string, used: ReadonlySet<string>): string {
   }
 }
 
-/** Directories that are read at once. */
+/** The number of directories that are listed concurrently. */
 const lanes = 4;
 
-/** What is there from the top directory down, of the directories that the paths lie in, by path. */
+/**
+ * Returns the existing entries of all directories, from the top directory down, that contain one of the paths, by
+ * path.
+ */
 async function standing(
   top: string,
   paths: readonly string[],
@@ -85,11 +88,17 @@ async function standing(
   return there;
 }
 
-/** The same file, as rsync takes it: an upload keeps the time of change. */
+/**
+ * Reports whether the files are equal by size and modification time, as rsync compares them. Uploads keep the
+ * modification time.
+ */
 const same = (file: File, there: Entry) =>
   there.type === "FILE" && there.size === file.size && Date.parse(there.modifiedAt) === file.lastModified;
 
-/** Files on their way to the uploads: before one replaces another a person is asked, once for all that were chosen together. */
+/**
+ * Collects files before they are uploaded. If names are taken, the user decides once for all files that they selected
+ * together.
+ */
 export class Incoming {
   private questions: readonly Held[] = [];
   private listeners = new Set<() => void>();
@@ -99,7 +108,7 @@ export class Incoming {
     private look: Look,
   ) {}
 
-  /** The one to be answered. */
+  /** The first open question, or null. */
   question = (): Question | null => this.questions[0] ?? null;
 
   subscribe = (tell: () => void) => {
@@ -107,10 +116,13 @@ export class Incoming {
     return () => void this.listeners.delete(tell);
   };
 
-  /** Sends files into a directory of a folder; tells how many are there already, unchanged, and are not sent, unless a question tells it. */
+  /**
+   * Uploads files into a directory of a folder, or adds a question if names are taken. Returns the number of files
+   * that are skipped because they exist unchanged; 0 if a question shows that number.
+   */
   async send(folder: string, directory: string, files: readonly Found[], folderName = ""): Promise<number> {
     const all = files.map((f) => ({ ...f, path: join(directory, f.path) }));
-    // What was begun goes on where it stopped, as it was decided then.
+    // Unfinished uploads continue with the decision that was made when they started.
     const begun = this.uploads.begun(folder);
     this.uploads.add(
       folder,
@@ -139,7 +151,7 @@ export class Incoming {
     return 0;
   }
 
-  /** Answers for the first file of the question, or for all that are left; after the last they go on their way. */
+  /** Answers for the first conflict of the question, or for all. The upload starts after the last answer. */
   answer(answer: Answer, forAll: boolean) {
     const [held, ...rest] = this.questions;
     if (!held) return;
@@ -157,7 +169,7 @@ export class Incoming {
     this.uploads.add(held.folder, decided, held.folderName);
   }
 
-  /** Nothing of what was chosen together is sent. */
+  /** Discards all files of the first question. */
   cancel() {
     this.set(this.questions.slice(1));
   }

@@ -3,14 +3,17 @@ import type { Failure } from "./errors";
 import { absolute, addressOf } from "./sessionFiles";
 import type { Kept, Sendable, Transport } from "./uploads";
 
-/** So much is sent with one request. A server that refuses one still reads the rest of it, so that its answer is seen. */
+/**
+ * Bytes per request. A server that rejects a request still reads the rest of its body, so that the browser sees the
+ * response.
+ */
 const part = 16 << 20;
-/** Other connections of the same upload may still be ending. */
+/** Attempts while another connection of the same upload is still being closed. */
 const tries = 5;
 
 const fingerprint = ({ folder, path, size, modified }: Kept) => `berth.upload ${folder} ${path} ${size} ${modified}`;
 
-/** The name of an upload, by which it goes on after an interruption. */
+/** Returns the ID of an upload, by which the server resumes it after an interruption. */
 function nameOf(item: Kept): string {
   const known = localStorage.getItem(fingerprint(item));
   if (known) return known;
@@ -24,7 +27,7 @@ interface Written {
   file: object | null;
 }
 
-/** One request, whose progress a fetch does not tell. */
+/** Sends one request with XMLHttpRequest, because fetch does not report upload progress. */
 function request(
   method: string,
   url: string,
@@ -68,7 +71,7 @@ function parsed(text: string): Partial<Written> & Partial<Failure> & { detail?: 
 const address = (item: Kept, route: string, more = {}) =>
   addressOf(item.folder, route, { path: absolute(item.path), upload: nameOf(item), ...more });
 
-/** How much of an upload is in the container. */
+/** Returns how many bytes of an upload the container has. */
 const arrived = async (item: Kept, signal: AbortSignal) =>
   localStorage.getItem(fingerprint(item)) ? (await request("GET", address(item, "/upload"), null, signal)).offset : 0;
 
@@ -100,7 +103,7 @@ async function send(item: Sendable, signal: AbortSignal, progress: (sent: number
   }
 }
 
-/** Uploads into the containers of sessions. The login is the ticket. */
+/** Uploads into containers of sessions. The login authorizes them, so they need no ticket. */
 export const sessionTransport: Transport = {
   tickets: async (_, files) =>
     files.map(({ path }) => ({ path, url: "", ticket: "", expiresAt: "9999-12-31T00:00:00Z" })),

@@ -7,12 +7,12 @@ export interface Target {
   expiresAt: string;
 }
 
-/** What is remembered of an upload when the page is loaded again. */
+/** The part of an upload that survives a reload of the page. */
 export interface Kept {
   folder: string;
   folderName: string;
   path: string;
-  /** The path that it was chosen by, when it goes by another one. */
+  /** The path at which the file was selected, if it is uploaded to another path. */
   from?: string;
   size: number;
   modified: number;
@@ -21,7 +21,7 @@ export interface Kept {
 
 export interface Item extends Kept {
   id: number;
-  /** Null after the page was loaded again: a browser gives files only to whom a person chooses them for. */
+  /** Null after a reload of the page: the browser gives access to a file only after the user selects it again. */
   file: File | null;
   state: "waiting" | "sending" | "done" | "failed" | "paused" | "missing";
   failure?: Failure;
@@ -29,28 +29,31 @@ export interface Item extends Kept {
 
 export type Sendable = Item & { file: File };
 
-/** How files travel; the page's own is in transfer.ts. */
+/** How files are sent. The implementation for the page is in transfer.ts. */
 export interface Transport {
   tickets(folder: string, files: { path: string; size: number }[]): Promise<Target[]>;
-  /** Aborted with the reason "cancel", what has arrived is thrown away. */
+  /** Sends one file. If the signal is aborted with the reason "cancel", the partial upload is deleted. */
   send(item: Sendable, target: Target, signal: AbortSignal, progress: (sent: number) => void): Promise<void>;
-  /** It is not gone on with. */
+  /** Drops the upload: it is not resumed. */
   forget(item: Kept): void;
 }
 
-/** Where unfinished uploads are written down. */
+/** Where unfinished uploads are stored. */
 export interface Memory {
   load(): Kept[];
   save(items: Kept[]): void;
 }
 
-/** At once. More would only share the same wire. */
+/** The number of concurrent uploads. More would only share the same bandwidth. */
 const lanes = 4;
-/** Tickets are asked for in batches, but not far ahead: they expire. The server gives at most 1000. */
+/**
+ * The number of tickets per request. They are not requested far ahead because they expire. The server issues at most
+ * 1000 at once.
+ */
 const batch = 200;
-/** A ticket is not begun with when so little of its time is left. */
+/** A ticket that expires within this many milliseconds is not used. */
 const margin = 10_000;
-/** How long a lost connection is waited for at most, from one try to the next. */
+/** The longest delay in milliseconds between two connection attempts. */
 const longest = 30_000;
 
 const toFailure = (error: unknown): Failure =>
@@ -58,15 +61,17 @@ const toFailure = (error: unknown): Failure =>
     ? (error as Failure)
     : { code: "UNAVAILABLE", message: error instanceof Error ? error.message : String(error) };
 
-/** A path as Chromium tells it of a chosen folder: a backslash in a name looks like a directory there. */
+/**
+ * Returns a path as Chromium reports it for files of a selected directory: it turns backslashes in names into slashes.
+ */
 const told = (path: string) => path.replaceAll("\\", "/");
 
 const source = (i: Kept) => i.from ?? i.path;
 const open = (i: Item) => i.state !== "done";
-/** The quota or the disk is full: what comes after would fail as well. */
+/** Reports whether the quota or the disk is full, so that the following files would fail, too. */
 export const full = (f: Failure) => f.code === "RESOURCE_EXHAUSTED" || f.code === "HTTP 507";
 
-/** Sends files a few at a time; outlives the page that it was started from. */
+/** Uploads a few files at a time. Uploads continue when the user opens another page of the interface. */
 export class Uploads {
   private items: Item[];
   private targets = new Map<number, Target>();
@@ -76,7 +81,7 @@ export class Uploads {
   private listeners = new Set<() => void>();
   private lost = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  /** When the connection is tried again; null while it is there. */
+  /** The time of the next connection attempt; null while connected. */
   private again: number | null = null;
 
   constructor(
@@ -97,11 +102,11 @@ export class Uploads {
 
   active = () => this.items.some((i) => i.state === "waiting" || i.state === "sending");
 
-  /** What is on its way into the folder, or was when the page was closed, by the paths that it was chosen by. */
+  /** Returns the unfinished uploads into a folder by the paths at which their files were selected. */
   begun = (folder: string): ReadonlyMap<string, Item> =>
     new Map(this.items.filter((i) => open(i) && i.folder === folder).map((i) => [source(i), i]));
 
-  /** Files that stopped on their way, as when the page was loaded again, go on; those under way are not sent twice. */
+  /** Adds files. Stopped uploads of the same files resume; uploads in progress are not sent twice. */
   add(folder: string, files: { path: string; file: File; from?: string }[], folderName = "") {
     const begun = this.begun(folder);
     const found = new Map<number, File>();
@@ -127,7 +132,10 @@ export class Uploads {
     this.pump();
   }
 
-  /** Gives files chosen again to the uploads that miss them; tells how many there were none for. */
+  /**
+   * Attaches files that were selected again to uploads that lost them in a reload. Returns the number of files without
+   * such an upload.
+   */
   giveBack(files: { path: string; file: File }[]): number {
     const missing = this.items.filter((i) => i.state === "missing");
     const found = new Map<number, File>();
@@ -158,7 +166,7 @@ export class Uploads {
     this.reconnect();
   }
 
-  /** Takes off the list what is not over, and throws away what has arrived of it. */
+  /** Removes unfinished uploads from the list and deletes their partial data. */
   cancel(id?: number) {
     for (const i of this.items) {
       if (!open(i) || (id !== undefined && i.id !== id)) continue;
@@ -170,12 +178,12 @@ export class Uploads {
     this.pump();
   }
 
-  /** Takes what is over off the list. */
+  /** Removes finished uploads from the list. */
   clear() {
     this.set(this.items.filter(open));
   }
 
-  /** The connection may be back. */
+  /** Reconnects now, because the network may be available again. */
   reconnect() {
     clearTimeout(this.timer);
     this.again = null;
@@ -185,7 +193,7 @@ export class Uploads {
   private given(item: Item, file: File | undefined): Item {
     if (!file) return item;
     const same = file.size === item.size && file.lastModified === item.modified;
-    if (!same) this.targets.delete(item.id); // a ticket is for one size
+    if (!same) this.targets.delete(item.id); // a ticket is valid for one size
     return {
       ...item,
       file,
@@ -274,13 +282,16 @@ export class Uploads {
     } catch (error) {
       if (!control.signal.aborted) this.failed([item], toFailure(error));
     }
-    // Whatever comes of it, another try needs a ticket of its own.
+    // A ticket is valid for one attempt.
     this.targets.delete(item.id);
     this.running.delete(item.id);
     this.pump();
   }
 
-  /** A lost connection is waited for; a full quota holds what else goes into the folder; all else fails alone. */
+  /**
+   * Handles a failure. A lost connection is retried; a full quota pauses the other uploads into the folder; any other
+   * failure affects only its own files.
+   */
   private failed(items: Item[], failure: Failure) {
     const ids = new Set(items.map((i) => i.id));
     if (failure.code === "UNAVAILABLE") {

@@ -7,7 +7,7 @@ import { FormDialog } from "../admin/Form";
 import { isSuper } from "../admin/nav";
 import { type Keypair, UpdateKeypair, usualRate } from "./keypair";
 
-/** The name of a keypair and, for administrators, its rate limit. */
+/** Edits the name of a keypair and, for administrators, its rate limit. */
 export function EditKeypair({ keypair, onClose }: { keypair: Keypair; onClose: () => void }) {
   const limits = isSuper(useViewer());
   const { run, busy, failure } = useAction(UpdateKeypair);

@@ -1,13 +1,13 @@
 import type { Failure } from "../../api/errors";
 
-/** The next step after a refused login. */
+/** The form to show after a rejected login. */
 export interface Next {
   step?: "who" | "code" | "room";
-  /** Whether the refusal says more than the step does. */
+  /** Whether to show the server's message above that form. */
   show: boolean;
 }
 
-/** Reads a refused login; `coded` tells that a code was sent with it. */
+/** Returns the next form after a rejected login. `coded` is whether the login contained a code. */
 export function afterLogin(why: Failure, coded: boolean): Next {
   if (why.code === "UNAUTHENTICATED")
     return why.field === "code" ? { step: "code", show: coded } : { step: "who", show: true };
@@ -15,7 +15,7 @@ export function afterLogin(why: Failure, coded: boolean): Next {
   return why.field === "logins" ? { step: "who", show: true } : { show: true };
 }
 
-/** The callback's words, as docs/oidc.md lists them. */
+/** Messages for the error codes of the OIDC callback, which docs/oidc.md lists. */
 export const externalErrors: Record<string, string> = {
   provider: "This identity provider is no longer available.",
   unavailable: "Your identity provider does not respond correctly. Try again later.",

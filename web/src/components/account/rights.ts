@@ -5,7 +5,7 @@ type Entity = ReturnType<typeof graphql.scalar<"AccessEntity">>;
 type Operation = ReturnType<typeof graphql.scalar<"AccessOperation">>;
 type Role = ReturnType<typeof graphql.scalar<"UserRole">>;
 
-/** Kinds of objects as people call them, in the order in which they are shown. */
+/** Names of the kinds of objects, in the order in which they are shown. */
 const entities: Record<Entity, string> = {
   SESSION: "Sessions",
   SESSION_TEMPLATE: "Session templates",
@@ -44,7 +44,7 @@ const plain: Record<Operation, string> = {
   TRANSFER: "list and copy their objects",
 };
 
-/** Where an operation has a name of its own. */
+/** Operations that have a special name for a kind of object. */
 const own: Partial<Record<Entity, Partial<Record<Operation, string>>>> = {
   SESSION: { CREATE: "start", DELETE: "stop" },
   CREDENTIAL: { DELETE: "revoke" },

@@ -2,7 +2,7 @@ import { Select, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { useState } from "react";
 
-/** Narrows a list while one types; the key / leads to it. */
+/** A text field that filters a list while the user types. The key / focuses it. */
 export function FilterBox({
   label,
   value,
@@ -35,7 +35,7 @@ export interface Option {
   label: string;
 }
 
-/** One of a few values, or any. */
+/** Selects one of a few values, or any. */
 export function FilterSelect({
   label,
   any,

@@ -4,7 +4,7 @@ import { administers, type Viewer, type ViewerQuery } from "../../hooks/useViewe
 export interface AdminPage {
   to: string;
   label: string;
-  /** To whom it is shown; the server says again what each may do. */
+  /** Reports whether a viewer sees the page. The server checks permissions independently. */
   for: (viewer: Viewer) => boolean;
 }
 
@@ -12,19 +12,22 @@ type Allowed = ResultOf<typeof ViewerQuery>["viewer"]["user"]["roleGrants"][numb
 type Entity = Allowed["entity"];
 
 export const isSuper = (viewer: Viewer) => viewer.user.role === "SUPERADMIN";
-/** Superadmins, and monitors, who can read the same. */
+/** Reports whether the viewer is a superadmin or a monitor, who can read the same. */
 export const seesAll = (viewer: Viewer) => isSuper(viewer) || viewer.user.role === "MONITOR";
 export const seesDomain = (viewer: Viewer) => administers(viewer) || viewer.user.role === "MONITOR";
-/** Whether a custom role of the viewer is about a kind of object, somewhere. */
+/** Reports whether a custom role of the viewer covers a kind of object in any scope. */
 export const holds = (viewer: Viewer, entity: Entity) =>
   viewer.user.roleGrants.some((g) => g.role.allows.some((a) => a.entity === entity && a.operations.length > 0));
-/** Whether one allows him something there; monitors change nothing, whatever they hold. */
+/**
+ * Reports whether a custom role lets the viewer do an operation on a kind of object in any scope. Monitors cannot
+ * change anything, whatever roles they have.
+ */
 export const holdsTo = (viewer: Viewer, op: Allowed["operations"][number], entity: Entity) =>
   viewer.user.role !== "MONITOR" &&
   viewer.user.roleGrants.some((g) => g.role.allows.some((a) => a.entity === entity && a.operations.includes(op)));
 const leads = (viewer: Viewer) => viewer.user.memberships.some((m) => m.admin);
 
-/** The administrators' pages, in the order of their navigation. */
+/** The admin pages, in the order of their navigation. */
 export const groups: { label: string; pages: AdminPage[] }[] = [
   {
     label: "People",
@@ -64,9 +67,9 @@ export const groups: { label: string; pages: AdminPage[] }[] = [
   },
 ];
 
-/** The pages of a viewer; none for users who are not administrators. */
+/** Returns the admin pages of a viewer; none for users without administrative permissions. */
 export const pagesOf = (viewer: Viewer) =>
   groups.map((g) => ({ ...g, pages: g.pages.filter((p) => p.for(viewer)) })).filter((g) => g.pages.length > 0);
 
-/** Whether there are administrators' pages for the viewer at all. */
+/** Reports whether the viewer has any admin page. */
 export const seesSome = (viewer: Viewer) => pagesOf(viewer).length > 0;

@@ -31,7 +31,7 @@ const Remove = graphql(
 interface Props {
   agents: AgentRow[];
   groups: Option[];
-  /** Whether the viewer may change them. */
+  /** Whether the viewer can change the agents. */
   may: boolean;
 }
 

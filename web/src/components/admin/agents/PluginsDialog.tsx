@@ -13,7 +13,7 @@ const Restart = graphql(
   [AgentFields],
 );
 
-/** The plugins of a machine, what their checks found, and a button to restart each. */
+/** Shows the plugins of a machine with the results of their checks, and a button that restarts each plugin. */
 export function PluginsDialog({ agent, may, onClose }: { agent: AgentRow; may: boolean; onClose: () => void }) {
   const { run, busy, failure } = useAction(Restart);
   return (

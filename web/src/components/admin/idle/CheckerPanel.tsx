@@ -40,7 +40,7 @@ interface Props {
   onDone: () => void;
 }
 
-/** One idle checker: its rule, its bindings, and the sessions that it would end now. */
+/** Shows one idle checker: its rule, its bindings, and the sessions that it would end now. */
 export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
   const [deleting, setDeleting] = useState(false);
   const [binding, setBinding] = useState(false);
@@ -172,7 +172,7 @@ export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
   );
 }
 
-/** Describes the bindings of a checker. */
+/** Returns the scope of a binding as text. */
 export function bound(b: Binding): string {
   if (b.everywhere) return t("everywhere");
   if (b.domain) return t("domain {{name}}", { name: b.domain.name });

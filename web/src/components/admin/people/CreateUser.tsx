@@ -29,7 +29,7 @@ interface Props {
   onDone: () => void;
 }
 
-/** Makes a user; a password that was made here is shown once. */
+/** Creates a user. A generated password is shown once. */
 export function CreateUser({ domain: first, onClose, onDone }: Props) {
   useFocusBack();
   const viewer = useViewer();

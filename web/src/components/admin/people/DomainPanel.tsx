@@ -20,7 +20,7 @@ import { may } from "./rights";
 import { VolumeAccess } from "./VolumeAccess";
 import { seesVolumes } from "./volumes";
 
-/** One domain: the rules for its people, what binds it, and its end. */
+/** Shows one domain: the rules for its users, its limits, and the button that purges it. */
 export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () => void; onGone: () => void }) {
   const viewer = useViewer();
   const { data, failure, refetch, fetching } = useLiveQuery({ query: DomainQuery, variables: { id } });

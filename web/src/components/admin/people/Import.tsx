@@ -25,7 +25,7 @@ interface Outcome {
   results: Imported[];
 }
 
-/** Users of a file: looked at row by row before anything is made. */
+/** Imports users from a file. The rows can be previewed before any user is created. */
 export function Import({ onClose }: { onClose: () => void }) {
   const viewer = useViewer();
   const file = useRef<HTMLInputElement>(null);
@@ -36,7 +36,7 @@ export function Import({ onClose }: { onClose: () => void }) {
   const [csv, setCsv] = useState("");
   const [preview, setPreview] = useState<Outcome | null>(null);
   const [done, setDone] = useState<Outcome | null>(null);
-  /** The preview does not match the current file any more. */
+  /** Clears the preview, which no longer matches the input. */
   const change = (set: () => void) => {
     set();
     setPreview(null);

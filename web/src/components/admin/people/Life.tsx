@@ -8,18 +8,18 @@ import { FailureNote } from "../../Note";
 interface Props {
   name: string;
   active: boolean;
-  /** What each does, in words. */
+  /** The effect of each action, as text. */
   deactivated: string;
   purged: string;
   busy: boolean;
   failure: Failure | null;
-  /** Both tell whether it was done. */
+  /** Both return whether the action succeeded. */
   onActive: (active: boolean) => Promise<boolean>;
   onPurge: () => Promise<boolean>;
   onClear: () => void;
 }
 
-/** Stops a domain or a project, lets it go on, or removes it. */
+/** Deactivates, reactivates or purges a domain or a project. */
 export function Life({ name, active, deactivated, purged, busy, failure, onActive, onPurge, onClear }: Props) {
   const [asked, ask] = useState<"stop" | "purge" | null>(null);
   const close = () => {

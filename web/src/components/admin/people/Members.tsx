@@ -19,7 +19,7 @@ type Member = Node<
   Extract<NonNullable<ResultOf<typeof MembersQuery>["node"]>, { memberships: unknown }>["memberships"]
 >;
 
-/** The members of a project, and its administrators among them. */
+/** Shows the members of a project, and which of them are its administrators. */
 export function Members({ project }: { project: OneProject }) {
   const viewer = useViewer();
   const set = useAction(AddMembership, true);

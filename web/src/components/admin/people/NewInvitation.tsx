@@ -22,7 +22,7 @@ const spans = [
   { value: "720", label: "30 days" },
 ];
 
-/** Makes an invitation; its link is shown once, to be sent by hand. */
+/** Creates an invitation. Its link is shown once; the administrator sends it. */
 export function NewInvitation({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
   useFocusBack();
   const viewer = useViewer();

@@ -22,11 +22,11 @@ import { seesVolumes } from "./volumes";
 interface Props {
   id: string;
   onClose: () => void;
-  /** It is gone. */
+  /** Called after the project was deleted. */
   onGone: () => void;
 }
 
-/** One project: its members, its limits and its name. */
+/** Shows one project: its members, its limits and its name. */
 export function ProjectPanel({ id, onClose, onGone }: Props) {
   const viewer = useViewer();
   const { data, failure, refetch, fetching } = useLiveQuery({ query: ProjectQuery, variables: { id } });

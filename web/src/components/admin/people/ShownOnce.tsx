@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { t } from "../../../i18n";
 import { Cli } from "../../Note";
 
-/** A secret that was just made, and is not shown again; without one, only that it is done. */
+/** Shows a new secret, which is not shown again. Without a secret, it only reports success. */
 export function ShownOnce({ said, secret, onClose }: { said: string; secret: string | null; onClose: () => void }) {
   return (
     <div className="stack" role="status">

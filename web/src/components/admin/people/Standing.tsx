@@ -12,13 +12,13 @@ import { type Status, UpdateUser } from "./userdraft";
 
 interface Props {
   user: OneUser;
-  /** The list may show him elsewhere now, or no more. */
+  /** Called when the user may have to move or disappear in the list. */
   onMoved: () => void;
-  /** He is being removed. */
+  /** Called when the purge of the user has started. */
   onGone: () => void;
 }
 
-/** The possible changes of a user's status, with their effects on the user. */
+/** Shows the possible changes of a user's status, with the effects of each on the user. */
 export function Standing({ user, onMoved, onGone }: Props) {
   const { run, busy, failure, clear } = useAction(UpdateUser);
   const [asked, ask] = useState<"INACTIVE" | "DELETED" | null>(null);

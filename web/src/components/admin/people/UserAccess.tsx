@@ -41,7 +41,7 @@ interface Props {
   onChanged: () => void;
 }
 
-/** How a user gets in, and how to help him, or to keep somebody out. */
+/** Shows the credentials of a user, with actions that reset or revoke them. */
 export function UserAccess({ user, editable, onChanged }: Props) {
   const viewer = useViewer();
   const self = user.id === viewer.user.id;

@@ -21,11 +21,11 @@ import { seesVolumes } from "./volumes";
 interface Props {
   id: string;
   onClose: () => void;
-  /** The list may show him elsewhere now, or no more. */
+  /** Called when the user may have to move or disappear in the list. */
   onMoved: () => void;
 }
 
-/** One user: their name, projects, limits, credentials and activity. */
+/** Shows one user: their name, projects, limits, credentials and activity. */
 export function UserPanel({ id, onClose, onMoved }: Props) {
   const viewer = useViewer();
   const { data, failure, refetch, fetching } = useLiveQuery({ query: UserQuery, variables: { id } });

@@ -8,7 +8,7 @@ import { AddMembership, RemoveMembership } from "./members";
 import { adminOf, may } from "./rights";
 import type { OneUser } from "./user";
 
-/** The projects of a user. Viewers who can manage the members of a project can change them. */
+/** Shows the projects of a user. Viewers who can manage the members of a project can change them. */
 export function UserProjects({ user, onChanged }: { user: OneUser; onChanged: () => void }) {
   const viewer = useViewer();
   const set = useAction(AddMembership, true);

@@ -34,7 +34,7 @@ export interface VolumeHolder {
   name: string;
 }
 
-/** The permissions of a domain, project or user on the folders of each volume. */
+/** Shows the permissions of a domain, project or user on the folders of each volume. */
 export function VolumeAccess({ holder }: { holder: VolumeHolder }) {
   const { data, failure, refetch } = useLiveQuery({ query: VolumesQuery });
   const [edited, setEdited] = useState<Volume | null>(null);

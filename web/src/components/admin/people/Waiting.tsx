@@ -26,7 +26,7 @@ const WaitingQuery = graphql(
   [WaitingRow],
 );
 
-/** Users who signed up and wait for approval. */
+/** Shows users who signed up and wait for approval. */
 export function Waiting() {
   const pages = usePages({ query: WaitingQuery, variables: {}, pick: (data) => data.users });
   const { run, busy, failure, clear } = useAction(UpdateUser);
@@ -77,7 +77,7 @@ export function Waiting() {
         ) : null,
     },
   ];
-  // Those who were let in or refused a moment ago are still in the list that was read.
+  // Users who were approved or rejected a moment ago are still in the cached list.
   const rows = pages.rows.filter((u) => u.status === "BEFORE_VERIFICATION");
   return (
     <section className="stack" aria-label={t("Pending sign-ups")}>

@@ -12,7 +12,7 @@ export const may = (object: { permissions: readonly Operation[] } | null | undef
 export const adminOf = (viewer: Viewer, domain: string) =>
   isSuper(viewer) || (viewer.user.role === "ADMIN" && viewer.user.domain.id === domain);
 
-/** The roles that a viewer may give to others: no higher than his own. */
+/** Returns the roles that a viewer can grant: none above their own. */
 export const roles = (viewer: Viewer): Role[] =>
   isSuper(viewer)
     ? ["USER", "ADMIN", "SUPERADMIN", "MONITOR"]
@@ -22,5 +22,5 @@ export const roles = (viewer: Viewer): Role[] =>
 
 export const roleNames = words.UserRole;
 
-/** Whether the viewer may change somebody with a role: those above him he may not. */
+/** Reports whether the viewer can change a user with this role: the role must not be above their own. */
 export const reaches = (viewer: Viewer, role: Role) => roles(viewer).includes(role);
