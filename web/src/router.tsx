@@ -28,7 +28,7 @@ const signup = createRoute({
   getParentRoute: () => root,
   path: "/signup",
   component: lazyRouteComponent(() => import("./pages/Signup"), "Signup"),
-  // The secret leaves the address bar, and with it the history, before anything is shown.
+  // Remove the secret from the address bar and the history before anything is rendered.
   beforeLoad: ({ location }) => {
     if (keepInvitation(location.hash)) throw redirect({ to: "/signup", replace: true });
     return { invited: invited() };
@@ -180,7 +180,7 @@ const admin = createRoute({
   component: lazyRouteComponent(() => import("./pages/admin/Admin"), "Admin"),
 });
 
-// Its component leads on to the first page that is the viewer's.
+// Its component redirects to the first admin page that the viewer can open.
 const adminStart = createRoute({ getParentRoute: () => admin, path: "/" });
 
 const users = createRoute({

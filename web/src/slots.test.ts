@@ -20,7 +20,7 @@ describe("a slot", () => {
     ["cpu", "CPU"],
     ["mem", "Memory"],
     ["cuda.shares", "fGPU"],
-    // Those of one display name differ by their profile, or by their vendor.
+    // Slots with the same display name are distinguished by their profile or their vendor.
     ["cuda.device", "GPU (cuda)"],
     ["rocm.device", "GPU (rocm)"],
     ["cuda.device:3g.40gb-mig", "GPU (MIG) 3g.40gb"],

@@ -9,7 +9,7 @@ beforeAll(start);
 const schema = buildSchema(readFileSync("../schema.graphql", "utf8"));
 const enums = Object.values(schema.getTypeMap()).filter((type) => isEnumType(type) && !type.name.startsWith("__"));
 
-/** Enums that no page shows: pages choose a sentence by them, or only send them. */
+/** Enums whose values no page shows. */
 const hidden = [
   "Audience",
   "DryRunVerdict",

@@ -4,8 +4,7 @@ import { type Failure, fromGraphQL } from "../api/errors";
 import { toast } from "./useToasts";
 
 /**
- * One mutation as a button or a form uses it. Forms show the failure
- * themselves; with `shout` it becomes a toast.
+ * Runs one mutation for a button or a form. Forms show the failure themselves; with `shout`, it is shown as a toast.
  */
 export function useAction<Data, Variables extends AnyVariables>(
   document: DocumentInput<Data, Variables>,

@@ -18,10 +18,10 @@ const NamesQuery = graphql(`
   }
 `);
 
-/** Most ids of one question, as the server has it. */
+/** The most IDs that the server accepts in one query. */
 const most = 100;
 
-/** Names of objects of any kind, as far as they are still there and in sight. */
+/** Returns the names of objects of any kind, except those that are deleted or that the viewer cannot see. */
 export function useNames(ids: readonly (string | null | undefined)[]): Record<string, string> {
   const client = useClient();
   const asked = useRef(new Set<string>());

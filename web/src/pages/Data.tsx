@@ -23,7 +23,7 @@ import { useNames } from "../hooks/useNames";
 import { administers, useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 
-/** The scopes that one's own folders and those of one's projects count in; there are few, whatever the number of folders. */
+/** The quota scopes of the viewer and their projects. They are few, however many folders there are. */
 const HeldQuery = graphql(
   `
   query HeldScopes($projects: [ID!]!) {

@@ -19,7 +19,7 @@ import { t } from "../i18n";
 import { slotName } from "../slots";
 import { Lost } from "./Lost";
 
-// What changes of a device while one looks at it.
+// The fields of a device that change while its page is open.
 const DeviceNow = graphql(`
   fragment DeviceNow on Device {
     id health healthMessage allocatable rejectReasons capacity occupied
@@ -69,7 +69,7 @@ const DeviceChanged = graphql(
 
 type Found = Extract<NonNullable<ResultOf<typeof DeviceQuery>["node"]>, { deviceId: string }>;
 
-/** One device: what it is, how it is, who holds it, and what it reaches. */
+/** Shows one device: its properties, its state, the sessions that use it, and its links. */
 export function Device() {
   const { id } = useParams({ from: "/frame/cluster/devices/$id" });
   const { data, failure } = useLiveQuery({ query: DeviceQuery, variables: { id } });

@@ -11,7 +11,7 @@ import { t } from "../i18n";
 
 const Due = lazy(() => import("../components/account/Due"));
 
-/** Lets people in: who they are first, then what is due before anything else. */
+/** Shows the login form, then the steps that are required after it. */
 export function Login() {
   const { next, error, request } = useSearch({ from: "/login" });
   const { history } = useRouter();
@@ -21,12 +21,12 @@ export function Login() {
   const goOn = (login: Session | null) => {
     if (!login || login.due) return setHere(login);
     const to = own(next);
-    // The server itself answers at the address at which apps are opened.
+    // The server handles this URL, which opens apps, so leave the router.
     if (to.startsWith("/apps/open?")) location.replace(to);
     else history.push(to);
   };
   useEffect(() => {
-    // Who comes back from an identity provider with an error wants to read it.
+    // A visitor whom an identity provider sent back with an error must see that error.
     void session().then(
       (login) => (error && !login?.due ? setHere(null) : goOn(login)),
       () => setHere(null),
@@ -68,7 +68,7 @@ export function Login() {
   );
 }
 
-/** The way to the sign-up, where there is one. */
+/** Shows a link to the sign-up page if sign-up is possible. */
 function SignUpLink() {
   const [{ data }] = useQuery({ query: SignUpOfferQuery });
   if (!data || data.signUpOffer.mode === "OFF") return null;

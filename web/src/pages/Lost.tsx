@@ -10,7 +10,7 @@ export function Lost() {
   );
 }
 
-/** The same for an address within the frame. */
+/** Shown for an unknown address within the frame. */
 export function Nothing() {
   return (
     <>

@@ -17,7 +17,7 @@ const DeleteStorage = graphql(
   `mutation DeleteObjectStorage($input: DeleteObjectStorageInput!) { deleteObjectStorage(input: $input) { id } }`,
 );
 
-/** The buckets that folders are imported from and exported to: one's own, and those of one's domain. */
+/** Lists the object storages of the viewer and of their domain, for imports and exports. */
 export function ObjectStorages() {
   const list = usePages({ query: StoragesQuery, variables: {}, pick: (data) => data.objectStorages });
   const test = useAction(TestStorage, true);

@@ -23,10 +23,10 @@ const QueueChanged = graphql(`
 `);
 type Queued = ResultOf<typeof QueueChanged>["queueChanged"]["entries"][number];
 
-/** As many as one page of a queue holds. */
+/** The page size of the queue. */
 const first = 100;
 
-/** Who waits in a resource group, in the order in which they are looked at. */
+/** Lists the pending sessions of a resource group, in the order in which the scheduler considers them. */
 export function Queue() {
   const { group: asked } = useSearch({ from: "/frame/queue" });
   const navigate = useNavigate({ from: "/queue" });

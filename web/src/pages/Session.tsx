@@ -176,7 +176,7 @@ function Detail({ session }: { session: SessionDetail }) {
   );
 }
 
-/** The heading, which turns into an input to rename. */
+/** The heading. A click turns it into an input that renames the session. */
 function Name({ id, name, fixed }: { id: string; name: string; fixed: boolean }) {
   const [editing, setEditing] = useState(false);
   const [text, setText] = useState(name);

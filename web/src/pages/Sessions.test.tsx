@@ -18,7 +18,7 @@ const session = (name: string, status = "RUNNING") => ({
 
 const Changed = graphql(`subscription SessionsPushed { sessionChanged { id version name status } }`);
 
-/** The page below the subscription that the frame of the page holds. */
+/** Renders the page below the subscription that the frame normally has. */
 function Page() {
   useSubscription({ query: Changed }, (_, change) => {
     tell(change.sessionChanged);

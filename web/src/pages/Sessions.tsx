@@ -94,7 +94,7 @@ export function Sessions() {
 
   const apps = useSessionApps(rows.filter((r) => r.status === "RUNNING").map((r) => r.id));
 
-  // Pushes change the rows shown; only a session that comes or goes asks for the list again.
+  // Pushed changes update the visible rows. Only a new or ended session refetches the list.
   const again = useDebouncedCallback(
     () => {
       refetch();

@@ -42,7 +42,7 @@ export function Signup() {
   );
 }
 
-/** Who comes by himself gets what the domains offer, and most offer nothing. */
+/** The sign-up form for visitors without an invitation. Most domains do not offer it. */
 function Uninvited({ onDone }: { onDone: (how: Done) => void }) {
   const [{ data, error }] = useQuery({ query: SignUpOfferQuery, requestPolicy: "network-only" });
   if (error) return <FailureNote failure={fromGraphQL(error)} what={t("The server does not respond")} />;
@@ -65,7 +65,7 @@ function Uninvited({ onDone }: { onDone: (how: Done) => void }) {
   return <Form invitation={false} named={data!.signUpOffer.named} onDone={onDone} />;
 }
 
-/** A state in which nothing is left to fill in; its heading takes the focus, so that it is read out. */
+/** Shows the end of the sign-up. Its heading takes the focus, so that screen readers announce it. */
 function Said({ title, children }: { title: string; children: ReactNode }) {
   return (
     <>

@@ -6,7 +6,7 @@ import { AppStatus } from "./AppStatus";
 import type { App } from "./app";
 import { useOpenApp } from "./useOpenApp";
 
-/** Others are in the menu. */
+/** The number of buttons; other apps are in the menu. */
 const most = 2;
 const order: Record<App["status"], number> = { FAILED: 0, STARTING: 1, RUNNING: 2, STOPPED: 3 };
 
@@ -15,7 +15,10 @@ interface Props {
   apps: readonly App[];
 }
 
-/** In a row of a list: a button for each app that runs or starts, why one failed, and the menu of all. */
+/**
+ * Shows the apps of a session in a table row: a button for each app that runs or starts, the error of a failed one,
+ * and a menu of all apps.
+ */
 export function AppButtons({ session, apps }: Props) {
   const { open } = useOpenApp();
   const shown = apps

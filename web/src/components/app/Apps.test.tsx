@@ -24,7 +24,7 @@ const shown = (answers: Answers, more: Partial<Parameters<typeof Apps>[0]> = {})
     { answers },
   );
 
-/** A tab that the page has opened. */
+/** Simulates the browser tab that the page opens. */
 function tabOf() {
   const tab = { opener: window as unknown, close: vi.fn(), location: { replace: vi.fn() } };
   vi.spyOn(window, "open").mockReturnValue(tab as unknown as Window);

@@ -13,10 +13,10 @@ const AppsOfSessions = graphql(
   [AppFields],
 );
 
-/** Each one asks a container. */
+/** The number of sessions, because the server asks a container for each. */
 const most = 20;
 
-/** The apps of the first sessions of a list, by session. They are read again while one starts. */
+/** Returns the apps of the first sessions of a list, by session. They are refreshed while an app starts. */
 export function useSessionApps(ids: readonly string[]): ReadonlyMap<string, readonly App[]> {
   const key = ids.slice(0, most).join(" ");
   const asked = useMemo(() => (key ? key.split(" ") : []), [key]);

@@ -26,7 +26,7 @@ export interface AgentView extends Cordoned {
   stats: { name: string; deviceId: string; value: number; unit: string; quality: string }[];
 }
 
-/** The measured load of one device in percent, when its plugin measures it. */
+/** Returns the utilization of a device in percent; null if its plugin does not measure it. */
 export function utilization(agent: AgentView, device: DeviceView): number | null {
   const metric = agent.stats.find(
     (m) => m.deviceId === device.deviceId && m.name.endsWith("_util") && m.quality !== "UNAVAILABLE",
@@ -34,7 +34,7 @@ export function utilization(agent: AgentView, device: DeviceView): number | null
   return metric ? metric.value : null;
 }
 
-/** An agent with more than this is as wide as the page. */
+/** A card with more devices than this is as wide as the page. */
 const broad = 24;
 
 export function AgentCard({ agent }: { agent: AgentView }) {
@@ -98,7 +98,7 @@ export function AgentCard({ agent }: { agent: AgentView }) {
   );
 }
 
-/** The short of a device; its own page has the rest. */
+/** A summary of a device. The page of the device shows all details. */
 function Detail({ device, load, cut }: { device: DeviceView; load: number | null; cut: boolean }) {
   const slot = mainSlot(device.capacity);
   const reason = why(device);

@@ -10,7 +10,7 @@ import { families, pools, standing, why } from "./fleet";
 import { Glyph } from "./Glyph";
 import { mainSlot, segments } from "./segments";
 
-/** The same as the cards, for those who read tables better. */
+/** Shows the agents of the cards as a table, for users who prefer tables. */
 export function AgentTable({ agents }: { agents: AgentView[] }) {
   const types = useSlotTypes();
   return (

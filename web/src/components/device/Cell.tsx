@@ -15,7 +15,7 @@ export const sick = (d: DeviceView) => !d.allocatable || d.health === "UNHEALTHY
 const who = (s: Segment) =>
   s.session ? `${s.session.name}${s.kind === "mine" ? ` (${t("yours")})` : ""}` : t("another user");
 
-/** All that a cell shows, as a sentence. */
+/** Returns the content of a cell as text for screen readers. */
 export function describe(device: DeviceView, parts: Segment[], utilization: number | null): string {
   const slot = mainSlot(device.capacity);
   const capacity = amount(slot, device.capacity[slot] ?? "0");
@@ -50,13 +50,13 @@ interface Props {
   utilization: number | null;
   opened: boolean;
   onOpen: () => void;
-  /** Smaller, where there are many. */
+  /** A smaller size, for agents with many devices. */
   size?: "dense" | "small";
-  /** What it is cut from, as the agent names it. */
+  /** The device ID of the parent of a partition. */
   parent?: string;
 }
 
-/** A device as a slip in the quay: what is held fills it from the bottom. */
+/** Shows a device as a rectangle that its allocations fill from the bottom. */
 export function Cell({ device, utilization, opened, onOpen, size, parent }: Props) {
   const parts = segments(device);
   const slot = mainSlot(device.capacity);
@@ -96,7 +96,7 @@ export function Cell({ device, utilization, opened, onOpen, size, parent }: Prop
 const short = (slot: string, p: Segment) =>
   p.amounts[slot] ? amount(slot, p.amounts[slot]) : `${Math.round(p.part * 100)}%`;
 
-/** A pool such as CPU or memory, lying: the same parts from left to right. */
+/** Shows CPU or memory as a horizontal bar that its allocations fill from the left. */
 export function Pool({ device, slot }: { device: DeviceView; slot: string }) {
   const parts = segments({
     capacity: { [slot]: device.capacity[slot] ?? "0" },

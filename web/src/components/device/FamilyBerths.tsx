@@ -7,7 +7,7 @@ import { Cell, type DeviceView } from "./Cell";
 import { type Family, leaves, shortName, standing, type Trouble, troubles } from "./fleet";
 import { Glyph } from "./Glyph";
 
-/** More of them than this are drawn smaller. */
+/** Families with more devices than this are drawn smaller. */
 const many = 16;
 
 interface Props {
@@ -15,11 +15,11 @@ interface Props {
   load: (device: DeviceView) => number | null;
   opened: string | null;
   onOpen: (id: string) => void;
-  /** About the one that is opened. */
+  /** The details of the selected device. */
   children: ReactNode;
 }
 
-/** One vendor's accelerators of an agent: what they are, each as a berth, and what is wrong with which. */
+/** Shows the accelerators of one vendor on an agent: their model, a cell for each device, and their problems. */
 export function FamilyBerths({ family, load, opened, onOpen, children }: Props) {
   const types = useSlotTypes();
   const given = leaves(family).filter((d) => !["rejected", "UNHEALTHY", "LOST"].includes(standing(d)));
@@ -95,7 +95,7 @@ function Troubles({ list }: { list: Trouble<DeviceView>[] }) {
   );
 }
 
-/** The first few of many names. */
+/** Returns the first few of many names. */
 const some = (names: string[]) =>
   names.length <= 4
     ? names.join(", ")
@@ -103,7 +103,7 @@ const some = (names: string[]) =>
 
 type Types = ReadonlyMap<string, SlotType>;
 
-/** The sign of the first of the slots that has one, or of another of the same plugin where a device has none. */
+/** Returns the icon of the first slot that has one, or else of another slot of the same plugin. */
 export const iconOf = (plugin: string, slots: readonly string[], types: Types) =>
   slots.map((s) => types.get(s)?.icon).find(Boolean) ??
   [...types.values()].find((s) => s.name.startsWith(`${plugin}.`))?.icon ??

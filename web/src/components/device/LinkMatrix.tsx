@@ -8,16 +8,16 @@ interface Props {
   /** Devices of one plugin, in order. */
   devices: { id: string; deviceId: string; parent: { id: string } | null }[];
   links: readonly DeviceLink[];
-  /** The device that the page shows. */
+  /** The device whose page shows the matrix. */
   here: string;
 }
 
-/** In more columns than this there is no room for signs; colour and the words below the pointer remain. */
+/** With more columns than this, the cells have no text; the color and the tooltip remain. */
 const many = 24;
 
 const near = new Set(["NVLINK", "XGMI", "NOC", "SAME_BOARD"]);
 
-/** How each of the devices reaches each other. */
+/** Shows how the devices are connected to each other. */
 export function LinkMatrix({ devices, links, here: page }: Props) {
   const folded = devices.length > many ? wholes(devices) : null;
   const m = matrix(

@@ -28,15 +28,15 @@ interface Props {
   path: string;
   /** The folder, if the store is one: its files can be moved and copied to other folders. */
   folder?: string;
-  /** The directory that most people want, if it is not the top. */
+  /** The directory to show first, if it is not the root. */
   home?: string;
-  /** Whether the viewer may change the files. */
+  /** Whether the viewer can change the files. */
   writes: boolean;
   onOpen: (path: string) => void;
   onFiles: (files: Found[]) => void;
 }
 
-/** The files of a folder or a session: the entries of one directory on the left, one of them on the right. */
+/** Shows the files of a folder or a session: a directory on the left, the selected file on the right. */
 export function Browser({ store, path, folder, home, writes, onOpen, onFiles }: Props) {
   const [typed, setTyped] = useState("");
   const [text] = useDebouncedValue(typed.trim(), 300);
@@ -62,7 +62,7 @@ export function Browser({ store, path, folder, home, writes, onOpen, onFiles }: 
   const get = (what: string, directory: boolean) =>
     void store.download(what, directory).catch((failure: Failure) => toast({ failure }));
 
-  /** Of one thing: what went wrong with it is the failure of the whole. */
+  /** Reports the result for a single path: its error becomes the error of the whole action. */
   const one = (results: readonly { path: string; error: string | null }[]) => {
     const [wrong] = refusals(results);
     if (wrong) toast({ failure: { code: "FAILED_PRECONDITION", message: `${wrong.path}: ${wrong.error}` } });
@@ -316,7 +316,7 @@ export function Browser({ store, path, folder, home, writes, onOpen, onFiles }: 
   );
 }
 
-/** Calls when a task of the folder has ended. */
+/** Calls a function when a task of the folder has ended. */
 function AfterTasks({ folder, call }: { folder: string; call: () => void }) {
   useTasksMove(folder, call);
   return null;

@@ -10,13 +10,13 @@ import { type Folder, whose } from "./folder";
 
 interface Props {
   folder: Folder;
-  /** The directory that one looks at. */
+  /** The directory that the user has open. */
   path: string;
   writes: boolean;
   onClose: () => void;
 }
 
-/** How other programs reach a folder: the command line, a network drive, SFTP, a session. */
+/** Shows how other programs can access a folder: the command line, a network drive, SFTP, a session. */
 export function Connect({ folder, path, writes, onClose }: Props) {
   useFocusBack();
   const { user } = useViewer();

@@ -15,13 +15,13 @@ interface Props {
   onOpen: () => void;
   onDownload: () => void;
   onRename: () => void;
-  /** Undefined: the store cannot move and copy. */
+  /** Undefined if the store cannot move and copy. */
   onRelocate?: (kind: "move" | "copy") => void;
   onRemove: () => void;
   onSaved: () => void;
 }
 
-/** The right pane: one entry, what may be done with it, and what is in it. */
+/** The right pane: the selected entry, its actions and its content. */
 export function FileDetails({
   store,
   file,

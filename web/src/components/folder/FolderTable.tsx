@@ -11,7 +11,7 @@ import { permissionWord } from "./share";
 
 const none = <span className="dim">–</span>;
 
-/** Folders as rows. */
+/** Shows folders as rows of a table. */
 export function FolderTable({
   rows,
   trash,

@@ -11,7 +11,7 @@ const TaskMoved = graphql(`subscription TaskMoved($subject: ID) { taskChanged(su
   TaskFields,
 ]);
 
-/** Keeps the tasks about one folder, or about any, as they are; tells of each that ends. */
+/** Keeps the tasks of one folder, or of all folders, up to date, and calls a function when one ends. */
 export function useTasksMove(subject: string | null, ended: () => void) {
   useSubscription({ query: TaskMoved, variables: { subject } }, (_, change) => {
     if (!goesOn(change.taskChanged)) ended();
@@ -19,7 +19,7 @@ export function useTasksMove(subject: string | null, ended: () => void) {
   });
 }
 
-/** Long work on one folder: how far it is, with the way to end or to repeat it. */
+/** Shows the progress of the tasks of a folder, with buttons to cancel and to retry. */
 export function FolderTasks({ tasks, may }: { tasks: Task[]; may: boolean }) {
   const shown = tasks.filter((x) => goesOn(x) || x.status === "FAILED");
   return shown.map((x) => (

@@ -32,7 +32,7 @@ const HandOverVfolder = graphql(`
   }
 `);
 
-/** Gives a user's folder to another user of the domain, says before what becomes of it, and then how far it is. */
+/** Transfers a folder to another user of the domain: shows the effects before the start, and the progress after it. */
 export function HandOver({ folder, onClose, onDone }: { folder: Folder; onClose: () => void; onDone: () => void }) {
   useFocusBack();
   const { data, failure: unread } = useLiveQuery({

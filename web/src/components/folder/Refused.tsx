@@ -8,10 +8,10 @@ export interface Refusal {
 export const refusals = (results: readonly { path: string; error: string | null }[]): Refusal[] =>
   results.flatMap((r) => (r.error ? [{ path: r.path, error: r.error }] : []));
 
-/** Rows beyond this are only counted. */
+/** Further rows are only counted. */
 const most = 20;
 
-/** What of several things did not work, each with why. */
+/** Lists the items that failed, each with its error. */
 export function Refused({ rows }: { rows: Refusal[] }) {
   if (rows.length === 0) return null;
   return (

@@ -32,18 +32,18 @@ interface Props {
   kind: "move" | "copy";
   folder: { id: string; name: string };
   paths: string[];
-  /** The directory to begin at. */
+  /** The directory to open first. */
   path: string;
   onClose: () => void;
   onDone: () => void;
 }
 
-/** Asks where entries go, in this or another folder. */
+/** Asks for the destination of entries, in this or another folder. */
 export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) {
   const [typed, setTyped] = useState("");
   const [chosen, setChosen] = useState(folder);
   const [quiet] = useDebouncedValue(typed.trim(), 200);
-  // What the box shows of the chosen one is not looked for.
+  // The name of the selected folder is not a search.
   const q = quiet === chosen.name ? "" : quiet;
   const { data } = useLiveQuery({
     query: TargetsQuery,
@@ -54,14 +54,14 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
   const [directory, setDirectory] = useState(path);
   const [overwrite, setOverwrite] = useState(false);
   const [refused, setRefused] = useState<Refusal[]>([]);
-  /** What has moved is not moved again when one tries the rest once more. */
+  /** The paths that are still to be moved or copied. A retry does not repeat the successful ones. */
   const [left, setLeft] = useState(paths);
   const found = nodesOf(data?.vfolders).filter((f) => f.id === folder.id || f.permissions.includes("WRITE_FILES"));
   const targets: { id: string; name: string }[] = found.some((f) => f.id === chosen.id) ? found : [chosen, ...found];
   const here = chosen.id === folder.id;
   const items = into(left, directory, here);
 
-  /** Keeps the dialog, for what is left. */
+  /** Keeps the dialog open for the remaining paths. */
   function stay(rest: readonly { path: string }[], wrong: Refusal[]) {
     setRefused(wrong);
     setLeft(rest.map((r) => r.path));
@@ -73,7 +73,7 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
     for (const some of inBatches(items)) {
       const input = { vfolder: folder.id, items: some, overwrite, ...(here ? {} : { toVfolder: chosen.id }) };
       const done = kind === "copy" ? await copy.run({ input }) : await move.run({ input });
-      // What was done before stays done, and is not done again.
+      // The previous batches succeeded and are not repeated.
       if (!done) return stay([...wrong, ...items.slice(items.indexOf(some[0]!)).map((x) => ({ path: x.from }))], wrong);
       if ("moveFiles" in done) wrong.push(...refusals(done.moveFiles.results));
     }

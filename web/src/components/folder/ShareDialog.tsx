@@ -54,7 +54,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** Who may use a folder besides its owner; of a project's folder, who may other than all members. */
+/** Shows which users can use a folder in addition to its owner or the members of its project. */
 export function ShareDialog({ folder, onClose }: Props) {
   useFocusBack();
   const { data, failure, refetch } = useLiveQuery({ query: SharesQuery, variables: { id: folder.id } });
@@ -102,7 +102,7 @@ export function ShareDialog({ folder, onClose }: Props) {
   );
 }
 
-/** What each member of the project may who has no right of his own. */
+/** Edits the permission of project members who have no permission of their own. */
 function All({ folder, project }: { folder: Props["folder"]; project: string }) {
   const { run, busy, failure } = useAction(SetMembersPermission);
   return (

@@ -2,7 +2,7 @@ import { t } from "../../i18n";
 import { type Folder, ownerOf } from "./folder";
 import { permissionWord } from "./share";
 
-/** What the viewer may do with a folder and why, and into which sessions it comes by itself. */
+/** Shows what the viewer can do with a folder and why, and in which sessions it is mounted automatically. */
 export function Standing({ folder, writes }: { folder: Folder; writes: boolean }) {
   const { project, myShare, status, name } = folder;
   const mine = myShare?.status === "ACCEPTED" ? myShare : null;
@@ -39,7 +39,7 @@ export function Standing({ folder, writes }: { folder: Folder; writes: boolean }
   return told.length > 0 ? <p className="dim">{told.join(" ")}</p> : null;
 }
 
-/** What becomes of a folder whose name begins with a dot. */
+/** Explains where a folder whose name begins with a dot is mounted. */
 export const autoMounted = (name: string, project?: string) =>
   project
     ? t("Its name begins with a dot, so every new session in {{project}} mounts it at {{path}}.", {

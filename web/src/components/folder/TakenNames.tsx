@@ -8,10 +8,10 @@ import { t } from "../../i18n";
 import { word } from "../../words";
 import { bytes, when } from "../format";
 
-/** Files are named up to here, and beyond it counted. */
+/** The most file names that are listed; more are only counted. */
 const most = 8;
 
-/** Asks what becomes of files whose names are taken in the folder. */
+/** Asks what to do with files whose names are taken in the folder. */
 export function TakenNames() {
   const question = useSyncExternalStore(incoming.subscribe, incoming.question);
   return question ? <Ask question={question} /> : null;
@@ -80,7 +80,7 @@ function Ask({ question: { folderName, count, unchanged, clashes } }: { question
   );
 }
 
-/** The one that is there beside the one that comes. */
+/** Compares the existing file with the new one. */
 function Both({ clash: { path, file, there }, folder }: { clash: Clash; folder: string }) {
   const facts = (size: number, changed: string) => `${bytes(size)}, ${t("modified {{when}}", { when: when(changed) })}`;
   return (

@@ -18,7 +18,7 @@ interface Props {
   onSaved: () => void;
 }
 
-/** What stands in a file, when it is text and short enough. */
+/** Shows the content of a file if it is text and not too large. */
 export function TextView({ store, file, writes, onSaved }: Props) {
   const [read, setRead] = useState<Read | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -83,10 +83,10 @@ interface EditorProps {
   onSaved: () => void;
 }
 
-/** Changes a text; what somebody else has saved meanwhile is not replaced unasked. */
+/** Edits a text. It does not overwrite changes that another user has saved in the meantime without asking. */
 function Editor({ store, file, opened, onClose, onSaved }: EditorProps) {
   useFocusBack();
-  // What is read again while one writes does not change the text under one's hands.
+  // The version that the edit is based on. A reload of the file must not change the text during the edit.
   const [base, setBase] = useState(opened);
   const [text, setText] = useState(opened.text ?? "");
   const [theirs, setTheirs] = useState<Read | null>(null);
@@ -109,7 +109,7 @@ function Editor({ store, file, opened, onClose, onSaved }: EditorProps) {
     }
     setBusy(false);
   }
-  /** What is there now; nothing, if it was deleted. */
+  /** Returns the current content; an empty text if the file was deleted. */
   const now = () =>
     readText(store, file.path).catch((error: Failure): Read => {
       if (error.code === "NOT_FOUND") return { text: "", etag: null };

@@ -13,7 +13,7 @@ import { FailureNote } from "../Note";
 import { chosen } from "./dropped";
 import { TakenNames } from "./TakenNames";
 
-/** Rows beyond this are only counted. */
+/** Further rows are only counted. */
 const shown = 100;
 const urgent: Record<Item["state"], number> = { failed: 0, sending: 1, missing: 2, waiting: 3, paused: 4, done: 5 };
 const words: Record<Item["state"], string> = {
@@ -25,7 +25,7 @@ const words: Record<Item["state"], string> = {
   done: "done",
 };
 
-/** All uploads of this browser, whichever page is shown. */
+/** Shows all uploads of this browser, on every page. */
 export default function UploadTray() {
   return (
     <>
@@ -123,7 +123,7 @@ function Tray() {
   );
 }
 
-/** While the connection is lost. */
+/** Shown while the connection is lost. */
 function Waiting() {
   const until = useSyncExternalStore(uploads.subscribe, uploads.waitsUntil);
   const now = useNow(until !== null);
@@ -142,7 +142,7 @@ function Waiting() {
   );
 }
 
-/** After a reload a browser gives the files only when they are chosen again. */
+/** Asks the user to select the files again, which a browser requires after a reload. */
 function Missing({ count }: { count: number }) {
   const files = useRef<HTMLInputElement>(null);
   const dirs = useRef<HTMLInputElement>(null);

@@ -1,7 +1,7 @@
 import { quote } from "../format";
 import { type Folder, ownerOf, type Whose } from "./folder";
 
-/** Where a folder stands in the tree that WebDAV and SFTP show; null for one that is only seen by a role. */
+/** Returns the path of a folder over WebDAV and SFTP; null if the viewer sees the folder only through a role. */
 export function placeOf(folder: Pick<Folder, "name" | "owner" | "project" | "myShare">, of: Whose): string | null {
   if (of === "mine") return `mine/${folder.name}`;
   if (of === "project" && folder.project) return `projects/${folder.project.name}/${folder.name}`;
@@ -9,10 +9,10 @@ export function placeOf(folder: Pick<Folder, "name" | "owner" | "project" | "myS
   return of === "shared" && owner ? `shared/${owner}/${folder.name}` : null;
 }
 
-/** A path in a URL: each name by itself. */
+/** Returns a path for a URL, with each name escaped. */
 export const inURL = (path: string) => path.split("/").map(encodeURIComponent).join("/");
 
-/** What to type at a command line, in the directory of the folder that one looks at; with writes, also what sends files. */
+/** Returns shell commands for the directory that the user has open; with writes, also for an upload. */
 export function commands(name: string, path: string, writes: boolean): { what: string; line: string }[] {
   const there = quote(`${name}:${path}`);
   return [

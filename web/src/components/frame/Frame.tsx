@@ -44,7 +44,7 @@ const places = [
   { to: "/admin", label: "Admin", key: "g a" },
 ] as const;
 
-/** How many invitations to folders wait for an answer. */
+/** Shows the number of open invitations to folders. */
 function InvitationBadge() {
   const { rows } = useInvitations();
   if (rows.length === 0) return null;
@@ -57,7 +57,7 @@ function InvitationBadge() {
 
 const mac = navigator.platform.startsWith("Mac");
 
-/** What surrounds every page: places, search, live state, launch sheet, notes. */
+/** Surrounds every page: navigation, search, connection state, launch sheet, toasts. */
 export function Frame() {
   const { data, failure, refetch } = useLiveQuery({ query: ViewerQuery });
   const [palette, paletteOpen] = useDisclosure(false);

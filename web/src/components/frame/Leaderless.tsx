@@ -5,10 +5,10 @@ import { t } from "../../i18n";
 
 const LedQuery = graphql(`query Led { cluster { led recovery { since } } }`);
 
-/** No event says that the leader is gone: nobody is left to send one. */
+/** The poll interval in milliseconds. A poll is needed because only the leader sends events, and it is missing. */
 const every = 15_000;
 
-/** Says why nothing on the page moves: no manager leads, or the cluster is in recovery mode. */
+/** Explains why nothing on the page changes: there is no leader, or the cluster is in recovery mode. */
 export function Leaderless() {
   const { data, refetch } = useLiveQuery({ query: LedQuery });
   useEffect(() => {

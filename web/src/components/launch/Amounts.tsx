@@ -12,7 +12,7 @@ interface Props {
   onChange: (more: Partial<Wish>) => void;
 }
 
-/** Exact amounts of CPU, memory and an accelerator. An amount that is changed here takes the place of the preset. */
+/** Edits exact amounts of CPU, memory and an accelerator. A change replaces the preset. */
 export function Amounts({ offer, wish, wrong, onChange }: Props) {
   const type = offer.typeOf(wish.slot);
   const set = (more: Parameters<typeof byHand>[0]) => onChange(byHand(more));

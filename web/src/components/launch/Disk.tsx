@@ -18,7 +18,7 @@ interface Props {
   onChange: (disk: string) => void;
 }
 
-/** What each container may write on its machine, with the limit and the policy that sets it. */
+/** Edits the disk limit of each container, and shows the maximum and the policy that sets it. */
 export function Disk({ wish, error, onChange }: Props) {
   const viewer = useViewer();
   const { data } = useLiveQuery({

@@ -19,7 +19,7 @@ interface Props {
 
 const writes = (f: Offered) => f.permissions.includes("WRITE_FILES");
 
-/** Which folders appear in the session, each below /home/work. */
+/** Selects the folders that are mounted in the session, each below /home/work. */
 export function Folders({ all, chosen, onChoose, error }: Props) {
   const picked = new Map(chosen.map((f) => [f.id, f]));
   return (

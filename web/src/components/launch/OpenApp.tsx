@@ -9,7 +9,7 @@ interface Props {
   onChange: (more: Partial<Wish>) => void;
 }
 
-/** The app of the image that is opened when the session runs; hidden where the image names none. */
+/** Selects the app of the image that is opened when the session runs. Hidden if the image has no apps. */
 export function OpenApp({ offer, wish, onChange }: Props) {
   const apps = offer.images.find((i) => i.reference === wish.image)?.apps ?? [];
   if (apps.length === 0 || wish.mode !== "INTERACTIVE") return null;

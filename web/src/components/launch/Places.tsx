@@ -10,7 +10,7 @@ interface Props {
   onChange: (more: Partial<Wish>) => void;
 }
 
-/** Project and resource group; hidden while there is nothing to choose. */
+/** Selects the project and the resource group. Each is hidden if there is only one. */
 export function Places({ viewer, wish, wrong, onChange }: Props) {
   const options = (all: { id: string; name: string }[]) => all.map((p) => ({ value: p.id, label: p.name }));
   return (

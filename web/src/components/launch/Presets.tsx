@@ -11,7 +11,7 @@ interface Props {
   onChange: (more: Partial<Wish>) => void;
 }
 
-/** The presets of administrators; hidden where there are none. */
+/** Selects a preset. Hidden if there are none. */
 export function Presets({ presets, wish, onChange }: Props) {
   if (presets.length === 0) return null;
   return (

@@ -28,11 +28,11 @@ interface Props {
   onChange: (more: Partial<Wish>) => void;
 }
 
-/** Whether a session would start, tried at the server while one still chooses. */
+/** Shows whether the session would start, from a dry run that is repeated as the user changes the form. */
 export function Preview({ wish, onChange }: Props) {
   const complete = Object.keys(check(wish)).length === 0;
   const { idempotencyKey: _, ...wanted } = inputOf(wish, "");
-  // Empty while something is missing: the server never sees a request that is not complete.
+  // Empty while a required field is missing, so that the server never gets an incomplete request.
   const input = complete ? JSON.stringify(wanted) : "";
   const [asked] = useDebouncedValue(input, 400);
   const [{ data, error, fetching }] = useQuery({
@@ -110,13 +110,13 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
   );
 }
 
-/** A suggestion as a change of what is asked for. */
+/** Returns a suggestion as a change of the request. */
 function changeOf(s: Suggestion): Partial<Wish> {
   if (s.kind === "SLOTS" && s.slots) return byHand(sizeOf(s.slots));
   return s.kind === "RESOURCE_GROUP" ? { group: s.resourceGroup } : { strict: false };
 }
 
-/** The same on a button. */
+/** Returns the short text of a suggestion for its button. */
 function short(s: Suggestion): string {
   if (s.kind === "SLOTS")
     return t("Start now with {{to}}", {

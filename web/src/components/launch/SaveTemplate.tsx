@@ -24,7 +24,10 @@ interface Props {
   projects: readonly { id: string; name: string }[];
 }
 
-/** Saves what the sheet says as a template; with the name of the template that it began with, as its new version. */
+/**
+ * Saves the request as a template. With the name of the template that the form began with, it becomes a new version of
+ * it.
+ */
 export function SaveTemplate({ wish, projects }: Props) {
   const [opened, { open, close }] = useDisclosure(false);
   const [name, setName] = useState(wish.base?.kind === "template" ? wish.base.name : "");

@@ -9,7 +9,7 @@ interface Props {
   onChange: (more: Partial<Wish>) => void;
 }
 
-/** Whether people work in the session, or it runs one command. */
+/** Selects an interactive session, or a batch session with its command. */
 export function SessionType({ wish, error, arrayError, onChange }: Props) {
   return (
     <fieldset className="legendless">

@@ -10,14 +10,17 @@ interface Props {
   share: number;
   most: number;
   quantum: number;
-  /** The only amounts that there are; empty: any. */
+  /** The only possible amounts; any amount is possible if the list is empty. */
   counts: readonly number[];
   error?: string;
   onSlot: (slot: string) => void;
   onShare: (share: number) => void;
 }
 
-/** How much of an accelerator: a cell that fills, marks to choose from, and the exact number where it may be any. */
+/**
+ * Selects an amount of an accelerator: a picture of it, buttons for common amounts, and a number field if any amount
+ * is possible.
+ */
 export function Share({ slots, slot, share, most, quantum, counts, error, onSlot, onShare }: Props) {
   const shares = slot.endsWith(".shares");
   return (

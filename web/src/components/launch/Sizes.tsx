@@ -19,7 +19,10 @@ interface Props {
   onChoose: (size: { cpu: number; mem: number }) => void;
 }
 
-/** The common sizes. The server says of each whether it would start, so that the tiles, the preview and the launch agree. */
+/**
+ * Selects a common size. The server reports for each size whether it would start, so that the tiles and the preview
+ * agree.
+ */
 export function Sizes({ wish, onChoose }: Props) {
   const [s, m, l] = sizes.map((size) => sizeInput(wish, size));
   const [asked] = useDebouncedValue(JSON.stringify({ s, m, l }), 400);

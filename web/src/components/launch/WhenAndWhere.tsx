@@ -23,7 +23,7 @@ interface Props {
   onChange: (more: Partial<Wish>) => void;
 }
 
-/** When a session may start, for how long it runs, and on which machines; folded while nothing of it is asked for. */
+/** Edits when a session can start, how long it can run, and on which machines. Collapsed while it has only defaults. */
 export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
   const viewer = useViewer();
   const { data } = useLiveQuery({

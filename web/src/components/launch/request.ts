@@ -31,34 +31,34 @@ export interface Wish {
   mem: number;
   slot: string;
   share: number;
-  /** Asks exactly for this, until an amount is changed by hand. */
+  /** The preset whose exact amounts are requested; null after an amount was changed by hand. */
   preset: Preset | null;
   /** A size such as 40g; empty for the default. */
   disk: string;
   folders: { id: string; readOnly: boolean }[];
   project: string | null;
   group: string | null;
-  /** As the box has it: the local time. */
+  /** The local time from the input field. */
   startsAt: string;
   dependsOn: string[];
-  /** A time such as 2h; empty for ever. */
+  /** A time such as 2h; empty for no limit. */
   lifetime: string;
   priority: number | string;
   preemptible: boolean;
   agents: string[];
-  /** On these agents or nowhere. */
+  /** Whether only these agents can run the session. Otherwise they are preferred. */
   strict: boolean;
   sessionGroup: string | null;
   tags: string[];
-  /** Of an array, such as 1-100%8; empty for one session. */
+  /** The indexes of an array, such as 1-100%8; empty for a single session. */
   array: string;
-  /** What is taken over where the form does not say otherwise. */
+  /** The template or session that provides the values that the form does not change. */
   base: LaunchBase | null;
   /** Name of the app to open when the session runs; empty for none. */
   open: string;
 }
 
-/** What a session gets that says nothing about when and where. */
+/** The defaults for scheduling and placement. */
 export const usual: Pick<
   Wish,
   | "startsAt"
@@ -88,10 +88,10 @@ export const usual: Pick<
 
 export const gib = 1024 ** 3;
 
-/** What a container gets on the disk of its machine where no policy says otherwise. */
+/** The default disk limit of a container if no policy sets one. */
 const usualDisk = 20 * gib;
 
-/** The default and the most of a container's disk, and the policy that sets the most. */
+/** Returns the default and the maximum of a container's disk, and the policy that sets the maximum. */
 export function diskOf(limits: readonly { what: string; limit: string; policy: string; holder: string }[]) {
   const limit = limits.find((l) => l.what === "disk bytes");
   const most = limit ? Number(limit.limit) : usualDisk;
@@ -109,7 +109,7 @@ export function slotsOf(
   };
 }
 
-/** Slots of an earlier session as the sheet holds them; without, the smallest size. */
+/** Converts slots of an earlier session to form values. Without slots, returns the smallest size. */
 export function sizeOf(slots?: Record<string, string>): Pick<Wish, "cpu" | "mem" | "slot" | "share"> {
   if (!slots) return { cpu: sizes[0]!.cpu, mem: sizes[0]!.mem, slot: "", share: 0 };
   const [slot = "", share = "0"] =
@@ -117,26 +117,26 @@ export function sizeOf(slots?: Record<string, string>): Pick<Wish, "cpu" | "mem"
   return { cpu: Number(slots.cpu ?? 0), mem: Number(slots.mem ?? 0) / gib, slot, share: Number(share) };
 }
 
-/** A wish by a preset; its amounts also stand in the boxes, to begin from. */
+/** Selects a preset. Its amounts are also shown in the fields, so that the user can start from them. */
 export const byPreset = (preset: Preset): Pick<Wish, "preset" | "cpu" | "mem" | "slot" | "share"> => {
   const { cpu, mem, slot, share } = sizeOf(preset.slots);
-  // What a session gets that does not name it.
+  // The defaults of the server for amounts that the preset does not set.
   return { preset, cpu: cpu || 1, mem: mem || 1, slot, share };
 };
 
-/** Amounts by hand, in place of a preset's. */
+/** Sets amounts by hand, which deselects the preset. */
 export const byHand = (more: Partial<Pick<Wish, "cpu" | "mem" | "slot" | "share">>): Partial<Wish> => ({
   ...more,
   preset: null,
 });
 
-/** The line that a shell was given, or the words as one would type them. */
+/** Returns the command line that was given to a shell, or the quoted words of any other command. */
 export function lineOf(command: readonly string[]): string {
   if (command.length === 3 && command[1] === "-c" && /(^|\/)sh$/.test(command[0]!)) return command[2]!;
   return command.map(quote).join(" ");
 }
 
-/** The form as it begins: empty, or filled in with what a launch takes over. */
+/** Returns the initial form: empty, or filled in from a session or a template. */
 export function beginWith(begin: LaunchWish, project: string | null, group: string | null): Wish {
   const r = begin.base?.request;
   const command = r ? (r.type === "INTERACTIVE" ? "" : lineOf(r.command ?? [])) : (begin.command ?? "");
@@ -172,12 +172,12 @@ const foldersOf = (r: SavedRequest) => (r.mounts ?? []).map((m) => ({ id: m.vfol
 
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 
-/** What the form says otherwise than what it takes over. */
+/** Returns the differences between the form and the template or session that it started from. */
 function changes(wish: Wish, base: LaunchBase) {
   const r = base.request;
   const begun = sizeOf(r.slots);
   const slots = slotsOf(wish);
-  // An accelerator that was taken out is 0; what the form cannot show stays.
+  // 0 removes an accelerator. Slots that the form cannot show stay as they are.
   if (begun.slot && !(begun.slot in slots)) slots[begun.slot] = "0";
   const folders = wish.folders.map((f) => ({ vfolder: f.id, readOnly: f.readOnly }));
   return {
@@ -190,7 +190,7 @@ function changes(wish: Wish, base: LaunchBase) {
   };
 }
 
-/** The whole request that is saved: what was taken over, with what the form says. */
+/** Returns the complete request of a new template: that of the template or session, with the changes in the form. */
 export function savedOf(wish: Wish) {
   const { idempotencyKey: _, ...form } = inputOf({ ...wish, base: null }, "");
   if (!wish.base) return form;
@@ -212,7 +212,7 @@ export function savedOf(wish: Wish) {
   return { ...rest, ...changed, image: wish.image, slots };
 }
 
-/** What is sent; the key makes a second click on the button the same request. */
+/** Returns the input of createSession. The idempotency key keeps a double click from creating two sessions. */
 export function inputOf(wish: Wish, idempotencyKey: string) {
   return {
     image: wish.image,
@@ -238,7 +238,10 @@ export function inputOf(wish: Wish, idempotencyKey: string) {
   };
 }
 
-/** What is sent to learn whether a session of a size would start: nothing that has no part in that, so that half a form has an answer. */
+/**
+ * Returns the input of a dry run for a size. It leaves out fields that do not matter for the result, so that an
+ * incomplete form gets one, too.
+ */
 export function sizeInput(wish: Wish, size: Size) {
   const { idempotencyKey: _, ...input } = inputOf(
     {
@@ -259,7 +262,7 @@ export function sizeInput(wish: Wish, size: Size) {
   return input;
 }
 
-/** The answer of a dry run in the words of a preset. */
+/** Converts the result of a dry run to that of a preset. */
 export function fitOf(trial: {
   verdict: "NOW" | "WAITS" | "NEVER" | "REFUSED";
   refusals: readonly { message: string }[];
@@ -268,7 +271,7 @@ export function fitOf(trial: {
   return { state: states[trial.verdict], reason: trial.refusals.map((r) => r.message).join(" ") };
 }
 
-/** What the page itself can tell is wrong, by field. */
+/** Returns the errors that can be found without the server, by field. */
 export function check(wish: Wish): Record<string, string> {
   const wrong: Record<string, string> = {};
   if (!wish.image) wrong.image = "Choose an image.";
@@ -291,7 +294,10 @@ export function check(wish: Wish): Record<string, string> {
   return wrong;
 }
 
-/** Accelerator slots that some device has, shares before pieces; memory of a device is not asked for by itself. */
+/**
+ * Returns the slots of accelerators in the cluster, shares first. Device memory is left out because it is not
+ * requested separately.
+ */
 export function acceleratorSlots(
   agents: readonly { devices: readonly { capacity: Record<string, string> }[] }[],
 ): string[] {
@@ -301,7 +307,10 @@ export function acceleratorSlots(
     .sort((a, b) => Number(b.endsWith(".shares")) - Number(a.endsWith(".shares")) || a.localeCompare(b));
 }
 
-/** Amounts offered on the dial: the only ones that there are, or quarters up to one for shares, then doubling. */
+/**
+ * Returns the amounts offered as buttons: the only possible ones, or quarters of a device for shares and then powers
+ * of two.
+ */
 export function marks(slot: string, most: number, counts: readonly number[] = []): number[] {
   if (counts.length > 0) return [0, ...counts.filter((n) => n <= most)];
   const fractions = slot.endsWith(".shares") ? [0, 0.25, 0.5, 0.75] : [0];
@@ -309,7 +318,7 @@ export function marks(slot: string, most: number, counts: readonly number[] = []
   return [...fractions.filter((f) => f <= most), ...whole];
 }
 
-/** Images launched lately come first, in that order. */
+/** Sorts images: recently launched ones first, the latest at the top. */
 export function byRecent<T extends { reference: string; name: string }>(
   images: readonly T[],
   recent: readonly string[],

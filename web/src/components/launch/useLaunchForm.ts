@@ -46,7 +46,7 @@ const fields = [
   "sessionGroup",
 ];
 
-/** The state of the launch sheet: the request, what it can choose from, what is wrong by field, and how it is sent. */
+/** The state of the launch sheet: the request, the available choices, errors by field, and functions that send it. */
 export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
   const viewer = useViewer();
   const navigate = useNavigate();
@@ -60,7 +60,7 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
     beginWith(begin, viewer.projects[0]?.id ?? null, viewer.resourceGroups[0]?.id ?? null),
   );
   const set = (more: Partial<Wish>) => {
-    // A changed request is another request, not a repetition.
+    // A changed request needs a new key: it is not a retry.
     key.current = crypto.randomUUID();
     setWish((w) => ({ ...w, ...more }));
   };
@@ -93,7 +93,7 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
       return app && made.session ? { ...app, session: made.session } : null;
     };
     if (app) await open(create);
-    if (!made.asked) await create(); // without an app, or where the browser blocks its tab
+    if (!made.asked) await create(); // without an app, or if the browser blocked the tab
     if (!made.session) return;
     setRecent([full.image, ...recent.filter((r) => r !== full.image)].slice(0, 8));
     launchedHere.add(made.session);
@@ -103,13 +103,13 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
   return { wish: full, set, offer, wrong, rest, busy: busy || several.busy, submit };
 }
 
-/** A failure of an array beside the fields of its sessions. */
+/** Moves an error of an array to the fields of its sessions. */
 function inArray(failure: Failure | null): Failure | null {
   if (!failure?.field?.startsWith("session.")) return failure;
   return { ...failure, field: failure.field.slice("session.".length) };
 }
 
-/** The app to open, if the image has it, with the first folder of the session. */
+/** Returns the app to open if the image has it, with the first folder of the session. */
 function opened(wish: Wish, offer: ReturnType<typeof useOffer>) {
   const image = offer.images.find((i) => i.reference === wish.image);
   const app = wish.mode === "INTERACTIVE" && image?.apps.find((a) => a.name === wish.open);

@@ -28,7 +28,7 @@ const PresetsQuery = graphql(`
   }
 `);
 
-/** What a session can be made of: images, the recent ones first, presets, folders, machines and their accelerators. */
+/** Loads the choices for a session: images, the recent ones first, presets, folders, agents and accelerators. */
 export function useOffer(recent: readonly string[], { project, group }: Pick<Wish, "project" | "group">) {
   const { data, failure } = useLiveQuery({ query: LaunchQuery });
   const presets = useLiveQuery({ query: PresetsQuery, variables: { project, group } });

@@ -46,7 +46,7 @@ const fields = [
   "domain",
 ] as const;
 
-/** Adds an object storage or changes one, and asks it for a page. */
+/** Adds or changes an object storage, and tests the connection by listing a page of it. */
 export function StorageDialog({
   storage,
   onClose,

@@ -19,7 +19,7 @@ interface Row {
   error: string | null;
 }
 
-/** Of an import or export that failed: which items, and why. */
+/** Lists the items of a failed import or export, each with its error. */
 export function WhatFailed({ task }: { task: Task }) {
   const [opened, { open, close }] = useDisclosure(false);
   if (!task.kind.startsWith("objectstorage.") || task.status !== "FAILED") return null;

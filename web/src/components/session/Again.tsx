@@ -18,7 +18,7 @@ interface Props {
   own: boolean;
 }
 
-/** Starting a session again: with changes as another one, or as it was. */
+/** Starts a session again: as a new one with changes, or with the same request and name. */
 export function Again({ session, over, own }: Props) {
   const client = useClient();
   const launch = useLaunch();

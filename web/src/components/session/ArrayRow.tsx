@@ -9,7 +9,7 @@ import { when } from "../format";
 import { type ArrayRowData, CancelArray, countsOf, liveOf, RetryArray } from "./arrays";
 import { Members } from "./Members";
 
-/** An array as one row, which unfolds to its members. */
+/** Shows an array as one row, which expands to its members. */
 export function ArrayRow({ array, owners }: { array: ArrayRowData; owners: boolean }) {
   const [unfolded, fold] = useDisclosure(false);
   const [asking, ask] = useDisclosure(false);

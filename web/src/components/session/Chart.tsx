@@ -14,11 +14,11 @@ export function say(value: number, unit: string): string {
 interface Props {
   series: Series;
   name: string;
-  /** Says how well it is known even where it is measured. */
+  /** Shows the quality of the values even if they are measured. */
   frank?: boolean;
 }
 
-/** The values of one metric since the page was opened. */
+/** Charts the values of one metric since the page was opened. */
 export function Chart({ series, name, frank }: Props) {
   const counter = isCounter(series.name);
   const points = counter ? rates(series.points) : series.points;

@@ -17,7 +17,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** How programs of the viewer's computer reach a session: SSH, copies, editors, forwarded ports. */
+/** Shows how programs on the viewer's computer can reach a session: SSH, copies, editors, forwarded ports. */
 export function Connect({ session, onClose }: Props) {
   useFocusBack();
   const { data, failure } = useLiveQuery({ query: ConnectQuery });
@@ -49,7 +49,7 @@ function NoKey() {
   );
 }
 
-/** Without a gateway for SSH, the command line reaches sessions through the server. */
+/** Shown for a cluster without an SSH gateway: the command line then connects through the manager. */
 function NoGateway({ session }: { session: Props["session"] }) {
   return (
     <>

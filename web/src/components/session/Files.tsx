@@ -21,7 +21,7 @@ interface Props {
   /** The viewer can connect to the session. */
   enters: boolean;
   kernels: readonly { id: string; hostname: string; role: string }[];
-  /** Undefined: the home directory. */
+  /** Undefined for the home directory. */
   path: string | undefined;
   onOpen: (path: string) => void;
 }
@@ -102,7 +102,7 @@ function Container({ session: { id, name }, kernels, path, onOpen }: Props) {
   );
 }
 
-/** The home directory of a container; null until it is known. */
+/** Returns the home directory of a container; null until it is known. */
 function useHome(id: string) {
   const [home, setHome] = useState<string | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);

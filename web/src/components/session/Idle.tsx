@@ -19,10 +19,10 @@ const Exempt = graphql(
   [IdleParts],
 );
 
-/** An end that is nearer than this shows in lists. */
+/** A stop within this many milliseconds is shown in lists. */
 const near = 3600_000;
 
-/** That a session soon ends for being of no use, with the time that is left. */
+/** Shows that a session will soon be stopped because it is idle, and the remaining time. */
 export function IdleBadge({ idle, now }: { idle: Parts["idle"]; now: number }) {
   if (!idle) return null;
   const left = Date.parse(idle.endsAt) - now;
@@ -36,7 +36,7 @@ export function IdleBadge({ idle, now }: { idle: Parts["idle"]; now: number }) {
   );
 }
 
-/** What would end a session next, and for those who may, the way to leave it alone. */
+/** Shows which check would stop a session next, and lets permitted users exempt the session. */
 export function IdleNote({ session, now, may }: { session: Parts & { id: string }; now: number; may: boolean }) {
   const { run, busy } = useAction(Exempt, true);
   const { idle, idleExempt } = session;

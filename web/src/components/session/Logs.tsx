@@ -14,7 +14,7 @@ const KernelLogs = graphql(`
   }
 `);
 
-/** How many lines are painted; the rest is found by searching, or in the download. */
+/** The most lines that are rendered. Search and the download cover the others. */
 const painted = 3000;
 
 interface Props {

@@ -6,7 +6,7 @@ import { t } from "../../i18n";
 import { FailureNote } from "../Note";
 import { SetSessionTags } from "./again";
 
-/** Tags as links to the sessions that have them. */
+/** Shows tags as links to the sessions that have them. */
 export function TagChips({ tags }: { tags: readonly string[] }) {
   return (
     <>
@@ -24,7 +24,7 @@ interface Props {
   may: boolean;
 }
 
-/** The tags of a session, to change. */
+/** Edits the tags of a session. */
 export function Tags({ session, may }: Props) {
   const [editing, setEditing] = useState<string[] | null>(null);
   const { run, busy, failure, clear } = useAction(SetSessionTags);

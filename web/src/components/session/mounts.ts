@@ -1,4 +1,4 @@
-/** A folder in a session, as far as one tells how it came to be as it is. */
+/** A folder mounted in a session. */
 export interface Mount {
   target: string;
   readOnly: boolean;
@@ -13,17 +13,17 @@ interface Told {
 
 export interface MountState {
   kind: "writable" | "read_only" | "taken";
-  /** When it became so; null when it has been so from the start. */
+  /** When the state began; null if it has not changed since the start of the session. */
   since: string | null;
-  /** What the folder was called, where the viewer no longer sees it. */
+  /** The former name of the folder, if the viewer can no longer see it. */
   name: string | null;
-  /** What became of the folder, as "is in the trash", of one that was taken away. */
+  /** Why the folder was removed from the session, such as "is in the trash". */
   why: string | null;
 }
 
 const codes = new Set(["folder_read_only", "folder_writable", "folder_revoked", "folder_returned"]);
 
-/** How a mount is, and since when, by what the session's history tells of it. */
+/** Returns the state of a mount, and its beginning according to the events of the session. */
 export function mountState(mount: Mount, history: readonly Told[]): MountState {
   const told = history
     .filter(

@@ -4,16 +4,16 @@ import { quote } from "../format";
 export interface Endpoint {
   host: string;
   port: number;
-  /** As a line of authorized_keys has it. */
+  /** The public host key in the format of authorized_keys. */
   hostKey: string;
 }
 
-/** An address that also holds a port needs brackets around IPv6. */
+/** Puts brackets around an IPv6 address, which are required before a port. */
 const bracketed = (host: string) => (host.includes(":") ? `[${host}]` : host);
 
 const usual = 22;
 
-/** Lines to paste that reach a session by SSH; the gateway takes the session as the user name. */
+/** Returns commands that connect to a session by SSH. The gateway expects the session as the user name. */
 export function linesOf({ host, port, hostKey }: Endpoint, session: { id: string; name: string }) {
   const to = `${session.id}@${host}`;
   const copyTo = `${session.id}@${bracketed(host)}`;
@@ -37,5 +37,5 @@ export function linesOf({ host, port, hostKey }: Endpoint, session: { id: string
   };
 }
 
-/** Where sessions start. */
+/** The initial working directory of sessions. */
 export const home = "/home/work";

@@ -15,7 +15,7 @@ const RetryTask = graphql(
   [TaskFields],
 );
 
-/** Ends a task that goes on, and runs one again that failed or was cancelled. */
+/** Cancels an unfinished task, and retries one that failed or was cancelled. */
 export function TaskButtons({ task, onChanged }: { task: Task; onChanged?: () => void }) {
   const cancel = useAction(CancelTask);
   const retry = useAction(RetryTask, true);

@@ -5,7 +5,7 @@ import { Status } from "../Status";
 import { Progress } from "./Progress";
 import { goesOn, useFollowed } from "./task";
 
-/** How a task that was just asked for gets on; one need not wait for its end. */
+/** Shows the progress of a task that was just started. The user can close it at any time. */
 export function TaskState({ id, onClose }: { id: string; onClose: () => void }) {
   const task = useFollowed([id])[0];
   return (

@@ -12,23 +12,23 @@ const GoingOnQuery = graphql(`query GoingOn($ids: [ID!]!) { nodes(ids: $ids) { i
 ]);
 
 const every = 2000;
-/** As many nodes as the server gives at once. */
+/** The most nodes that the server returns in one request. */
 const most = 100;
 
 export const goesOn = (task: Pick<Task, "status">) => task.status === "WAITING" || task.status === "RUNNING";
 
 const ofBytes = new Set(["vfolder.clone", "vfolder.copy_files", "objectstorage.import", "objectstorage.export"]);
-/** What is copied is counted in bytes; what is deleted, in files; all else in steps. */
+/** Reports whether the progress is counted in bytes. Deletions count files, and all other tasks count steps. */
 export const countsBytes = (kind: string) => ofBytes.has(kind);
 
-/** Kinds that are undone when they are cancelled, which one may do after they failed, too. */
+/** Kinds whose effects are undone by a cancellation. They can also be cancelled after a failure. */
 const undone = new Set(["vfolder.clone", "vfolder.hand_over", "objectstorage.export"]);
-/** A deletion is not taken back once it was asked for. */
+/** Kinds that cannot be cancelled. */
 const forEver = new Set(["vfolder.delete"]);
 
 export const mayCancel = (task: Pick<Task, "kind" | "status">) =>
   !forEver.has(task.kind) && (goesOn(task) || (task.status === "FAILED" && undone.has(task.kind)));
-/** A clone that was cancelled is not there any more to be gone on with. */
+/** Reports whether a task can be retried. A cancelled clone cannot, because its target folder is deleted. */
 export const mayRetry = (task: Pick<Task, "kind" | "status">) =>
   task.status === "FAILED" || (task.status === "CANCELLED" && task.kind !== "vfolder.clone");
 
@@ -41,12 +41,12 @@ const cancelWords: Record<string, string> = {
   "vfolder.hand_over":
     "The folder stays with its owner. The task cannot be cancelled after the transfer of the files has started.",
 };
-/** What becomes of a task that is cancelled, as a phrase to translate. */
+/** Returns what happens to a cancelled task, as a phrase to translate. */
 export const cancelWord = (kind: string) =>
   cancelWords[kind] ??
   "The task stops after its current step. Completed work stays, and you can retry the task to continue.";
 
-/** Reads tasks again and again while they go on; lists that show them follow. */
+/** Polls tasks until they have ended. Lists with these tasks update through the cache. */
 export function useFollowed(ids: string[]): Task[] {
   const { data, refetch } = useLiveQuery({
     query: GoingOnQuery,

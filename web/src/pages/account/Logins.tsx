@@ -23,7 +23,7 @@ const RevokeLogin = graphql(
   `mutation RevokeLogin($input: RevokeLoginSessionInput!) { revokeLoginSession(input: $input) { id } }`,
 );
 
-/** How often the list is read again while somebody looks at it. */
+/** Milliseconds between two refreshes of the list while the page is visible. */
 const pace = 10_000;
 
 type Login = Node<ResultOf<typeof LoginsQuery>["loginSessions"]>;

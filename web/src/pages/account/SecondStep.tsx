@@ -32,7 +32,7 @@ export function SecondStep() {
   const [enrolling, setEnrolling] = useState(false);
   const { history } = useRouter();
 
-  /** Where a domain requires the step, a new one comes before anything else. */
+  /** If the domain requires two-step login, the user must set it up again immediately. */
   async function off() {
     if (!required) return refetch();
     await renewed();

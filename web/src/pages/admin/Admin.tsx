@@ -5,7 +5,7 @@ import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { Nothing } from "../Lost";
 
-/** The administrators' pages with their navigation; a page that is not the viewer's is not there. */
+/** The admin pages with their navigation. A page that the viewer has no permission for is "not found". */
 export function Admin() {
   const shown = pagesOf(useViewer());
   const { pathname } = useLocation();

@@ -39,7 +39,7 @@ const CreateDomain = graphql(
   `mutation CreateDomain($input: CreateDomainInput!) { createDomain(input: $input) { domain { id } } }`,
 );
 
-/** The domains, where ownership, limits and the rules for people begin. */
+/** Lists the domains, the top units of ownership and limits. */
 export function Domains() {
   const viewer = useViewer();
   const makes = isSuper(viewer) || holdsTo(viewer, "CREATE", "DOMAIN");

@@ -23,7 +23,7 @@ const CheckersQuery = graphql(
   [CheckerFields],
 );
 
-/** The rules by which sessions that are of no use any more end. */
+/** Lists the idle checkers. */
 export function Idle() {
   const viewer = useViewer();
   const may = isSuper(viewer) || holdsTo(viewer, "UPDATE", "RESOURCE_GROUP");

@@ -33,7 +33,7 @@ const Revoke = graphql(
 
 type Row = Node<ResultOf<typeof InvitationsQuery>["invitations"]>;
 
-/** Who was asked in, and who asks to come in. */
+/** Lists invitations, and users who wait for approval. */
 export function Invitations() {
   const viewer = useViewer();
   const { run, busy, failure: refused, clear } = useAction(Revoke);

@@ -44,7 +44,7 @@ const ProjectsQuery = graphql(
 );
 const DomainNameQuery = graphql(`query DomainName($id: ID!) { node(id: $id) { id ... on Domain { name } } }`);
 
-/** The projects that the viewer sees, and what he may do about them. */
+/** Lists the projects that the viewer can see, with the actions that they can use. */
 export function Projects() {
   const viewer = useViewer();
   const { open, domain } = useSearch({ from: "/frame/admin/projects" });

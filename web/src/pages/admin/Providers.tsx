@@ -27,7 +27,7 @@ const DeleteProvider = graphql(
 `,
 );
 
-/** The issuers that vouch for people, by OpenID Connect. */
+/** Lists the OpenID Connect identity providers. */
 export function Providers() {
   const viewer = useViewer();
   const may = (op: "CREATE" | "UPDATE" | "DELETE") => isSuper(viewer) || holdsTo(viewer, op, "IDENTITY_PROVIDER");

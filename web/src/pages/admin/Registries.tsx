@@ -38,7 +38,7 @@ export interface Registry {
 
 interface Props {
   registries: Registry[] | undefined;
-  /** Whether the viewer may change them. */
+  /** Whether the viewer can change the registries. */
   may: boolean;
   onDone: () => void;
 }
@@ -142,7 +142,10 @@ export function Registries({ registries, may, onDone }: Props) {
   );
 }
 
-/** Adds a registry, or changes one: then what is left empty stays, and the host is fixed because images are named by it. */
+/**
+ * Adds or changes a registry. In a change, empty fields keep their value, and the host is fixed because image names
+ * contain it.
+ */
 function RegistryForm({
   registry,
   onClose,

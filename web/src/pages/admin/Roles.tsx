@@ -84,7 +84,7 @@ export function Roles() {
   );
 }
 
-/** What a role allows, in a line. */
+/** Shows the permissions of a role in one line. */
 function Words({ role }: { role: Role }) {
   return (
     <ul className="tags">

@@ -26,7 +26,7 @@ const TasksQuery = graphql(
 );
 const statuses = ["WAITING", "RUNNING", "DONE", "FAILED", "CANCELLED"] as const;
 
-/** Work that goes on by itself, and what came of it. */
+/** Lists background tasks and their results. */
 export function Tasks() {
   const viewer = useViewer();
   const changes = administers(viewer) || holdsTo(viewer, "UPDATE", "TASK");

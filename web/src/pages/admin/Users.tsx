@@ -23,7 +23,7 @@ const NamesQuery = graphql(`
   query FilterNames($ids: [ID!]!) { nodes(ids: $ids) { id ... on Domain { name } ... on Project { name } } }
 `);
 
-/** The users whom the viewer sees, and what he may do about them. */
+/** Lists the users that the viewer can see, with the actions that they can use. */
 export function Users() {
   const viewer = useViewer();
   const filter = useSearch({ from: "/frame/admin/users" });
@@ -32,7 +32,7 @@ export function Users() {
   const [creating, create] = useState(false);
 
   const where = whereOf(filter);
-  // A project is of one domain already.
+  // A project belongs to a domain, so the domain filter is not needed.
   const domain = filter.project ? undefined : filter.domain;
   const pages = usePages({
     query: UsersQuery,

@@ -16,12 +16,12 @@ const Detach = graphql(
 interface Props {
   label: string;
   list: Attachment[];
-  /** What a row begins with: whom it binds, or by which policy. */
+  /** The first column of a row: the holder, or the policy. */
   first: "holder" | "policy";
   onDone: () => void;
 }
 
-/** Where policies are attached, each with its way off. */
+/** Lists where policies are attached, each with a button that detaches it. */
 export function Attachments({ label, list, first, onDone }: Props) {
   const viewer = useViewer();
   const { run, busy, failure, clear } = useAction(Detach);

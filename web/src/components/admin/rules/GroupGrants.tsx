@@ -29,7 +29,7 @@ const Revoke = graphql(
 
 const kinds = ["domain", "project", "user", "keypair"] as const;
 
-/** To whom a group is granted, with the ways to grant it and to take it back. */
+/** Shows to whom a group is granted, with buttons to grant and revoke. */
 export function GroupGrants({ group, onDone }: { group: Group; onDone: () => void }) {
   const grants = group.permissions.includes("GRANT");
   const { run, busy, failure, clear } = useAction(Revoke);

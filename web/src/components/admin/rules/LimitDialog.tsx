@@ -19,13 +19,13 @@ const SetScope = graphql(
 
 interface Props {
   volume: Pick<Volume, "id" | "name" | "capabilities" | "enforcement">;
-  /** Null: one asks whose. */
+  /** Null lets the administrator select the user or project. */
   scope: Scope | null;
   onClose: () => void;
   onDone: () => void;
 }
 
-/** Sets what the folders of one user or project may use at most on a volume. */
+/** Sets how much the folders of one user or project can use on a volume. */
 export function LimitDialog({ volume, scope, onClose, onDone }: Props) {
   const { run, busy, failure } = useAction(SetScope);
   const [holder, setHolder] = useState<Holder>({ kind: "user", id: null });

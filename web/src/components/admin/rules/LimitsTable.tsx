@@ -14,7 +14,7 @@ export interface Limit {
   withinProject: string | null;
 }
 
-/** What binds in the end: how much of it is used, and by which policy. */
+/** Shows the effective limits: how much of each is used, and which policy sets it. */
 export function LimitsTable({ list }: { list: readonly Limit[] }) {
   return (
     <table className="grid">

@@ -31,7 +31,7 @@ const phrases: Record<Scope, string> = {
   OBJECT: "on {{name}}",
 };
 
-/** Who holds a role, and where. */
+/** Shows who has a role, and in which scope. */
 export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void }) {
   const may = role.permissions.includes("GRANT");
   const names = useNames(role.grants.map((g) => g.scopeId));

@@ -15,7 +15,7 @@ function Editor({ begin }: { begin: Allows }) {
   );
 }
 
-/** A box by its name; looking for one of a hundred by its role takes seconds. */
+/** Returns a checkbox by its label. A search by role takes seconds among a hundred checkboxes. */
 const box = (name: string) => document.querySelector<HTMLInputElement>(`[aria-label="${name}"]`)!;
 const allowed = () => JSON.parse(screen.getByRole("status").textContent ?? "") as Allows;
 

@@ -40,7 +40,10 @@ type Shares = Extract<NonNullable<ResultOf<typeof SharesQuery>["node"]>, { share
 type Weight = Shares["shareWeights"][number];
 type Standing = Shares["shareHolders"][number];
 
-/** Who has which part of a group, by weight and by use, for the orders that look at it. */
+/**
+ * Shows the share of each domain, project and user in a group, by weight and by usage, for queue orders that use
+ * shares.
+ */
 export function GroupShares({ group }: { group: Group }) {
   const { data, failure, refetch } = useLiveQuery({ query: SharesQuery, variables: { id: group.id } });
   const remove = useAction(RemoveWeight, true);
@@ -110,7 +113,7 @@ const sentence = (w: Weight) =>
 const percent = (part: number) => `${Math.round(100 * part)} %`;
 const depth = { DOMAIN: 0, PROJECT: 1, USER: 2, KEYPAIR: 2 };
 
-/** The holder that a line is about; those above it come with it. */
+/** Keeps only the holder of a line; the server also returns the domain and the project above it. */
 const itself = (h: Standing) => ({
   domain: h.scope === "DOMAIN" ? h.domain : null,
   project: h.scope === "PROJECT" ? h.project : null,

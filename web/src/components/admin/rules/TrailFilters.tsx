@@ -9,14 +9,14 @@ import { UserPick } from "../Pickers";
 import { entities } from "./role";
 import { anyFailure, results, type TrailFilter, wrongIn } from "./trail";
 
-/** The server itself knows which actions there are. */
+/** The actions come from the schema of the server. */
 const ActionsQuery: TypedDocumentNode<
   { __schema: { mutationType: { fields: { name: string }[] } } },
   Record<string, never>
 > = gql`
   query Actions { __schema { mutationType { fields { name } } } }
 `;
-/** What is in the trail besides mutations. */
+/** The actions in the audit log that are not mutations. */
 const others = ["authenticate", "actAs", "enterSession", "exportAudit"];
 
 const spans = [
@@ -25,12 +25,12 @@ const spans = [
   { label: "Last week", hours: 168 },
 ];
 
-/** As an input of the browser writes a moment. */
+/** Formats a time for an input of type datetime-local. */
 const local = (at: Date) => new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 
 interface Props {
   filter: TrailFilter;
-  /** E-mails of those who are filtered by, where they are known. */
+  /** E-mail addresses of the users in the filter, as far as they are known. */
   emails: Record<string, string>;
   onChange: (more: TrailFilter) => void;
   onClear: () => void;
@@ -122,11 +122,11 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
   );
 }
 
-/** What the audit log calls an object, which is more than roles know. */
+/** Names of kinds of objects in the audit log, which has more kinds than roles have. */
 export const entityName = (entity: string) =>
   t((words.AccessEntity as Record<string, string>)[entity.toUpperCase()] ?? readable(entity));
 
-/** A text that counts when one pauses. */
+/** A text field that takes effect when the user stops typing. */
 function Typed({
   label,
   value,

@@ -19,7 +19,7 @@ export const tone = (result: string) =>
       ? "tone-bad"
       : "tone-wait";
 
-/** All that one row says, with ways to the rows beside it. */
+/** Shows all fields of one audit entry, with links to related entries. */
 export function TrailRow({
   entry: e,
   onFilter,

@@ -4,7 +4,7 @@ import { Tick } from "../Tick";
 import { spoken } from "./holder";
 import { atoms, type Volume } from "./volume";
 
-/** Who may use the folders of which volume for what: volumes and holders down, permissions across. */
+/** Shows permissions on the folders of each volume: a row per volume and holder, a column per permission. */
 export function VolumeMatrix({ volumes, onOpen }: { volumes: Volume[]; onOpen: (id: string) => void }) {
   return (
     <section aria-labelledby="may" className="stack small">

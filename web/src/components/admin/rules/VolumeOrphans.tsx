@@ -30,7 +30,7 @@ const DeleteOrphan = graphql(
   `mutation DeleteOrphan($input: DeleteOrphanInput!) { deleteOrphan(input: $input) { task { id status } } }`,
 );
 
-/** Lists orphans of a volume. The comparison starts only on request, because it reads the whole volume. */
+/** Lists orphans of a volume. The search starts only on request, because it reads the whole volume. */
 export function VolumeOrphans({ volume }: { volume: { id: string; name: string } }) {
   const [asked, setAsked] = useState(false);
   const [going, setGoing] = useState<Orphan | null>(null);

@@ -26,7 +26,7 @@ const RemoveGrant = graphql(
   [VolumeFields],
 );
 
-/** What the folders of one volume may be used for, and by whom. */
+/** Shows one volume, and who has which permissions on its folders. */
 export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClose: () => void; onDone: () => void }) {
   const viewer = useViewer();
   const may = volume.permissions.includes("GRANT");

@@ -27,7 +27,7 @@ const ScopesQuery = graphql(
 
 const kinds = ["USER", "PROJECT"] as const;
 
-/** What each user's and project's folders use on one volume, and what they may use at most. */
+/** Shows the usage and the limit of each user's and project's folders on one volume. */
 export function VolumeScopes({ volume, may }: { volume: Volume; may: boolean }) {
   const [kind, setKind] = useState<(typeof kinds)[number]>();
   const pages = usePages({

@@ -45,7 +45,7 @@ export interface Place {
   group?: string;
 }
 
-/** The limits that hold for one user in one project on one group, and where they come from. */
+/** Shows the effective limits of a user in a project on a resource group, and the policies that set them. */
 export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: Place) => void }) {
   const viewer = useViewer();
   const [adding, setAdding] = useState<{ kind: HolderKind; id: string; name: string } | null>(null);
@@ -60,7 +60,7 @@ export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: 
       holders,
     },
   });
-  // Only those who see everything see other people's keypairs.
+  // Only viewers who can read everything can read the keypairs of other users.
   const keys = useLiveQuery({
     query: KeysQuery,
     variables: { user: place.user ?? "" },

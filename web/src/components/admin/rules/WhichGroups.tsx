@@ -23,7 +23,7 @@ export interface Whose {
   project?: string;
 }
 
-/** The groups that oneself, a user or a project may use, and why. */
+/** Shows the groups that the viewer, a user or a project can use, and why. */
 export function WhichGroups({
   whose,
   onChange,

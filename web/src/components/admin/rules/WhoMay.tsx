@@ -20,7 +20,7 @@ const WhoMayQuery = graphql(`
   }
 `);
 
-/** Everybody who may use a group, by projects and by users, and why; read again when the stamp changes. */
+/** Shows everyone who can use a group, by project and by user, and why. A new stamp refetches the list. */
 export function WhoMay({ group, stamp }: { group: string; stamp: string }) {
   const [by, setBy] = useState<"projects" | "users">("projects");
   const [q, setQ] = useState("");

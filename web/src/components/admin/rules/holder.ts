@@ -2,7 +2,7 @@ import { t } from "../../../i18n";
 
 export type HolderKind = "domain" | "project" | "user" | "keypair";
 
-/** What is given to one domain, project, user or keypair; to everybody, where that is possible, when none is named. */
+/** A grant or an attachment to one domain, project, user or keypair; without any of them, to everyone. */
 export interface Held {
   domain: { id: string; name: string } | null;
   project: { id: string; name: string } | null;
@@ -27,7 +27,7 @@ const phrases = {
   everybody: "everyone",
 };
 
-/** The holder as one would say it: project vision. */
+/** Returns a holder as text, such as "project vision". */
 export function spoken(h: Held): string {
   const { kind, name } = holderOf(h);
   return t(phrases[kind], { name });

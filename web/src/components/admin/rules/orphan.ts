@@ -1,11 +1,11 @@
-/** What lies on a volume and belongs to nobody. */
+/** A folder, directory or quota scope on a volume that nothing in the database refers to. */
 export interface Orphan {
   /** A phrase to translate. */
   what: string;
-  /** Where it lies, or what it is called there. */
+  /** Its path or its name on the volume. */
   name: string;
   usedBytes: number | null;
-  /** How it is named to be removed; null for what only an operator can. */
+  /** The input that removes it; null if only an operator can remove it. */
   input: { scope: string; folder?: string } | null;
 }
 
@@ -22,7 +22,7 @@ const states: Record<string, string> = {
 };
 const anId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** What was found, folders first: a scope goes only when its folders have gone. */
+/** Returns the orphans, folders first, because a scope can be removed only after its folders. */
 export const orphansOf = (told: Told): Orphan[] => [
   ...told.folders.map((f) => ({
     what: states[f.state] ?? f.state,

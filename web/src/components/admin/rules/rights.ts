@@ -18,11 +18,17 @@ const held = (
       g.role.allows.some((a) => a.entity === entity && a.operations.includes(op)),
   );
 
-/** Whether the viewer may make objects of a kind that stands in no domain; what is there says itself what he may do to it. */
+/**
+ * Reports whether the viewer can create objects of a kind that belongs to no domain. Existing objects carry the
+ * viewer's permissions.
+ */
 export const mayCreate = (viewer: Viewer, entity: Allowed["entity"]) =>
   isSuper(viewer) || held(viewer, entity, "CREATE", ["SYSTEM"]);
 
-/** To whom the viewer may attach policies. A domain's limits bound its admins. */
+/**
+ * Returns the kinds of holders to which the viewer can attach policies. Domain admins cannot change the limits of
+ * their own domain.
+ */
 export function binds(viewer: Viewer): HolderKind[] {
   if (isSuper(viewer)) return ["domain", "project", "user", "keypair"];
   if (held(viewer, "RESOURCE_POLICY", "UPDATE", ["SYSTEM", "DOMAIN"])) return ["domain", "project", "user", "keypair"];

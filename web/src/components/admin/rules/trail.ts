@@ -17,7 +17,7 @@ export const AuditQuery = graphql(`
 `);
 export type AuditWhere = NonNullable<VariablesOf<typeof AuditQuery>["where"]>;
 
-/** What the page's address says about which rows to show. */
+/** The filter of the audit log, which is kept in the URL. */
 export interface TrailFilter {
   from?: string;
   to?: string;
@@ -40,21 +40,21 @@ export const filterKeys = [
   "request",
 ] as const satisfies readonly (keyof TrailFilter)[];
 
-/** Reads the filter out of an address; what is not text is left out. */
+/** Reads the filter from a URL. Values that are not text are left out. */
 export function filterOf(search: Record<string, unknown>): TrailFilter {
   const out: TrailFilter = {};
   for (const key of filterKeys) {
     const value = search[key];
     if (typeof value === "string" && value.trim()) out[key] = value.trim();
-    else if (typeof value === "number") out[key] = String(value); // the router reads digits as a number
+    else if (typeof value === "number") out[key] = String(value); // the router parses digits as a number
   }
   return out;
 }
 
-/** Stands for every result but OK. */
+/** The filter value for every result except OK. */
 export const anyFailure = "failed";
 
-/** A moment as typed in local time, as the server wants it; null if it is not a time. */
+/** Converts a local time to the format of the server; null if it is not a time. */
 export function instant(local: string): string | null {
   const at = new Date(local);
   return Number.isNaN(at.getTime()) ? null : at.toISOString();
@@ -62,7 +62,7 @@ export function instant(local: string): string | null {
 
 const uuid = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
-/** What in a filter cannot be meant, by field. */
+/** Returns the errors in a filter, by field. */
 export function wrongIn(filter: TrailFilter): Partial<Record<keyof TrailFilter, string>> {
   const wrong: Partial<Record<keyof TrailFilter, string>> = {};
   for (const key of ["from", "to"] as const)
@@ -88,10 +88,10 @@ export function whereOf(filter: TrailFilter): AuditWhere {
   };
 }
 
-/** By which the file can be narrowed; the server refuses all others. */
+/** The filters that the CSV export supports; the server rejects all others. */
 const exported = ["from", "to", "actor", "entity", "result"] as const;
 
-/** Filters in use that the file cannot have. */
+/** Returns the active filters that the CSV export does not support. */
 export const notExported = (filter: TrailFilter) =>
   filterKeys.filter(
     (key) =>
@@ -99,7 +99,7 @@ export const notExported = (filter: TrailFilter) =>
       (!(exported as readonly string[]).includes(key) || (key === "result" && filter.result === anyFailure)),
   );
 
-/** Where the browser fetches the same rows as a file. */
+/** Returns the URL of the CSV export with the same filter. */
 export function exportUrl(filter: TrailFilter): string {
   const query = new URLSearchParams();
   for (const key of exported) {

@@ -21,7 +21,7 @@ interface Props {
   onSaved: () => void;
 }
 
-/** What is in a file: text that can be changed, an image, a PDF or a notebook. Nothing of it runs. */
+/** Shows the content of a file: editable text, an image, a PDF or a notebook. No content is executed. */
 export function Preview({ store, file, writes, onSaved }: Props) {
   const [as, setAs] = useState<"shown" | "text">("shown");
   const [large, enlarge] = useDisclosure(false);
@@ -108,7 +108,7 @@ function Shown({ store, file, large = false }: Pick<Props, "store" | "file"> & {
   );
 }
 
-/** The page's content policy lets images be data of the page itself, not of other addresses. */
+/** The content security policy of the page allows data: images, but none from other origins. */
 function Picture({ bytes, name, large }: { bytes: Uint8Array<ArrayBuffer>; name: string; large: boolean }) {
   const [url, setUrl] = useState<string | null>(null);
   const [broken, setBroken] = useState(false);

@@ -10,12 +10,12 @@ import { Suggestions } from "./Suggestions";
 interface Props {
   session: string;
   report: Report;
-  /** Whether the viewer may change what it asks for. */
+  /** Whether the viewer can change the request. */
   may: boolean;
   now: number;
 }
 
-/** Why a session waits: the sentence first, then what would help, then the steps that led to it. */
+/** Explains why a session is pending: a summary, then suggestions, then the scheduler's checks. */
 export function Pending({ session, report, may, now }: Props) {
   return (
     <section className="panel" aria-labelledby="why">
@@ -51,7 +51,7 @@ export function Pending({ session, report, may, now }: Props) {
   );
 }
 
-/** When it starts, where anybody knows. */
+/** Shows when the session is expected to start, if that is known. */
 function Times({ report, now }: { report: Report; now: number }) {
   const at = (iso: string) => `${when(iso)} (${t("in {{time}}", { time: duration(Date.parse(iso) - now) })})`;
   if (!report.until && !report.estimatedStart && report.holds === 0) return null;

@@ -30,14 +30,14 @@ export type Suggestion = NonNullable<Part["pending"]>["suggestions"][number];
 
 interface Props {
   session: string;
-  /** Changes with the reason of the wait: then they are searched anew. */
+  /** Changes with the pending reason, so that the suggestions are fetched again. */
   stamp: string;
   may: boolean;
 }
 
 const does = (s: Suggestion) => (s.kind === "END_SESSION" ? t("Stop that session") : t("Apply"));
 
-/** What would let a session start at once, each with a button that does it. */
+/** Shows the changes that would let a session start at once, each with a button that applies it. */
 export function Suggestions({ session, stamp, may }: Props) {
   const { data, fetching, refetch } = useLiveQuery({
     query: SuggestionsQuery,
