@@ -1,6 +1,6 @@
-// Walks through the door and the pages of one's own account as a new user does, against a running platform:
+// Browser test of the login page and the account pages, as a new user. It needs a running cluster:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/account.ts
-// E-mail and password are a superadmin's, who makes the domain and the users. BERTH_SHOTS names a directory for pictures.
+// The credentials must be those of a superadmin. BERTH_SHOTS names a directory for screenshots.
 
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync } from "node:crypto";
@@ -18,7 +18,7 @@ interface Person {
   id?: string;
   email: string;
   password: string;
-  /** Their authenticator, once they have one. */
+  /** The authenticator app, after two-step login is set up. */
   app: Authenticator | null;
   codes: string[];
 }
@@ -31,18 +31,18 @@ const long = `ada ${run} long password`;
 const made: Record<string, any> = {};
 
 const field = (name: string, within: Page | Locator = page) => stage.field(within, name);
-/** A dialog gives its first field the focus once it is there. */
+/** Waits until a field has the focus. A dialog focuses its first field after it has opened. */
 const focused = (name: string) => field(name).and(page.locator(":focus")).waitFor();
 const says = (text: Text) => page.getByText(text).first().waitFor();
 const dialog = () => page.getByRole("dialog");
 
-/** Presses a control by the keyboard alone. */
+/** Focuses a control and presses a key. */
 async function press(locator: Locator, key = "Enter") {
   await locator.focus();
   await page.keyboard.press(key);
 }
 
-/** Fills the focused field and goes to the next, as one who uses no mouse. */
+/** Types each text into a field and presses Tab between them, then Enter, as a user without a mouse. */
 async function type(...texts: string[]) {
   for (const [i, text] of texts.entries()) {
     if (i > 0) await page.keyboard.press("Tab");
@@ -56,7 +56,7 @@ async function go(name: string) {
   await heading(name);
 }
 
-/** Opens a menu and goes down to an entry, by arrow keys. */
+/** Opens a menu and selects an item with the arrow keys. */
 async function choose(target: Locator, name: string) {
   const item = page.getByRole("menuitem", { name, exact: true });
   await press(target);
@@ -67,7 +67,7 @@ async function choose(target: Locator, name: string) {
   await item.waitFor({ state: "detached" });
 }
 
-/** Follows a download, and gives its name and text. */
+/** Waits for a download and returns its file name and text. */
 async function downloaded(act: () => unknown) {
   const [file] = await Promise.all([page.waitForEvent("download"), act()]);
   return { name: file.suggestedFilename(), text: readFileSync(await file.path(), "utf8") };
@@ -145,7 +145,10 @@ async function prepare() {
   ada.password = secret("a password that was reset", resetUserPassword.password);
 }
 
-/** With an invitation one is in at once, for its e-mail alone. */
+/**
+ * An invited user is logged in directly after the sign-up. The invitation is valid only for its e-mail address and
+ * only once.
+ */
 async function invited() {
   await page.goto("/signup");
   await page.getByRole("heading", { name: /You need an invitation|Sign up/ }).waitFor();
@@ -157,7 +160,7 @@ async function invited() {
   await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
     input: { id: made.domain, totpRequired: false },
   });
-  await page.goto("about:blank"); // another address of the same page is no new visit
+  await page.goto("about:blank"); // a change of the fragment alone does not reload the page
   await page.goto(createInvitation.link);
   secret("an invitation", createInvitation.link.split("#invitation=")[1]);
   await heading("Sign up");
@@ -181,7 +184,7 @@ async function invited() {
   await page.getByRole("alert").waitFor();
 }
 
-/** Without one, an admin looks at it first. */
+/** Without an invitation, an administrator must approve the sign-up. */
 async function approval() {
   await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
     input: { id: made.domain, signUp: "APPROVAL" },
@@ -213,7 +216,10 @@ async function approval() {
   });
 }
 
-/** What is due comes before anything else: the password that somebody else made, then the second step. */
+/**
+ * The required steps come before any other page: a password that an administrator set must be changed, then two-step
+ * login must be set up.
+ */
 async function due() {
   await page.goto("/account/limits");
   await heading("Log in");
@@ -227,7 +233,7 @@ async function due() {
   await look("due-password");
   await page.goto("/cluster");
   await heading("Choose a new password");
-  // The page was loaded anew: what was typed a moment ago is forgotten.
+  // The reload has discarded the password that was typed at login.
   await field("Current password").focus();
   await type(ada.password, ada.email, ada.email);
   await says("must not be the e-mail or the username");
@@ -256,7 +262,7 @@ async function due() {
   await heading("Profile");
 }
 
-/** Recovery codes go into a file and on paper; all else stays off the sheet. */
+/** Saves the recovery codes as a file and checks the print view, which contains only the codes. */
 async function keptCodes() {
   const file = await downloaded(() => press(button("Download")));
   assert.equal(file.name, "berth-recovery-codes.txt");
@@ -276,7 +282,7 @@ async function keptCodes() {
       .evaluate((c) => getComputedStyle(c).visibility),
     "visible",
   );
-  await page.locator(".wordmark").first().waitFor({ state: "hidden" }); // nothing but the codes is printed
+  await page.locator(".wordmark").first().waitFor({ state: "hidden" }); // only the codes are printed
   await stage.shoot(page, "print", ["light"]);
   await page.emulateMedia({ media: null });
   for (const code of codes) secret("a recovery code", code);
@@ -326,9 +332,9 @@ async function password() {
   ada.password = `${long} two`;
 }
 
-/** The way in with the app, with a recovery code, and where there is no more room. */
+/** Logs in with a code of the authenticator app, with a recovery code, and with more logins than allowed. */
 async function door() {
-  // Who logs out and in again is back where he was.
+  // After a new login, the user is back on the page where they logged out.
   await leave();
   await enter(ada);
   await heading("Two-step login");
@@ -369,7 +375,7 @@ async function logins() {
   await press(dialog().getByRole("button", { name: "Revoke", exact: true }));
   await others.nth(2).waitFor({ state: "detached" });
   assert.equal(await others.count(), 2);
-  // A login from elsewhere appears, without a click here.
+  // A login from another machine appears without a reload.
   await new Api(url, "curl/8.5.0").login(ada.email, ada.password, ada.codes[6]);
   await page.locator(".rows > li").filter({ hasText: "curl/8.5.0" }).waitFor({ timeout: 60_000 });
   await press(button("Revoke all others"));
@@ -391,7 +397,7 @@ async function secondStep() {
   ada.codes = await keptCodes();
   assert(!ada.codes.includes(before[7]), "an old code is still there");
   await press(button("Done"));
-  // The domain requires it: a new phone, at once.
+  // The domain requires two-step login, so the user must set it up again immediately.
   await press(button("Set up again…"));
   await field("Password", dialog()).fill("wrong");
   await dialog().getByLabel("Code from your").fill(ada.codes[0]);
@@ -525,7 +531,7 @@ async function sshKeys() {
   assert.equal(half.name, "berth_my_laptop.pub");
   const shown = await row("my laptop").locator("code").textContent();
   assert.equal(shown, fingerprint(half.text));
-  // The private half has the public one within.
+  // The file of the private key also contains the public key.
   assert(
     Buffer.from(key.text.replace(/-----.*-----|\s/g, ""), "base64").includes(
       Buffer.from(half.text.split(" ")[1], "base64"),
@@ -606,7 +612,7 @@ async function activity() {
   await row("Create SSH key").first().waitFor({ state: "detached" });
 }
 
-/** Whom the admins shut out is out, and his page goes to the door by itself. */
+/** When an administrator deactivates a user, the user's open page returns to the login page. */
 async function ends() {
   await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
     input: { id: ada.id, status: "INACTIVE" },
@@ -615,7 +621,7 @@ async function ends() {
   assert.equal(new URL(page.url()).searchParams.get("next"), "/account/activity");
 }
 
-/** Other ways to log in: the page says why the provider sent the visitor back. */
+/** Login with an identity provider: the page explains why the provider rejected the login. */
 async function providers() {
   const { createIdentityProvider } = await admin.ask(
     "mutation($input: CreateIdentityProviderInput!) { createIdentityProvider(input: $input) { identityProvider { id } } }",
@@ -642,10 +648,10 @@ async function providers() {
   await look("login-provider-refused");
 }
 
-/** Who guesses has to wait, and is told how long. */
+/** After too many failed logins, the user must wait, and the page shows how long. */
 async function throttled() {
   const nobody = { email: `nobody-${run}@example.org`, password: "whatever it is" };
-  // Ten are let through, fewer where others guessed from here before.
+  // The limit is ten failed logins per address; it is reached earlier if other tests used some of them.
   for (let i = 0; i < 10; i++)
     await assert.rejects(new Api(url).login(nobody.email, nobody.password), /UNAUTHENTICATED|RESOURCE_EXHAUSTED/);
   await page.goto("/login");
@@ -655,7 +661,7 @@ async function throttled() {
   await look("login-throttled");
 }
 
-/** Takes away what others would see: the door has no foreign buttons, the lists no policies and roles. */
+/** Removes what other users of the cluster would see: the identity provider, the role and the sign-up. */
 async function sweep() {
   if (made.provider)
     await admin.ask(
@@ -672,7 +678,7 @@ async function sweep() {
     });
 }
 
-// What is refused on purpose, the console repeats.
+// The browser logs each request that the test makes fail on purpose.
 await walk(
   stage,
   [

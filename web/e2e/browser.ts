@@ -1,4 +1,4 @@
-// What the browser tests share: where to walk, a quiet Chromium, accessibility checks, pictures.
+// Shared by the browser tests: the environment, Chromium, accessibility checks, screenshots.
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,7 +8,7 @@ import { chromium, type Page } from "playwright-core";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-// Without these Chromium calls home, which a closed network refuses many times over.
+// Without these flags, Chromium calls services of Google, and a closed network rejects many requests.
 const quiet = [
   "--no-sandbox",
   "--disable-gpu",
@@ -25,17 +25,17 @@ interface Given {
   BERTH_EMAIL: string;
   BERTH_PASSWORD: string;
   BERTH_SHOTS?: string;
-  /** What single walks need. */
+  /** Variables of single tests. */
   [name: string]: string | undefined;
 }
 
-/** Where to walk and as whom, from the environment. */
+/** Returns the URL and the credentials from the environment. */
 export function given(): Given {
   for (const name of ["BERTH_URL", "BERTH_EMAIL", "BERTH_PASSWORD"]) assert(process.env[name], `${name} is not set`);
   return process.env as unknown as Given;
 }
 
-/** One step of a walk; it is told when it went well. */
+/** Runs one step of a test, and prints its name and duration if it passes. */
 export async function step(name: string, act: () => unknown) {
   const from = Date.now();
   await act();
@@ -52,15 +52,16 @@ export async function open(url: string) {
     viewport: { width: 1360, height: 860 },
     acceptDownloads: true,
     colorScheme: "light",
-    reducedMotion: "reduce", // what fades in has half the contrast
+    reducedMotion: "reduce", // text that fades in has half the contrast
   });
   const page = context.pages()[0] ?? (await context.newPage());
   page.setDefaultTimeout(20_000);
   const faults: string[] = [];
   page.on("pageerror", (error) => faults.push(`page error: ${error.message}`));
   page.on("console", (message) => {
-    // The console repeats refused logins, saves over what others changed, sockets of logins that ended, and the tries to connect while the test has cut the line.
-    // Chromium drops requests when an interface of the host comes or goes: sessions change none, but agents of other tests that start and end do.
+    // The console shows rejected logins, conflicts of saves, WebSockets of ended logins, and connection attempts while the
+    // test is offline. ERR_NETWORK_CHANGED appears when a network interface of the host appears or disappears. Sessions do
+    // not cause that, but agents of other tests do.
     const expected =
       /status of (401|412|429)|HTTP Authentication failed|ERR_INTERNET_DISCONNECTED|ERR_FAILED|net::ERR_NETWORK_CHANGED/;
     if (message.type() === "error" && !expected.test(message.text())) faults.push(`console: ${message.text()}`);
@@ -77,7 +78,10 @@ export async function open(url: string) {
   };
 }
 
-/** Makes the page load again what Chromium dropped when an interface of the host came or went: without its script a page stays empty, without its data it stays as it is. */
+/**
+ * Makes page.goto retry after Chromium dropped a request because a network interface of the host appeared or
+ * disappeared. Without its script, the page would stay empty; without its data, it would stay outdated.
+ */
 function insist(page: Page) {
   let dropped = 0;
   page.on("requestfailed", (request) => {
@@ -108,14 +112,14 @@ interface Violation {
   nodes: { target: string[]; any: { message: string }[] }[];
 }
 
-/** Takes a picture of a page in each theme. */
+/** Takes a screenshot of a page in each theme. */
 export type Album = (page: Page, name: string, themes?: ("light" | "dark")[]) => Promise<void>;
 
-/** Serious and critical violations of the page as it stands. */
+/** Returns the serious and critical accessibility violations of the current page. */
 export async function violations(page: Page): Promise<string[]> {
-  // What is being asked again is paler until the answer is there.
+  // Content that is being refetched is dimmed.
   await page.waitForFunction(() => !document.querySelector('[aria-busy="true"]'));
-  // Half-faded text has half the contrast; a dialog begins to fade in only after it is there.
+  // Text that fades in has half the contrast. A dialog starts to fade in only after it is in the DOM.
   await page.waitForFunction(() =>
     [...document.querySelectorAll('[role="dialog"]')].every((d) => getComputedStyle(d).opacity === "1"),
   );
@@ -127,7 +131,7 @@ export async function violations(page: Page): Promise<string[]> {
         .map((a) => a.finished),
     ),
   );
-  await page.evaluate(axe); // by the debugger, so that the content policy stays in force
+  await page.evaluate(axe); // evaluated by the debugger, so that the content security policy stays in force
   const { violations: all } = await page.evaluate(() =>
     (globalThis as unknown as { axe: { run(options: object): Promise<{ violations: Violation[] }> } }).axe.run({
       resultTypes: ["violations"],
@@ -157,7 +161,10 @@ export function album(dir: string | undefined): Album {
   };
 }
 
-/** Checks a page in both themes and at two widths, and keeps its pictures; what is wrong goes to the barriers. */
+/**
+ * Returns a function that checks a page in both themes and at two widths, and takes screenshots. It appends violations
+ * and overflows to the problems.
+ */
 export function looker(page: Page, shoot: Album, barriers: string[]) {
   return async (name: string) => {
     for (const theme of ["light", "dark"] as const) {

@@ -1,7 +1,8 @@
-// Walks through the files of a running session: browse, upload, preview, edit, rename, delete, download, by mouse and
-// by keyboard. Against a running platform:
+// Browser test of the files of a running session: browse, upload, preview, edit, rename, delete and download, with mouse
+// and keyboard. It needs a running cluster:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/files.ts
-// E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures; BERTH_IMAGE an image to launch.
+// The credentials must be those of a superadmin. BERTH_SHOTS names a directory for screenshots, BERTH_IMAGE the image of
+// the session.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -54,7 +55,7 @@ async function send() {
   const files: Record<string, string | Buffer> = {
     "notes.md": "# Results\n42\n",
     "picture.png": png,
-    "weights.bin": weights, // more than one request's part
+    "weights.bin": weights, // larger than one request
     "page.html": "<script>document.title='owned'</script>",
   };
   for (const [file, content] of Object.entries(files)) writeFileSync(join(source, file), content);
@@ -80,7 +81,7 @@ async function edit() {
   await button("Edit", details("notes.md")).click();
   const editor = dialog("Edit notes.md");
   await editor.getByRole("textbox").fill("# Results\n43\n");
-  // Meanwhile a program in the session saves the file.
+  // In the meantime, a program in the session saves the file.
   await page.evaluate(
     async ([id]) =>
       fetch(`/sessions/${id}/files/content?path=notes.md`, {
@@ -118,7 +119,7 @@ async function keyboard() {
   await button("results.md").waitFor({ state: "detached" });
 }
 
-/** Files and directories that are dropped. */
+/** Drops a file onto the page. */
 async function drop() {
   const data = await page.evaluateHandle(() => {
     const transfer = new DataTransfer();
@@ -142,13 +143,13 @@ async function download() {
   assert(got.bytes.equals(weights));
   const zip = await get(() => button("Download as zip").first().click());
   assert.equal(zip.bytes.subarray(0, 2).toString(), "PK");
-  // A page of a container is saved and never shown with our origin.
+  // A HTML file of a container is downloaded and never rendered in the origin of the page.
   const opened = await stage.context.request.get(`/sessions/${session}/files/content?path=page.html`);
   assert.match(opened.headers()["content-disposition"] ?? "", /^attachment/);
   assert.match(opened.headers()["content-security-policy"] ?? "", /^sandbox/);
 }
 
-/** The rest of the container, and what its user may not do. */
+/** Directories outside of the home directory, including those that the user cannot read or that do not exist. */
 async function elsewhere() {
   await page.goto(`/sessions/${session}?tab=files&path=/`);
   await button("proc/").waitFor();
@@ -173,7 +174,7 @@ async function narrow() {
   await page.setViewportSize({ width: 1360, height: 860 });
 }
 
-/** The list of sessions says that an app failed, and why. */
+/** The list of sessions shows that an app failed, and why. */
 async function list() {
   await admin.ask("mutation($i: AppActionInput!) { restartApp(input: $i) { app { status } } }", {
     i: { session, app: "broken" },
@@ -190,7 +191,7 @@ async function list() {
   await page.keyboard.press("Escape");
 }
 
-/** When the session ends, the tab says what became of its files. */
+/** After the session has ended, the tab explains what happened to its files. */
 async function end() {
   await page.goto(`/sessions/${session}?tab=files`);
   await button("weights.bin").waitFor();

@@ -1,7 +1,7 @@
-// Walks through what a person's folders do that walk.ts does not: names that are taken, an upload that a limit stops,
-// many files, a narrow page, and pages that are left and leave nothing behind. Against a running platform:
+// Browser test of what walk.ts does not cover of folders: names that are taken, an upload that exceeds a limit, a long
+// list, a narrow page, and subscriptions of pages that the user leaves. It needs a running cluster:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/folders.ts
-// E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
+// The credentials must be those of a superadmin. BERTH_SHOTS names a directory for screenshots.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
@@ -53,7 +53,7 @@ async function prepare() {
   await page.getByText("Drop files or folders here.").waitFor();
 }
 
-/** What is in a file, as another client reads it. */
+/** Returns the content of a file as another client reads it. */
 async function inside(path: string) {
   const { createDownload } = await own.ask("mutation($i: CreateDownloadInput!) { createDownload(input: $i) { url } }", {
     i: { vfolder: made.folder, path },
@@ -61,7 +61,7 @@ async function inside(path: string) {
   return (await fetch(new URL(createDownload.url, url))).text();
 }
 
-/** By the keyboard alone: the focus is on what loses nothing, and the rest is a Tab away. */
+/** Uses only the keyboard. The focus starts on the button that loses no data, and Tab reaches the other buttons. */
 async function taken() {
   const files = page.locator("[data-upload]");
   await files.setInputFiles(["a.txt", "b.txt", "c.txt"].map((n) => note(n, "first")));
@@ -72,7 +72,7 @@ async function taken() {
   await button("Skip").and(page.locator(":focus")).waitFor();
   assert.equal(await tray.count(), 0, "something is sent before it was asked");
   await look("taken");
-  // Of the first it keeps both, of the others it replaces all.
+  // Keep both for the first file, then replace all others.
   const all = page.getByRole("checkbox", { name: "Do the same for all 3" });
   await all.focus();
   await page.keyboard.press("Space");
@@ -96,7 +96,7 @@ async function taken() {
     "second, longer",
     "second, longer",
   ]);
-  // Escape sends nothing.
+  // Escape uploads nothing.
   await files.setInputFiles([note("a.txt", "third"), note("e.txt", "third")]);
   await page.getByRole("dialog", { name: "a.txt already exists" }).waitFor();
   await page.keyboard.press("Escape");
@@ -104,7 +104,7 @@ async function taken() {
   assert.equal(await tray.count(), 0, "something is sent after all");
 }
 
-/** A directory of many files that is sent again: one question, for those that have changed. */
+/** A directory with many files is uploaded again: there is one question for all changed files. */
 async function again() {
   mkdirSync(join(tree, "inner"), { recursive: true });
   for (let i = 0; i < 60; i++) write(`${i % 2 ? "inner/" : ""}n${i}.txt`, `file ${i}`);
@@ -129,10 +129,10 @@ async function again() {
   ]);
 }
 
-/** What was decided holds when the page is loaded again: it goes on without a question. */
+/** A reload keeps the decision: the upload continues without another question. */
 async function reloaded() {
   let hold = true;
-  await page.route(/\/storage\/uploads/, async (route) => (hold ? undefined : route.continue())); // never answered
+  await page.route(/\/storage\/uploads/, async (route) => (hold ? undefined : route.continue())); // no response
   const mine = note("a.txt", "after the reload");
   const path = join(source, "a.txt");
   writeFileSync(path, mine.buffer);
@@ -152,14 +152,14 @@ async function reloaded() {
   assert.deepEqual(await Promise.all(["a.txt", "a (3).txt"].map(inside)), ["first", "after the reload"]);
 }
 
-/** A limit stops an upload; with more room it goes on. */
+/** A limit stops an upload; it continues after the limit is raised. */
 async function limited() {
   const limit = (limitBytes: number) =>
     admin.ask("mutation($i: SetQuotaScopeInput!) { setQuotaScope(input: $i) { quotaScope { id } } }", {
       i: { volume: made.volume, user: made.user, limitBytes },
     });
   await limit(1 << 20);
-  // Each of the large ones is beyond the limit alone, however late one knows what is used.
+  // Each of the large files exceeds the limit alone, even if the reported usage is outdated.
   const parts = Array.from({ length: 8 }, (_, i) => ({
     name: `part-${i}.bin`,
     mimeType: "application/octet-stream",
@@ -171,22 +171,22 @@ async function limited() {
   await tray.getByText("No space is left").waitFor();
   await look("limit");
   await limit(64 << 20);
-  // The page need not be told: one tries again, as often as it takes for the new limit to be known.
+  // The page does not learn about the new limit, so retry until the storage proxy applies it.
   const on = tray.getByRole("button", { name: /Resume all|Retry failed uploads/ });
   const all = tray.getByText("8 of 8 files");
   for (const until = Date.now() + 120_000; !(await all.count()); await page.waitForTimeout(500)) {
     assert(Date.now() < until, `it does not go on: ${await tray.innerText()}`);
-    if (await on.count()) await on.click({ timeout: 1000 }).catch(() => undefined); // it goes when all of it does
+    if (await on.count()) await on.click({ timeout: 1000 }).catch(() => undefined); // it disappears at the end
   }
   await clear();
 }
 
-/** All columns are of use on a narrow page, however long the list. */
+/** All columns fit on a narrow page, however long the list is. */
 async function narrow() {
   await page.setViewportSize({ width: 390, height: 860 });
   await heading(`names-${run}`);
   await page.getByRole("table", { name: "Files" }).waitFor();
-  // Once the page has come to rest.
+  // Wait until the layout is stable.
   await page.waitForFunction(() => {
     const [box, list] = [".explorer", ".files"].map((s) => document.querySelector(s)!.getBoundingClientRect().width);
     return Math.abs(box - list) < 4 && document.documentElement.scrollWidth === document.documentElement.clientWidth;
@@ -194,7 +194,7 @@ async function narrow() {
   await page.setViewportSize({ width: 1360, height: 860 });
 }
 
-/** To the end of a long list by keys: more rows come, and the focus is on the last of them each time. */
+/** The End key moves to the end of a long list: each press loads more rows and focuses the last loaded one. */
 async function long() {
   const rows = 3500;
   const names = Array.from({ length: rows }, (_, i) => `d${String(i).padStart(4, "0")}`);
@@ -214,7 +214,7 @@ async function long() {
   }
 }
 
-/** What a page listens to ends when it is left. */
+/** A page cancels its subscriptions when the user leaves it. */
 async function left() {
   const going = new Map();
   page.on("websocket", (socket) => {
@@ -262,7 +262,7 @@ async function left() {
   }
 }
 
-/** Takes away what was made; the folder goes with its owner. */
+/** Deletes the user and their folders. */
 async function sweep() {
   rmSync(source, { recursive: true, force: true });
   if (!made.user) return;

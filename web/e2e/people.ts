@@ -1,6 +1,6 @@
-// Walks through the administrators' pages about people, against a running platform:
+// Browser test of the admin pages for domains, projects and users. It needs a running cluster:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/people.ts
-// E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
+// The credentials must be those of a superadmin. BERTH_SHOTS names a directory for screenshots.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { Api, secret } from "./account/api.ts";
@@ -14,9 +14,9 @@ interface Person {
   name: string;
   email: string;
   password: string;
-  /** The password that an administrator chose. */
+  /** The password that an administrator set. */
   given?: string;
-  /** What others find of them, in the course of the walk. */
+  /** Objects that later steps need, such as the page or the folder of the person. */
   [more: string]: any;
 }
 
@@ -28,7 +28,7 @@ const person = (name: string): Person => ({
 const [ada, bo, cy] = ["ada", "bo", "cy"].map(person);
 const api = await stage.admin.login(stage.email, stage.password);
 
-/** One person at a browser of his own, who goes about the admin pages. */
+/** Adds actions on the admin pages to a browser. */
 const seated = (who: Awaited<ReturnType<typeof stage.sit>>) => ({
   ...who,
   panel: (name: string) => who.page.getByRole("dialog", { name, exact: true }),
@@ -40,7 +40,7 @@ const seated = (who: Awaited<ReturnType<typeof stage.sit>>) => ({
     await who.page.goto("/login");
     await who.enter({ email, password });
   },
-  /** An imported user chooses his own password first. */
+  /** Logs in as an imported user, who must choose a new password first. */
   async first({ email, given = "", password }: Person) {
     await this.login(email, given);
     await who.heading("Choose a new password");
@@ -154,7 +154,7 @@ async function makeLead() {
   await page.waitForFunction((name: string) => document.activeElement?.textContent === name, project);
 }
 
-/** A project admin has the one page; a member has none. */
+/** A project administrator sees only the page of projects; a member sees no admin page. */
 async function leadSees() {
   const lead = await sit();
   await lead.first(ada);
@@ -224,7 +224,7 @@ async function purge() {
   const asked = boss.panel(`Purge ${bo.email}`);
   await asked.getByLabel(`Type ${bo.email} to confirm`).fill(bo.email);
   await asked.getByRole("button", { name: "Purge permanently" }).click();
-  // He owns a folder: somebody must get it.
+  // The user owns a folder, so the purge requires a new owner.
   await asked.locator('[aria-invalid="true"]').waitFor();
   await boss.look("purge");
   await boss.pick(asked, "New owner of the folders", cy.email);
@@ -266,7 +266,7 @@ async function invite() {
   await page.keyboard.press("Escape");
 }
 
-/** A domain with people in it stays. */
+/** A domain with users cannot be purged. */
 async function refused() {
   await boss.go("Domains");
   await page.getByLabel("Filter by name").fill(domain);
@@ -280,7 +280,7 @@ async function refused() {
   await page.keyboard.press("Escape");
 }
 
-/** Takes away what the walk has made, as far as it is there. */
+/** Deletes the users and the project of the test, as far as they exist. */
 async function sweep() {
   const found = (
     await api.ask(

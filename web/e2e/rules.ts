@@ -1,7 +1,7 @@
-// Walks through the administrators' pages about rules: a policy, where it binds, a resource group and who may use it,
-// a custom role, presets, what a volume is for, and the trail of all of it. Against a running platform:
+// Browser test of the admin pages for policies, effective limits, resource groups, roles, presets, registries, volumes,
+// the audit log and retention. It needs a running cluster:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/rules.ts
-// E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
+// The credentials must be those of a superadmin. BERTH_SHOTS names a directory for screenshots.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -33,7 +33,7 @@ async function as(who: { email: string; password: string }) {
   await heading("Home");
 }
 
-/** The people and the project whom the rules are about. */
+/** Creates the users and the project that the rules apply to. */
 async function people() {
   await admin.login(stage.email, stage.password);
   const { viewer } = await admin.ask("{ viewer { user { id domain { id } } projects { id } } }");
@@ -89,7 +89,7 @@ async function policies() {
   await send(attach, "Attach");
   await listed(panel, `project ${project}`).waitFor();
   await look("policy");
-  // What is attached is not deleted, and the dialog says so.
+  // An attached policy cannot be deleted, and the dialog shows the error.
   await button("Delete", panel).click();
   await button("Delete", dialog(`Delete ${policy}?`)).click();
   await dialog(`Delete ${policy}?`).getByRole("alert").waitFor();
@@ -98,7 +98,7 @@ async function policies() {
   await button("Close", panel).click();
 }
 
-/** The policy stands in what binds its project's members. */
+/** The effective limits of a member of the project contain the policy. */
 async function binding() {
   await page.getByRole("radiogroup", { name: "View" }).getByText("Effective limits").click();
   await page.getByText("Nothing selected").waitFor();
@@ -222,11 +222,11 @@ async function presets() {
   }
   await table("Presets").getByRole("row").filter({ hasText: never }).filter({ hasText: "never possible" }).waitFor();
   await look("presets");
-  // The same, where one launches a session.
+  // The launch sheet shows the same state of each preset.
   await page.keyboard.press("l");
   const offered = page.getByRole("radiogroup", { name: "Preset" });
   const fitting = offered.getByRole("radio").filter({ hasText: fits });
-  await fitting.filter({ hasText: /available now|would be pending/ }).waitFor(); // others may hold the machine
+  await fitting.filter({ hasText: /available now|would be pending/ }).waitFor(); // depends on other tests
   const not = offered.getByRole("radio").filter({ hasText: never });
   await not.filter({ hasText: "never possible: " }).waitFor();
   await not.click({ force: true });
@@ -242,7 +242,7 @@ async function presets() {
   await page.getByRole("dialog").waitFor({ state: "detached" });
 }
 
-/** The tiles of the launch sheet say the same as its preview. */
+/** The sizes in the launch sheet show the same result as its preview. */
 async function sizes() {
   await page.keyboard.press("l");
   const sheet = dialog("Launch a session");
@@ -263,7 +263,7 @@ async function sizes() {
     await preview.getByText(never ? /^This session could never start/ : /^(Starts now|Would be pending)/).waitFor();
     assert.equal((await tile.getAttribute("aria-disabled")) === "true", never, `the tile ${key} can be chosen`);
   }
-  // No machine is that big.
+  // No machine has that many CPUs.
   await field(sheet, "CPU").fill("100000");
   await preview.getByText("This session could never start").waitFor();
   await look("launch-never");
@@ -271,7 +271,7 @@ async function sizes() {
   await sheet.waitFor({ state: "detached" });
 }
 
-/** A registry is added, changed and removed. */
+/** Adds, changes and removes a registry. */
 async function registries() {
   await goto("Images");
   const list = page.getByRole("region", { name: "Registries" });
@@ -325,7 +325,7 @@ async function volumes() {
   await look("volumes");
 }
 
-/** All of it stands in the trail, on the page and in its file. */
+/** The audit log contains all these changes, on the page and in the CSV file. */
 async function trail() {
   await goto("Audit log");
   await table("Audit log").waitFor();
@@ -392,7 +392,7 @@ async function retention() {
   await look("retention");
 }
 
-/** A monitor reads all of it and changes nothing; who has no rights finds nothing. */
+/** A monitor can read every page and change nothing. A user without rights gets "Page not found". */
 async function others() {
   await as(eve);
   for (const [path, title, shown] of [
@@ -432,7 +432,7 @@ async function others() {
   await look("not-found");
 }
 
-/** What was made goes again, each by its button. */
+/** Deletes everything that the test has created, each with its button. */
 async function tidy() {
   await as(stage);
   await page.goto("/admin/policies");
@@ -463,7 +463,7 @@ async function tidy() {
   }
 }
 
-/** Turns recovery mode on and off: the page of the cluster says so, and follows. */
+/** Turns recovery mode on and off. The page of the cluster shows a warning while it is on. */
 async function recovery() {
   const turn = (on: boolean) =>
     admin.ask("mutation($i: SetRecoveryInput!) { setRecovery(input: $i) { recovery { since } } }", {
@@ -481,7 +481,7 @@ async function recovery() {
   await note.waitFor({ state: "detached" });
 }
 
-/** Ends what no page of the walk removes, and what a failed walk left behind. */
+/** Removes what no step deletes, and what a failed test has left. */
 async function sweep() {
   const quiet = (query: string, variables: Variables) =>
     admin.ask(query, variables).catch((why) => console.error("sweep:", why.message));

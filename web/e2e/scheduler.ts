@@ -1,8 +1,8 @@
-// Walks through what the scheduler shows: why a session waits and what would start it, the queue of a group, a request that is
-// tried while one writes it, a group's settings and shares, machines that are closed and drained, idle checkers.
-// Against a running platform with accelerators of which parts are given:
+// Browser test of the scheduler's pages: pending reasons and suggestions, the queue of a group, the dry run of the launch
+// sheet, settings and shares of a group, cordon and drain, idle checkers. It needs a running cluster with accelerators
+// that offer shares:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/scheduler.ts
-// E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
+// The credentials must be those of a superadmin. BERTH_SHOTS names a directory for screenshots.
 
 import assert from "node:assert/strict";
 import type { Request } from "playwright-core";
@@ -41,7 +41,10 @@ async function ask(name: string, share: string | number, more = {}) {
   return createSession.session.id;
 }
 
-/** Every device is three quarters taken, so that a half is free in sum and on none. */
+/**
+ * Allocates 3/4 of every device, so that a request for 1/2 fits into the sum of the free shares but not on any single
+ * device.
+ */
 async function pieces() {
   await admin.login(stage.email, stage.password);
   const { agents, images, viewer } = await admin.ask(`{
@@ -100,7 +103,7 @@ async function queue() {
   await look("queue");
 }
 
-/** The panel says why, and what it proposes works by one click. */
+/** The page explains why the session is pending. A click on a suggestion starts it. */
 async function why() {
   await page.getByRole("link", { name: waits }).click();
   await heading(waits);
@@ -123,11 +126,11 @@ async function why() {
   await page.goto(`/sessions/${made.later}`);
   await heading(later);
   await page.getByRole("region", { name: "Why it is pending" }).waitFor();
-  await page.getByText("The terminal opens when the session runs").waitFor(); // its part of the page comes last
+  await page.getByText("The terminal opens when the session runs").waitFor(); // this part of the page is rendered last
   await look("why-later");
 }
 
-/** The sheet tries the request while one writes it, and says what would start. */
+/** The launch sheet runs a dry run as the user types, and shows whether the session would start. */
 async function launch() {
   const tries: string[] = [];
   const note = (request: Request) => tries.push(request.postData() ?? "");
@@ -146,7 +149,7 @@ async function launch() {
   const preview = sheet.locator(".preview");
   await preview.getByText(/^Would be pending/).waitFor();
   page.off("request", note);
-  // Nothing was tried before there was an image to try it with.
+  // There was no dry run before an image was selected.
   assert.deepEqual(
     tries.filter((body) => body.includes("query DryRun") && body.includes('"image":""')),
     [],
@@ -208,7 +211,7 @@ async function settings() {
   await panel.getByRole("button", { name: `Remove the weight of project ${made.project}` }).click();
   await panel.getByRole("list", { name: "Weights" }).waitFor({ state: "detached" });
   await button("Close", panel).click();
-  // What is used stands in the shares of the group that is used.
+  // The group that is in use shows the usage in its shares.
   await page.getByRole("button", { name: made.groupName, exact: true }).click();
   await dialog(made.groupName)
     .getByRole("table", { name: "Current shares" })
@@ -304,7 +307,7 @@ async function idle() {
   await page.getByRole("button", { name: checker, exact: true }).waitFor({ state: "detached" });
 }
 
-/** Ends what the walk began, also after a failure. */
+/** Deletes everything that the test has created, also after a failure. */
 async function sweep() {
   const quiet = (query: string, variables: Variables) =>
     admin.ask(query, variables).catch((why) => console.error("sweep:", why.message));

@@ -1,4 +1,4 @@
-// What the walks through the pages have in common: how one begins and ends, and what a person does to a page.
+// Shared by the browser tests: starting a test, running its steps, and the actions of a user on a page.
 import assert from "node:assert/strict";
 import type { Locator, Page } from "playwright-core";
 import { Api } from "./account/api.ts";
@@ -6,13 +6,13 @@ import { type Album, album, given, looker, open, step } from "./browser.ts";
 
 type Browser = Awaited<ReturnType<typeof open>>;
 
-/** Begins a walk: a person at a browser, an API beside it, and a part of the names of all that is made. */
+/** Starts a test: a browser, an API client, and a random part for the names of objects. */
 export async function begin() {
   const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = given();
   const shoot = album(BERTH_SHOTS);
   const barriers: string[] = [];
   const browsers: Browser[] = [];
-  /** Another person, at a browser of his own. */
+  /** Opens a separate browser for another user. */
   async function sit() {
     const browser = await open(BERTH_URL);
     browsers.push(browser);
@@ -34,7 +34,7 @@ export async function begin() {
   };
 }
 
-/** What a walk needs of its beginning. */
+/** The part of a started test that walk needs. */
 interface Stage {
   browsers: Browser[];
   barriers: string[];
@@ -43,8 +43,8 @@ interface Stage {
 }
 
 /**
- * Goes through the steps, each with its name. Afterwards no browser may have met an error
- * but those that are expected, nor a page have had a barrier. The sweep comes in any case.
+ * Runs the named steps. It fails if a browser has logged an unexpected error or a page has a problem. The sweep always
+ * runs.
  */
 export async function walk(
   { browsers, barriers, shoot, started }: Stage,
@@ -75,15 +75,15 @@ export async function walk(
 
 const escaped = (text: string) => text.replace(/[.*+?()]/g, "\\$&");
 
-/** A page, or a part of it. */
+/** A page or a part of it. */
 export type Place = Page | Locator;
-/** A text on the page, or a pattern of it. */
+/** A text on the page, or a pattern for it. */
 export type Text = string | RegExp;
 
-/** What one finds on a page and does to it. */
+/** Returns locators and actions for a page. */
 export function hands(page: Page) {
   const button = (name: Text, within: Place = page) => within.getByRole("button", { name, exact: true });
-  /** A field of a form by the whole of its label, which ends in a star when it must be filled. */
+  /** Finds a form field by its complete label. The label of a required field ends in a star. */
   const field = (within: Place, name: string) => within.getByLabel(new RegExp(`^${escaped(name)}( \\*)?$`));
   return {
     button,
@@ -97,13 +97,15 @@ export function hands(page: Page) {
       page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name }).click(),
     adminPage: (name: string) =>
       page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name, exact: true }).click(),
-    /** Chooses one of a few. */
+    /** Selects an option of a Select. */
     async choose(within: Place, label: string, option: Text) {
       await field(within, label).first().click();
       await page.getByRole("option", { name: option, exact: true }).click();
     },
-    /** Types into a box that is searched at the server, and takes what it finds. A dialog that
-     * has just opened moves the focus to its first field, which closes the list: then it types again. */
+    /**
+     * Types into a box that searches on the server, and selects the first match. A dialog that has just opened moves
+     * the focus to its first field, which closes the list, so it tries up to three times.
+     */
     async pick(within: Place, label: Text, text: string) {
       const box = within.getByRole("combobox", { name: label });
       const option = page.getByRole("option").filter({ hasText: text }).first();
@@ -117,12 +119,12 @@ export function hands(page: Page) {
         }
       }
     },
-    /** Sends a form and waits until it has closed. */
+    /** Submits a form and waits until it is closed. */
     async send(within: Locator, name: Text) {
       await button(name, within).click();
       await within.waitFor({ state: "detached" });
     },
-    /** Logs in where the form is. */
+    /** Fills in the visible login form and submits it. */
     async enter({ email, password }: { email: string; password: string }) {
       await page.getByLabel("E-mail").fill(email);
       await page.locator('input[name="password"]').fill(password);

@@ -1,7 +1,7 @@
-// Drops a directory of many files into a folder, loses the line twice and the page once,
-// and goes on each time:
+// Browser test that drops a directory with many files into a folder. It loses the connection twice and reloads the page
+// once; the upload resumes each time:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… BERTH_FOLDER=id BERTH_SOURCE=/directory BERTH_WIRE=http://… node --import ./e2e/typescript.mjs e2e/upload.ts
-// BERTH_WIRE steers what passes to the storage proxy; see e2e/folders/browser_test.go.
+// BERTH_WIRE controls the connection to the storage proxy; see e2e/folders/browser_test.go.
 import assert from "node:assert/strict";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,10 @@ const shoot = album(BERTH_SHOTS);
 const { page, context, faults, close } = await open(BERTH_URL);
 const barriers: string[] = [];
 
-/** Holds up, cuts or mends the wire; "held" answers when somebody waits to send more. */
+/**
+ * Controls the connection to the storage proxy: hold, cut or restore it. "held" waits until a client tries to send
+ * more than the connection lets through.
+ */
 async function wire(what: string, bytes = 0) {
   const response = await fetch(`${BERTH_WIRE}/${what}?bytes=${Math.round(bytes)}`, { method: "POST" });
   assert(response.ok, `${what}: ${await response.text()}`);
@@ -35,7 +38,7 @@ async function login() {
   await page.getByText("Drop files or folders here.").waitFor();
 }
 
-/** A real drop, as from the desktop. */
+/** Drops the directory as a user does from the desktop. */
 async function drop() {
   const zone = await page.locator(".drop-zone").boundingBox();
   assert(zone, "there is no place to drop files");
@@ -51,7 +54,7 @@ async function drop() {
 
 async function offline() {
   await context.setOffline(true);
-  await wire("cut"); // the browser lets live what is under way
+  await wire("cut"); // Chromium does not cut open connections when it goes offline
   await lost.waitFor();
   barriers.push(...(await violations(page)));
   await shoot(page, "lost", ["light"]);
@@ -70,7 +73,7 @@ async function cut() {
 }
 
 async function reload() {
-  page.once("dialog", (dialog) => dialog.accept()); // "leave the page?"
+  page.once("dialog", (dialog) => dialog.accept()); // the question whether to leave the page
   await page.reload();
   await wire("mend");
   await tray.getByText("were interrupted when the page was closed.").waitFor();

@@ -1,6 +1,6 @@
-// Walks through the page as a person does, against a running platform:
+// Browser test of the pages that every user needs. It needs a running cluster:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/walk.ts
-// BERTH_SHOTS names a directory for pictures; BERTH_IMAGE an image to launch.
+// BERTH_SHOTS names a directory for screenshots, BERTH_IMAGE the image of the session.
 
 import assert from "node:assert/strict";
 import type { Locator, Request } from "playwright-core";
@@ -18,7 +18,7 @@ const click = async (locator: Locator) => {
   await locator.click();
 };
 
-/** A call of the API beside the page, with the page's own login. */
+/** Calls the API from within the page, with the login of the page. */
 const call = (query: string, variables?: Variables): Promise<any> =>
   page.evaluate(
     async ([q, v]) => {
@@ -34,7 +34,7 @@ const call = (query: string, variables?: Variables): Promise<any> =>
     [query, variables] as const,
   );
 
-/** The same, but not through the page: it works while the page is cut off. */
+/** Calls the API with the login of the page but from outside of it, so that it works while the page is offline. */
 async function beside(query: string, variables: Variables) {
   const response = await context.request.post("/graphql", {
     headers: { "X-Berth-CSRF": "1" },
@@ -93,7 +93,7 @@ async function data() {
   await look("data");
 }
 
-/** What is in files is shown, changed, and not lost when somebody else has changed it meanwhile; nothing of it runs. */
+/** Shows the content of files without running it, and edits a text file. A concurrent change is not overwritten. */
 async function contents() {
   if (process.env.BERTH_MOCK) return;
   await page.getByRole("link", { name: folder }).click();
@@ -122,7 +122,7 @@ async function contents() {
     const { data } = canvas?.width
       ? canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height)
       : { data: [] };
-    return data.some((v, i) => i % 4 === 0 && v < 100 && data[i + 3] > 0); // ink
+    return data.some((v, i) => i % 4 === 0 && v < 100 && data[i + 3] > 0); // a dark pixel
   });
   assert.equal(await page.evaluate(() => (window as { ran?: unknown }).ran), undefined, "a script of a file has run");
   await showing("notes.txt", "first");
@@ -139,7 +139,7 @@ async function contents() {
   await details.getByText("theirs and mine").waitFor();
 }
 
-/** A PDF of one page. */
+/** Returns a PDF with one page. */
 function onePage(text: string) {
   const content = `BT /F1 36 Tf 72 700 Td (${text}) Tj ET`;
   const objects = [
@@ -161,7 +161,7 @@ function onePage(text: string) {
   );
 }
 
-/** What somebody else does to a file of the folder while the page is open. */
+/** Replaces a file of the folder as another client does while the page is open. */
 async function replace(path: string, text: string) {
   const { vfolders } = await beside(
     "query($name: String!) { vfolders(first: 1, where: { name: $name }) { edges { node { id } } } }",
@@ -182,7 +182,9 @@ async function replace(path: string, text: string) {
   assert(sent.ok(), await sent.text());
 }
 
-/** A colleague is invited to read, reads, is promoted, writes, and is shut out again; each page follows by itself. */
+/**
+ * A colleague is invited to read, accepts, gets write permission, and is removed. Each page updates without a reload.
+ */
 async function sharing() {
   if (process.env.BERTH_MOCK) return;
   const email = `colleague-${run}@berth.local`;
@@ -290,7 +292,7 @@ async function tabs() {
   await page.keyboard.press("Escape");
 }
 
-/** A batch session's lines arrive while it writes, without a reload. */
+/** The log of a batch session appears while the session writes it. */
 async function logs() {
   const { node } = await call("query($id: ID!) { node(id: $id) { ... on Session { image { reference } } } }", {
     id: made.id,
@@ -340,7 +342,7 @@ async function cluster() {
   await look("cluster-table");
 }
 
-/** Ends the session beside the page: list and map follow by themselves. */
+/** Stops the session through the API: the list and the cluster map update without a reload. */
 async function live() {
   await page.goto("/cluster");
   const slip = page.locator(`button.slip[aria-label*="${session}"]`);
@@ -366,7 +368,7 @@ async function live() {
   assert(await page.evaluate(() => "kept" in globalThis), "the page was loaded again");
 }
 
-/** What happens while the line is cut is there when it is back. */
+/** Changes during a lost connection appear after the reconnection. */
 async function reconnect() {
   await go("Sessions");
   const name = `cut-${run}`;
@@ -454,7 +456,7 @@ async function tidy() {
   await heading("Log in");
 }
 
-/** Ends what a failed walk left behind, so that the next one finds room. */
+/** Stops the sessions of a failed test, so that the next test has enough free resources. */
 async function sweep(failed: boolean) {
   if (!failed) return;
   const { sessions } = await beside(

@@ -1,17 +1,19 @@
-// What the account's walk does beside the browser: calls of the API, codes of an authenticator, signed requests.
+// What tests of accounts need outside the browser: API calls, codes of an authenticator app, signed requests.
 import { createHash, createHmac, randomUUID } from "node:crypto";
 import { appendFileSync } from "node:fs";
 
-/** Notes a secret in the file that BERTH_SECRETS names, for who looks for secrets in what the platform keeps. */
+/**
+ * Writes a secret to the file that BERTH_SECRETS names, so that a test can search the stored data of the cluster for
+ * it.
+ */
 export function secret<T extends string | undefined>(what: string, value: T): T {
   if (process.env.BERTH_SECRETS) appendFileSync(process.env.BERTH_SECRETS, `${JSON.stringify([what, value])}\n`);
   return value;
 }
 
-/** Variables of a request. */
 export type Variables = Record<string, unknown>;
 
-/** One who talks to the platform without a browser. */
+/** A client of the API. */
 export class Api {
   headers: Record<string, string> = { "Content-Type": "application/json", "X-Berth-CSRF": "1" };
   url: string;
@@ -28,7 +30,7 @@ export class Api {
       body: JSON.stringify({ email, password, ...(code ? { code } : {}) }),
     });
     if (!response.ok) throw new Error(await response.text());
-    if (email !== process.env.BERTH_EMAIL) secret(`the password of ${email}`, password); // the first one was printed
+    if (email !== process.env.BERTH_EMAIL) secret(`the password of ${email}`, password); // that one is printed at the first start
     for (const cookie of response.headers.getSetCookie())
       secret(`a cookie of ${email}`, cookie.split(";")[0].split("=")[1]);
     this.headers.Cookie = response.headers
@@ -55,7 +57,7 @@ async function send(url: string, headers: Record<string, string>, body: string):
   return answer.data;
 }
 
-/** An authenticator app; it shows each code once, because each works once. */
+/** An authenticator app. It never returns a code twice, because a code is valid once. */
 export class Authenticator {
   last = 0;
   secret: Buffer;
@@ -68,7 +70,7 @@ export class Authenticator {
     this.secret = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
   }
 
-  /** The code of the next step that was not shown; the server takes one of half a minute ahead. */
+  /** Returns the next unused code. The server accepts codes up to 30 seconds early. */
   async code() {
     const now = () => Math.floor(Date.now() / 30_000);
     while (now() + 1 <= this.last) await new Promise((done) => setTimeout(done, 500));
@@ -81,7 +83,7 @@ export class Authenticator {
   }
 }
 
-/** A request that is signed as docs/signing.md says. */
+/** Sends a request that is signed as docs/signing.md describes. */
 export function signed(url: string, { access, secret: key }: { access: string; secret: string }, query: string) {
   secret(`the secret of keypair ${access}`, key);
   const body = JSON.stringify({ query });
@@ -96,7 +98,7 @@ interface Signing {
   nonce: string;
 }
 
-/** The headers of a signed POST to /graphql. */
+/** Returns the headers of a signed POST to /graphql. */
 function signature(url: string, body: string, { access, key, created, nonce }: Signing): Record<string, string> {
   const digest = `sha-256=:${createHash("sha256").update(body).digest("base64")}:`;
   const values = {

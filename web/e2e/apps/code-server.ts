@@ -1,4 +1,4 @@
-// VS Code: a file is edited and saved, the terminal runs a command, and the extension host answers.
+// VS Code: edits and saves a file, runs a command in the terminal, and starts the extension host.
 import { visit } from "./visit.ts";
 
 await visit(({ page, picture }) => {
@@ -49,7 +49,7 @@ await visit(({ page, picture }) => {
       "asks the extension host",
       async () => {
         await command("Developer: Show Running Extensions");
-        // An extension is listed with its time once the extension host has activated it.
+        // The list shows an activation time once the extension host has activated the extension.
         await page
           .locator(".editor-instance .extension", { hasText: /Activation:\s*\d+ms/ })
           .first()

@@ -1,4 +1,4 @@
-// The classic Jupyter Notebook: a cell prints 42.
+// The classic Jupyter Notebook: runs a cell.
 import { visit } from "./visit.ts";
 
 await visit(({ page, root }) => [

@@ -1,8 +1,8 @@
-// JupyterLab: a cell prints 42, a shell runs in its terminal, and a file is uploaded.
+// JupyterLab: runs a cell, uses the terminal, and uploads a file.
 import { visit } from "./visit.ts";
 
 await visit(({ page, root, eventually, picture }) => {
-  /** The text of a file, as the server has it. */
+  /** Returns the content of a file on the server. */
   const text = (name: string) =>
     page.evaluate(async (at) => {
       const answer = await fetch(at);
@@ -31,7 +31,7 @@ await visit(({ page, root, eventually, picture }) => {
         await page.getByRole("menuitem", { name: /^New Launcher/ }).click();
         await card("Other", /Terminal/).click();
         await page.locator(".jp-Terminal .xterm").click();
-        // The shell may not read yet; a line that comes early is kept by its terminal.
+        // The shell may not be ready yet; the terminal buffers the line.
         await page.keyboard.type("echo $((6*7)) > typed.txt\n");
         await eventually("the file that the shell writes", async () => (await text("typed.txt")) === "42\n");
       },

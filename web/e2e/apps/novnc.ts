@@ -1,8 +1,8 @@
-// The desktop is drawn: not black, and a key opens its menu.
+// noVNC: shows the desktop and opens its menu.
 import { visit } from "./visit.ts";
 
 await visit(({ page, eventually, picture }) => {
-  /** How many different colours a coarse grid of the screen has. */
+  /** Returns the number of different colors in a sample of the pixels. */
   const colours = () =>
     page.evaluate(() => {
       const screen = document.querySelector("canvas");
@@ -15,7 +15,7 @@ await visit(({ page, eventually, picture }) => {
     [
       "shows a desktop",
       async () => {
-        await page.waitForURL(/vnc\.html/); // its first page leads there
+        await page.waitForURL(/vnc\.html/); // the first page redirects to it
         await page.locator("canvas").first().waitFor();
         await eventually("colours on the screen", async () => (await colours()) > 3);
       },

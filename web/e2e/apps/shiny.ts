@@ -1,4 +1,4 @@
-// Shiny: a number that is changed comes back, multiplied by R, over the WebSocket.
+// Shiny: sends a changed number over the WebSocket and shows the product that R returns.
 import { visit } from "./visit.ts";
 
 await visit(({ page }) => [

@@ -1,4 +1,4 @@
-// TensorBoard shows the run that the session has logged.
+// TensorBoard: shows the run that the session has logged.
 import { visit } from "./visit.ts";
 
 await visit(({ page }) => [
