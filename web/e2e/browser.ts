@@ -9,7 +9,7 @@ import { chromium, type Page } from "playwright-core";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 // Without these flags, Chromium calls services of Google, and a closed network rejects many requests.
-const quiet = [
+const chromiumFlags = [
   "--no-sandbox",
   "--disable-gpu",
   "--disable-quic",
@@ -20,7 +20,7 @@ const quiet = [
   "--disable-dev-shm-usage",
 ];
 
-interface Given {
+interface Environment {
   BERTH_URL: string;
   BERTH_EMAIL: string;
   BERTH_PASSWORD: string;
@@ -30,24 +30,24 @@ interface Given {
 }
 
 /** Returns the URL and the credentials from the environment. */
-export function given(): Given {
+export function environment(): Environment {
   for (const name of ["BERTH_URL", "BERTH_EMAIL", "BERTH_PASSWORD"]) assert(process.env[name], `${name} is not set`);
-  return process.env as unknown as Given;
+  return process.env as unknown as Environment;
 }
 
 /** Runs one step of a test, and prints its name and duration if it passes. */
-export async function step(name: string, act: () => unknown) {
-  const from = Date.now();
+export async function runStep(name: string, act: () => unknown) {
+  const start = Date.now();
   await act();
-  console.log(`ok  ${name} (${Date.now() - from} ms)`);
+  console.log(`ok  ${name} (${Date.now() - start} ms)`);
 }
 
-export async function open(url: string) {
+export async function launchBrowser(url: string) {
   const profile = mkdtempSync(join(tmpdir(), "berth-browser-"));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     headless: true,
-    args: quiet,
+    args: chromiumFlags,
     baseURL: url,
     viewport: { width: 1360, height: 860 },
     acceptDownloads: true,
@@ -56,21 +56,21 @@ export async function open(url: string) {
   });
   const page = context.pages()[0] ?? (await context.newPage());
   page.setDefaultTimeout(20_000);
-  const faults: string[] = [];
-  page.on("pageerror", (error) => faults.push(`page error: ${error.message}`));
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(`page error: ${error.message}`));
   page.on("console", (message) => {
-    // The console shows rejected logins, conflicts of saves, WebSockets of ended logins, and connection attempts while the
-    // test is offline. ERR_NETWORK_CHANGED appears when a network interface of the host appears or disappears. Sessions do
-    // not cause that, but agents of other tests do.
+    // The console shows rejected logins, conflicts of saves, WebSockets of ended logins, and connection attempts while
+    // the test is offline. ERR_NETWORK_CHANGED comes when a network interface of the host appears or disappears.
+    // Sessions do not cause that, but agents of other tests do.
     const expected =
       /status of (401|412|429)|HTTP Authentication failed|ERR_INTERNET_DISCONNECTED|ERR_FAILED|net::ERR_NETWORK_CHANGED/;
-    if (message.type() === "error" && !expected.test(message.text())) faults.push(`console: ${message.text()}`);
+    if (message.type() === "error" && !expected.test(message.text())) errors.push(`console: ${message.text()}`);
   });
-  insist(page);
+  retryDroppedRequests(page);
   return {
     page,
     context,
-    faults,
+    errors,
     close: async () => {
       await context.close();
       rmSync(profile, { recursive: true, force: true });
@@ -82,7 +82,7 @@ export async function open(url: string) {
  * Makes page.goto retry after Chromium dropped a request because a network interface of the host appeared or
  * disappeared. Without its script, the page would stay empty; without its data, it would stay outdated.
  */
-function insist(page: Page) {
+function retryDroppedRequests(page: Page) {
   let dropped = 0;
   page.on("requestfailed", (request) => {
     if (
@@ -95,12 +95,12 @@ function insist(page: Page) {
   page.goto = async (path, options) => {
     for (let tries = 1; ; tries++) {
       const before = dropped;
-      const went = await goto(path, options).catch((why: Error) => why);
+      const response = await goto(path, options).catch((why: Error) => why);
       if (dropped === before || tries === 10) {
-        if (went instanceof Error) throw went;
-        return went;
+        if (response instanceof Error) throw response;
+        return response;
       }
-      console.log(`    ${path} is loaded again: an interface came or went`);
+      console.log(`    retry of ${path}: a network interface of the host changed`);
     }
   };
 }
@@ -113,7 +113,7 @@ interface Violation {
 }
 
 /** Takes a screenshot of a page in each theme. */
-export type Album = (page: Page, name: string, themes?: ("light" | "dark")[]) => Promise<void>;
+export type Screenshot = (page: Page, name: string, themes?: ("light" | "dark")[]) => Promise<void>;
 
 /** Returns the serious and critical accessibility violations of the current page. */
 export async function violations(page: Page): Promise<string[]> {
@@ -148,7 +148,7 @@ export async function violations(page: Page): Promise<string[]> {
     );
 }
 
-export function album(dir: string | undefined): Album {
+export function screenshotsTo(dir: string | undefined): Screenshot {
   if (dir) mkdirSync(dir, { recursive: true });
   return async (page, name, themes = ["light", "dark"]) => {
     if (!dir) return;
@@ -165,22 +165,22 @@ export function album(dir: string | undefined): Album {
  * Returns a function that checks a page in both themes and at two widths, and takes screenshots. It appends violations
  * and overflows to the problems.
  */
-export function looker(page: Page, shoot: Album, barriers: string[]) {
+export function pageChecker(page: Page, screenshot: Screenshot, problems: string[]) {
   return async (name: string) => {
     for (const theme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme: theme });
       await page.locator(`:root[data-mantine-color-scheme="${theme}"]`).waitFor();
-      barriers.push(...(await violations(page)).map((v) => `${name}, ${theme}: ${v}`));
+      problems.push(...(await violations(page)).map((v) => `${name}, ${theme}: ${v}`));
     }
     await page.emulateMedia({ colorScheme: "light" });
     const before = page.viewportSize();
     for (const width of [1280, 800]) {
       await page.setViewportSize({ width, height: 860 });
-      const over = await page.evaluate(
+      const overflow = await page.evaluate(
         () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
       );
-      if (over > 0) barriers.push(`${name}: ${over} px too wide for ${width} px`);
-      await shoot(page, `${name}-${width}`);
+      if (overflow > 0) problems.push(`${name}: ${overflow} px too wide for ${width} px`);
+      await screenshot(page, `${name}-${width}`);
     }
     if (before) await page.setViewportSize(before);
   };

@@ -2,23 +2,23 @@
 import assert from "node:assert/strict";
 import type { Locator, Page } from "playwright-core";
 import { Api } from "./account/api.ts";
-import { type Album, album, given, looker, open, step } from "./browser.ts";
+import { environment, launchBrowser, pageChecker, runStep, type Screenshot, screenshotsTo } from "./browser.ts";
 
-type Browser = Awaited<ReturnType<typeof open>>;
+type Browser = Awaited<ReturnType<typeof launchBrowser>>;
 
 /** Starts a test: a browser, an API client, and a random part for the names of objects. */
-export async function begin() {
-  const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = given();
-  const shoot = album(BERTH_SHOTS);
-  const barriers: string[] = [];
+export async function startTest() {
+  const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_SHOTS } = environment();
+  const screenshot = screenshotsTo(BERTH_SHOTS);
+  const problems: string[] = [];
   const browsers: Browser[] = [];
   /** Opens a separate browser for another user. */
-  async function sit() {
-    const browser = await open(BERTH_URL);
+  async function openBrowser() {
+    const browser = await launchBrowser(BERTH_URL);
     browsers.push(browser);
-    return { ...browser, look: looker(browser.page, shoot, barriers), ...hands(browser.page) };
+    return { ...browser, checkPage: pageChecker(browser.page, screenshot, problems), ...userActions(browser.page) };
   }
-  const first = await sit();
+  const first = await openBrowser();
   return {
     url: BERTH_URL,
     email: BERTH_EMAIL,
@@ -26,49 +26,49 @@ export async function begin() {
     run: Math.random().toString(36).slice(2, 8),
     started: Date.now(),
     admin: new Api(BERTH_URL),
-    shoot,
-    barriers,
+    screenshot,
+    problems,
     browsers,
-    sit,
+    openBrowser,
     ...first,
   };
 }
 
-/** The part of a started test that walk needs. */
+/** The part of a started test that runSteps needs. */
 interface Stage {
   browsers: Browser[];
-  barriers: string[];
-  shoot: Album;
+  problems: string[];
+  screenshot: Screenshot;
   started: number;
 }
 
 /**
- * Runs the named steps. It fails if a browser has logged an unexpected error or a page has a problem. The sweep always
- * runs.
+ * Runs the named steps. It fails if a browser has logged an unexpected error or a page has a problem. cleanUp
+ * always runs.
  */
-export async function walk(
-  { browsers, barriers, shoot, started }: Stage,
+export async function runSteps(
+  { browsers, problems, screenshot, started }: Stage,
   steps: [name: string, act: () => unknown][],
-  { sweep, expected = /^$/ }: { sweep?: (failed: boolean) => Promise<unknown>; expected?: RegExp } = {},
+  { cleanUp, expected = /^$/ }: { cleanUp?: (failed: boolean) => Promise<unknown>; expected?: RegExp } = {},
 ) {
-  const faults = () => browsers.flatMap((b) => b.faults).filter((f) => !expected.test(f));
+  const unexpectedErrors = () => browsers.flatMap((b) => b.errors).filter((f) => !expected.test(f));
   try {
-    for (const [name, act] of steps) await step(name, act);
-    assert.deepEqual(faults(), [], "errors in the browser");
-    assert.deepEqual(barriers, [], "accessibility");
-    console.log(`all good in ${Math.round((Date.now() - started) / 1000)} s`);
+    for (const [name, act] of steps) await runStep(name, act);
+    assert.deepEqual(unexpectedErrors(), [], "errors in the browser");
+    assert.deepEqual(problems, [], "accessibility");
+    console.log(`all steps passed in ${Math.round((Date.now() - started) / 1000)} s`);
   } catch (error) {
-    for (const [i, b] of browsers.entries()) await shoot(b.page, `failed-${i}`, ["light"]).catch(() => undefined);
+    for (const [i, b] of browsers.entries()) await screenshot(b.page, `failed-${i}`, ["light"]).catch(() => undefined);
     console.error(
       error,
       "\nat",
       browsers.map((b) => b.page.url()).join(" "),
       "\n",
-      [...faults(), ...barriers].join("\n"),
+      [...unexpectedErrors(), ...problems].join("\n"),
     );
     process.exitCode = 1;
   } finally {
-    await sweep?.(process.exitCode === 1).catch((why: Error) => console.error("sweep:", why.message));
+    await cleanUp?.(process.exitCode === 1).catch((error: Error) => console.error("cleanup:", error.message));
     for (const b of browsers) await b.close();
   }
 }
@@ -81,7 +81,7 @@ export type Place = Page | Locator;
 export type Text = string | RegExp;
 
 /** Returns locators and actions for a page. */
-export function hands(page: Page) {
+export function userActions(page: Page) {
   const button = (name: Text, within: Place = page) => within.getByRole("button", { name, exact: true });
   /** Finds a form field by its complete label. The label of a required field ends in a star. */
   const field = (within: Place, name: string) => within.getByLabel(new RegExp(`^${escaped(name)}( \\*)?$`));
@@ -91,11 +91,11 @@ export function hands(page: Page) {
     heading: (name: Text) => page.getByRole("heading", { level: 1, name, exact: true }).waitFor(),
     dialog: (name: Text) => page.getByRole("dialog", { name }),
     table: (name: Text) => page.getByRole("table", { name }),
-    listed: (within: Place, text: Text) => within.getByRole("listitem").filter({ hasText: text }),
+    listItem: (within: Place, text: Text) => within.getByRole("listitem").filter({ hasText: text }),
     row: (text: Text) => page.locator(".rows > li, .grid tbody tr").filter({ hasText: text }),
-    place: (name: string) =>
+    openMainPage: (name: string) =>
       page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name }).click(),
-    adminPage: (name: string) =>
+    openAdminPage: (name: string) =>
       page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name, exact: true }).click(),
     /** Selects an option of a Select. */
     async choose(within: Place, label: string, option: Text) {
@@ -120,12 +120,12 @@ export function hands(page: Page) {
       }
     },
     /** Submits a form and waits until it is closed. */
-    async send(within: Locator, name: Text) {
+    async submit(within: Locator, name: Text) {
       await button(name, within).click();
       await within.waitFor({ state: "detached" });
     },
     /** Fills in the visible login form and submits it. */
-    async enter({ email, password }: { email: string; password: string }) {
+    async submitLogin({ email, password }: { email: string; password: string }) {
       await page.getByLabel("E-mail").fill(email);
       await page.locator('input[name="password"]').fill(password);
       await button("Log in").click();

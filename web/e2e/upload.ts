@@ -5,18 +5,18 @@
 import assert from "node:assert/strict";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { album, given, open, step, violations } from "./browser.ts";
+import { environment, launchBrowser, runStep, screenshotsTo, violations } from "./browser.ts";
 
-const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_FOLDER, BERTH_WIRE, BERTH_SHOTS } = given();
-const source = given().BERTH_SOURCE ?? "";
+const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_FOLDER, BERTH_WIRE, BERTH_SHOTS } = environment();
+const source = environment().BERTH_SOURCE ?? "";
 
 const sizes = readdirSync(source, { recursive: true, withFileTypes: true })
   .filter((f) => f.isFile())
   .map((f) => statSync(join(f.parentPath, f.name)).size);
 const total = sizes.reduce((a, b) => a + b, 0);
-const shoot = album(BERTH_SHOTS);
-const { page, context, faults, close } = await open(BERTH_URL);
-const barriers: string[] = [];
+const screenshot = screenshotsTo(BERTH_SHOTS);
+const { page, context, errors, close } = await launchBrowser(BERTH_URL);
+const problems: string[] = [];
 
 /**
  * Controls the connection to the storage proxy: hold, cut or restore it. "held" waits until a client tries to send
@@ -41,7 +41,7 @@ async function login() {
 /** Drops the directory as a user does from the desktop. */
 async function drop() {
   const zone = await page.locator(".drop-zone").boundingBox();
-  assert(zone, "there is no place to drop files");
+  assert(zone, "the page has no drop zone");
   const { x, y, width, height } = zone;
   const cdp = await context.newCDPSession(page);
   const at = { x: x + width / 2, y: y + height / 2, data: { items: [], files: [source], dragOperationsMask: 1 } };
@@ -56,8 +56,8 @@ async function offline() {
   await context.setOffline(true);
   await wire("cut"); // Chromium does not cut open connections when it goes offline
   await lost.waitFor();
-  barriers.push(...(await violations(page)));
-  await shoot(page, "lost", ["light"]);
+  problems.push(...(await violations(page)));
+  await screenshot(page, "lost", ["light"]);
   await wire("mend");
   await wire("hold", total / 4);
   await context.setOffline(false);
@@ -77,7 +77,7 @@ async function reload() {
   await page.reload();
   await wire("mend");
   await tray.getByText("were interrupted when the page was closed.").waitFor();
-  await shoot(page, "reloaded", ["light"]);
+  await screenshot(page, "reloaded", ["light"]);
   await page.getByLabel("Interrupted folder").setInputFiles(source);
 }
 
@@ -91,34 +91,34 @@ async function done() {
     undefined,
     { timeout: 120_000 },
   );
-  await shoot(page, "done", ["light"]);
+  await screenshot(page, "done", ["light"]);
   assert.equal(await tray.locator(".bad").count(), 0, `failed: ${await tray.locator("li").first().textContent()}`);
 }
 
 try {
-  await step("log in", login);
-  await step("drop", drop);
-  await step("the line is lost, as the browser sees it", offline);
-  await step("the line is cut", cut);
-  await step("the page is loaded again", reload);
-  await step("all files are there", done);
+  await runStep("log in", login);
+  await runStep("drop a directory", drop);
+  await runStep("the browser goes offline", offline);
+  await runStep("the connection is cut", cut);
+  await runStep("the page is reloaded", reload);
+  await runStep("all files are uploaded", done);
   const cuts = /net::ERR_(CONNECTION|SOCKET|EMPTY|NETWORK)/;
   assert.deepEqual(
-    faults.filter((f) => !cuts.test(f)),
+    errors.filter((f) => !cuts.test(f)),
     [],
     "errors in the browser",
   );
-  assert.deepEqual(barriers, [], "accessibility");
+  assert.deepEqual(problems, [], "accessibility");
 } catch (error) {
-  await shoot(page, "failed", ["light"]).catch(() => undefined);
+  await screenshot(page, "failed", ["light"]).catch(() => undefined);
   console.error(
     error,
     "\nat",
     page.url(),
     "\n",
-    [...faults, ...barriers].join("\n"),
+    [...errors, ...problems].join("\n"),
     "\n",
-    await tray.innerText().catch(() => "no tray"),
+    await tray.innerText().catch(() => "the upload tray is not visible"),
   );
   process.exitCode = 1;
 } finally {

@@ -6,7 +6,7 @@ import { appendFileSync } from "node:fs";
  * Writes a secret to the file that BERTH_SECRETS names, so that a test can search the stored data of the cluster for
  * it.
  */
-export function secret<T extends string | undefined>(what: string, value: T): T {
+export function recordSecret<T extends string | undefined>(what: string, value: T): T {
   if (process.env.BERTH_SECRETS) appendFileSync(process.env.BERTH_SECRETS, `${JSON.stringify([what, value])}\n`);
   return value;
 }
@@ -30,9 +30,10 @@ export class Api {
       body: JSON.stringify({ email, password, ...(code ? { code } : {}) }),
     });
     if (!response.ok) throw new Error(await response.text());
-    if (email !== process.env.BERTH_EMAIL) secret(`the password of ${email}`, password); // that one is printed at the first start
+    // The cluster prints the superadmin's first password, so it is not a secret.
+    if (email !== process.env.BERTH_EMAIL) recordSecret(`the password of ${email}`, password);
     for (const cookie of response.headers.getSetCookie())
-      secret(`a cookie of ${email}`, cookie.split(";")[0].split("=")[1]);
+      recordSecret(`a cookie of ${email}`, cookie.split(";")[0].split("=")[1]);
     this.headers.Cookie = response.headers
       .getSetCookie()
       .map((c) => c.split(";")[0])
@@ -41,11 +42,11 @@ export class Api {
   }
 
   bearer(token: string): this {
-    this.headers.Authorization = `Bearer ${secret("an access token", token)}`;
+    this.headers.Authorization = `Bearer ${recordSecret("an access token", token)}`;
     return this;
   }
 
-  ask(query: string, variables?: Variables): Promise<any> {
+  graphql(query: string, variables?: Variables): Promise<any> {
     return send(`${this.url}/graphql`, this.headers, JSON.stringify({ query, variables }));
   }
 }
@@ -63,7 +64,7 @@ export class Authenticator {
   secret: Buffer;
 
   constructor(key: string) {
-    secret("the key of a second factor", key.replace(/\s/g, ""));
+    recordSecret("the key of an authenticator app", key.replace(/\s/g, ""));
     const bits = [...key.replace(/\s/g, "")]
       .map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0"))
       .join("");
@@ -84,8 +85,8 @@ export class Authenticator {
 }
 
 /** Sends a request that is signed as docs/signing.md describes. */
-export function signed(url: string, { access, secret: key }: { access: string; secret: string }, query: string) {
-  secret(`the secret of keypair ${access}`, key);
+export function sendSigned(url: string, { access, secret: key }: { access: string; secret: string }, query: string) {
+  recordSecret(`the secret of keypair ${access}`, key);
   const body = JSON.stringify({ query });
   const headers = signature(url, body, { access, key, created: Math.floor(Date.now() / 1000), nonce: randomUUID() });
   return send(`${url}/graphql`, { "Content-Type": "application/json", ...headers }, body);

@@ -1,7 +1,7 @@
 // VS Code: edits and saves a file, runs a command in the terminal, and starts the extension host.
-import { visit } from "./visit.ts";
+import { testApp } from "./visit.ts";
 
-await visit(({ page, picture }) => {
+await testApp(({ page, picture }) => {
   const explorer = (name: string) => page.locator(".explorer-folders-view .monaco-list-row", { hasText: name });
   /** Runs a command by its title. */
   async function command(title: string) {
@@ -46,7 +46,7 @@ await visit(({ page, picture }) => {
       },
     ],
     [
-      "asks the extension host",
+      "starts the extension host",
       async () => {
         await command("Developer: Show Running Extensions");
         // The list shows an activation time once the extension host has activated the extension.

@@ -1,9 +1,9 @@
 // JupyterLab: runs a cell, uses the terminal, and uploads a file.
-import { visit } from "./visit.ts";
+import { testApp } from "./visit.ts";
 
-await visit(({ page, root, eventually, picture }) => {
+await testApp(({ page, root, eventually, picture }) => {
   /** Returns the content of a file on the server. */
-  const text = (name: string) =>
+  const contentOf = (name: string) =>
     page.evaluate(async (at) => {
       const answer = await fetch(at);
       return answer.ok ? String(((await answer.json()) as { content: string }).content) : "";
@@ -33,7 +33,7 @@ await visit(({ page, root, eventually, picture }) => {
         await page.locator(".jp-Terminal .xterm").click();
         // The shell may not be ready yet; the terminal buffers the line.
         await page.keyboard.type("echo $((6*7)) > typed.txt\n");
-        await eventually("the file that the shell writes", async () => (await text("typed.txt")) === "42\n");
+        await eventually("the file that the shell writes", async () => (await contentOf("typed.txt")) === "42\n");
       },
     ],
     [
@@ -49,7 +49,7 @@ await visit(({ page, root, eventually, picture }) => {
         const content = "x".repeat(3_000_000);
         await (await chosen).setFiles({ name: "upload.txt", mimeType: "text/plain", buffer: Buffer.from(content) });
         await page.locator(".jp-DirListing-item", { hasText: "upload.txt" }).waitFor();
-        await eventually("the whole upload", async () => (await text("upload.txt")) === content);
+        await eventually("the whole upload", async () => (await contentOf("upload.txt")) === content);
       },
     ],
   ];

@@ -1,7 +1,7 @@
 // MLflow: shows the run and the metric that the session has logged.
-import { visit } from "./visit.ts";
+import { testApp } from "./visit.ts";
 
-await visit(({ page, root, picture }) => [
+await testApp(({ page, root, picture }) => [
   [
     "finds the experiment",
     async () => {

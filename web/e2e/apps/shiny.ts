@@ -1,7 +1,7 @@
 // Shiny: sends a changed number over the WebSocket and shows the product that R returns.
-import { visit } from "./visit.ts";
+import { testApp } from "./visit.ts";
 
-await visit(({ page }) => [
+await testApp(({ page }) => [
   ["shows the first value", () => page.locator("#product", { hasText: /^14$/ }).waitFor()],
   [
     "reacts to a change",
