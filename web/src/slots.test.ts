@@ -34,4 +34,4 @@ it.each([
   ["No machine has 2 free cuda.shares.", "No machine has 2 free fGPU."],
   ["cuda.device:3g.40gb-mig: 1 of 0", "GPU (MIG) 3g.40gb: 1 of 0"],
   ["Add a machine at gpu.example.org.", "Add a machine at gpu.example.org."],
-])("the sentence %j reads %j", (sentence, shown) => expect(withSlotNames(sentence)).toBe(shown));
+])("the message %j becomes %j", (sentence, shown) => expect(withSlotNames(sentence)).toBe(shown));

@@ -32,15 +32,15 @@ function rig(tree: Record<string, Entry[]> = {}, kept: Kept[] = []) {
   return { incoming, uploads, looked, paths: () => uploads.list().map((i) => i.path) };
 }
 
-describe("files on their way", () => {
-  it("go at once where their names are free", async () => {
+describe("Incoming", () => {
+  it("uploads files with free names immediately", async () => {
     const { incoming, paths } = rig({ "": [entry("other")] });
     expect(await incoming.send("f", "", [chosen("a"), chosen("dir/b")])).toBe(0);
     expect(incoming.question()).toBeNull();
     expect(paths()).toEqual(["a", "dir/b"]);
   });
 
-  it("wait until a person has answered for the one that is there", async () => {
+  it("waits for an answer if a name is taken", async () => {
     const { incoming, paths } = rig({ data: [entry("a")] });
     await incoming.send("f", "data", [chosen("a"), chosen("b")]);
     expect(paths()).toEqual([]);
@@ -50,7 +50,7 @@ describe("files on their way", () => {
     expect(paths()).toEqual(["data/b", "data/a"]);
   });
 
-  it("of a thousand ask one question, having read only the directories that are there", async () => {
+  it("asks once for a thousand files, and reads only directories that exist", async () => {
     const tree = {
       "": [directory("set"), directory("others")],
       set: [directory("d0"), directory("d1"), directory("far")],
@@ -72,7 +72,7 @@ describe("files on their way", () => {
     expect(paths()).toHaveLength(997);
   });
 
-  it("are asked about one by one, until one answers for all that are left", async () => {
+  it("asks for each file, until an answer is for all remaining files", async () => {
     const { incoming, paths } = rig({ "": ["a", "b", "c", "d"].map((n) => entry(n)) });
     await incoming.send(
       "f",
@@ -87,7 +87,7 @@ describe("files on their way", () => {
     expect(paths()).toEqual(["b (2)", "c", "d"]);
   });
 
-  it("keep both under a name that neither the folder nor another one uses", async () => {
+  it("keeps both files under a name that no existing or new file has", async () => {
     const { incoming, uploads } = rig({ "": [entry("a.txt"), entry("a (2).txt")] });
     await incoming.send("f", "", [chosen("a.txt"), chosen("a (3).txt")]);
     incoming.answer("both", true);
@@ -97,7 +97,7 @@ describe("files on their way", () => {
     ]);
   });
 
-  it("are all left where they are when the question is closed", async () => {
+  it("uploads nothing after the question is cancelled", async () => {
     const { incoming, paths } = rig({ "": [entry("a")] });
     await incoming.send("f", "", [chosen("a"), chosen("b")]);
     incoming.cancel();
@@ -105,7 +105,7 @@ describe("files on their way", () => {
     expect(paths()).toEqual([]);
   });
 
-  it("are not sent again when they are there, unchanged", async () => {
+  it("does not upload files that exist unchanged", async () => {
     const { incoming, paths } = rig({
       "": [
         entry("a", { size: 4, modifiedAt: new Date(7).toISOString() }),
@@ -120,7 +120,7 @@ describe("files on their way", () => {
     expect(paths()).toEqual(["c", "d"]);
   });
 
-  it("go on after a reload as it was decided before, without a question", async () => {
+  it("resumes after a reload with the previous answer", async () => {
     const kept: Kept = {
       folder: "f",
       folderName: "F",
@@ -139,7 +139,7 @@ describe("files on their way", () => {
     expect(uploads.list()).toMatchObject([{ path: "dir/a (2)", sent: 2, state: "waiting" }]);
   });
 
-  it("are told of together when questions come one after the other", async () => {
+  it("asks the questions of two uploads one after the other", async () => {
     const { incoming, paths } = rig({ "": [entry("a")], d: [entry("b")] });
     const tell = vi.fn();
     incoming.subscribe(tell);
@@ -152,7 +152,7 @@ describe("files on their way", () => {
     expect(tell).toHaveBeenCalledTimes(4);
   });
 
-  it("are not sent when the folder cannot be read", async () => {
+  it("uploads nothing if the folder cannot be read", async () => {
     const uploads = new Uploads({
       tickets: () => new Promise(() => undefined),
       send: () => new Promise(() => undefined),
@@ -164,7 +164,7 @@ describe("files on their way", () => {
   });
 });
 
-describe("a free name", () => {
+describe("freePath", () => {
   it.each([
     ["a.txt", ["a.txt"], "a (2).txt"],
     ["d/a.tar.gz", ["d/a.tar (2).gz"], "d/a.tar (3).gz"],

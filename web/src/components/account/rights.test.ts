@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { inWords } from "./rights";
 
-describe("what a role allows", () => {
-  it("is said in words, sessions first", () =>
+describe("inWords", () => {
+  it("returns the permissions of a role as phrases, sessions first", () =>
     expect(
       inWords([
         { entity: "IMAGE", operations: ["UPDATE", "READ"] },
@@ -12,5 +12,5 @@ describe("what a role allows", () => {
       { on: "Sessions", may: ["stop", "connect to them"] },
       { on: "Images", may: ["see", "change"] },
     ]));
-  it("leaves out what allows nothing", () => expect(inWords([{ entity: "USER", operations: [] }])).toEqual([]));
+  it("leaves out kinds without an operation", () => expect(inWords([{ entity: "USER", operations: [] }])).toEqual([]));
 });

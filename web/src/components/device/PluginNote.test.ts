@@ -11,7 +11,7 @@ const plugin = (more: Partial<PluginView>): PluginView => ({
   ...more,
 });
 
-describe("a plugin is in trouble", () => {
+describe("inTrouble", () => {
   it.each([
     [plugin({}), false],
     [plugin({ restarts: 3 }), false],

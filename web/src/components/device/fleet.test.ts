@@ -18,7 +18,7 @@ const device = (deviceId: string, more: Partial<Member> = {}): Member => ({
 const ids = (list: Member[]) => list.map((d) => d.deviceId);
 
 describe("families", () => {
-  it("are by vendor, without CPU and memory, in the order of the bus", () => {
+  it("groups devices by vendor in PCI order, without CPU and memory", () => {
     const list = families([
       device("mem", { capacity: { mem: "1" }, vendor: "" }),
       device("x:b", { vendor: "Zeta", pciAddress: "0000:9a:00.0" }),
@@ -32,7 +32,7 @@ describe("families", () => {
     ]);
   });
 
-  it("hold partitions in what they are cut from, and count only what is given away", () => {
+  it("puts partitions below their device, and returns only allocatable devices as leaves", () => {
     const cut = device("acme:0", { allocatable: false, rejectReasons: ["it is cut"], capacity: {} });
     const parts = ["acme:0/0", "acme:0/1"].map((id) =>
       device(id, { parent: { id: "acme:0" }, capacity: { "acme.device:half": "1" } }),
@@ -60,7 +60,7 @@ describe("standing", () => {
 });
 
 describe("troubles", () => {
-  it("say the same of several devices once, the worst first", () => {
+  it("reports a problem of several devices once, the worst problem first", () => {
     const old = { allocatable: false, rejectReasons: ["too old"] };
     const [family] = families([
       device("a:0", old),
@@ -74,7 +74,7 @@ describe("troubles", () => {
     ]);
   });
 
-  it("of a whole are not told again of its parts", () => {
+  it("does not repeat the problem of a device for its partitions", () => {
     const ill = { health: "UNHEALTHY", allocatable: false, rejectReasons: ["memory errors"] };
     const part = (id: string, more: Partial<Member>) => device(id, { parent: { id: "a:0" }, ...more });
     const [family] = families([
@@ -88,7 +88,7 @@ describe("troubles", () => {
     ]);
   });
 
-  it("do not repeat the message of a recovery", () =>
+  it("ignores the message of a device that is healthy again", () =>
     expect(why(device("a:0", { healthMessage: "well again" }))).toBe(""));
 });
 

@@ -10,7 +10,7 @@ const link = (a: string, b: string, type: string, distance: number): Link => ({
   p2p: true,
 });
 
-it("shows the nearest link of two devices from both sides", () => {
+it("returns the shortest link of two devices in both directions", () => {
   const m = matrix(
     ["x:0", "x:1", "x:2"],
     [link("x:1", "x:0", "PCIE", 5), link("x:0", "x:1", "NVLINK", 1), link("x:0", "nic:0", "NIC", 0)],
@@ -24,7 +24,7 @@ it("shows the nearest link of two devices from both sides", () => {
 
 it("is empty without links", () => expect(matrix(["x:0"], []).names).toEqual([]));
 
-it("folds partitions into what they are cut from", () => {
+it("replaces partitions by their parent devices", () => {
   const part = (id: string, parent: string | null) => ({
     id,
     deviceId: `x:${id}`,

@@ -22,7 +22,7 @@ describe("whose", () => {
   ] as const)("%s", (want, f) => expect(whose(f, "me")).toBe(want));
 });
 
-it("shows each scope once, one's own first", () => {
+it("returns each scope once, the viewer's own first", () => {
   const project = { id: "p", name: "vision" };
   expect(scopesOf([folder({ project }, "b"), folder({}, "a"), folder({}, "a")]).map((s) => [s.id, s.project])).toEqual([
     ["a", null],

@@ -24,7 +24,7 @@ const answers = {
 
 const launch = () => screen.findByRole("button", { name: "Launch" });
 
-it("starts what was chosen, and opens the session", async () => {
+it("launches the selected request, and opens the session", async () => {
   const onClose = vi.fn();
   const { api, user, router } = await stage(<LaunchSheet wish={{}} onClose={onClose} />, { answers });
   expect(await screen.findByText("python:3.11")).toBeDefined();
@@ -46,7 +46,7 @@ it("starts what was chosen, and opens the session", async () => {
   await vi.waitFor(() => expect(router.state.location.pathname).toBe("/sessions/s1"));
 });
 
-it("does not send a batch session without a command, and says so beside the field", async () => {
+it("shows an error at the field for a batch session without a command", async () => {
   const { api, user } = await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, { answers });
   await screen.findByText("python:3.11");
   await user.click(screen.getByText("Batch command"));
@@ -61,7 +61,7 @@ it("does not send a batch session without a command, and says so beside the fiel
   expect(api.sent("CreateSession")[0]).toMatchObject({ input: { type: "BATCH" } });
 });
 
-it("shows a limit of the server beside the field that it is about", async () => {
+it("shows the error of a limit at its field", async () => {
   const refuse = () => {
     throw new GraphQLError("cpu 1 is more than your limit", {
       extensions: { code: "RESOURCE_EXHAUSTED", field: "slots.cpu", limit: "0.5" },
@@ -77,13 +77,13 @@ it("shows a limit of the server beside the field that it is about", async () => 
   expect(screen.getByLabelText("CPU").getAttribute("aria-invalid")).toBe("true");
 });
 
-it("cannot launch where there is no image", async () => {
+it("cannot launch without an image", async () => {
   await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, { answers: { ...answers, images: list([]) } });
   expect(await screen.findByText("No images yet")).toBeDefined();
   expect(((await launch()) as HTMLButtonElement).disabled).toBe(true);
 });
 
-it("opens the chosen app of the image, with the first folder", async () => {
+it("opens the selected app of the image with the first folder", async () => {
   const tab = { opener: null, close: vi.fn(), location: { replace: vi.fn() } };
   const open = vi.spyOn(window, "open").mockReturnValue(tab as unknown as Window);
   const lab = { ...image, apps: [{ __typename: "ImageApp", name: "jupyterlab", title: "JupyterLab" }] };

@@ -37,7 +37,7 @@ const wish: Wish = {
 };
 
 describe("inputOf", () => {
-  it("sends only what was chosen", () => {
+  it("sends only the selected fields", () => {
     expect(inputOf(wish, "k")).toEqual({
       image: "r/python:3",
       type: "INTERACTIVE",
@@ -57,8 +57,8 @@ describe("inputOf", () => {
   });
 });
 
-describe("when and where", () => {
-  it("is sent where it is asked for", () => {
+describe("scheduling and placement", () => {
+  it("is sent if it was requested", () => {
     const sent = inputOf(
       {
         ...wish,
@@ -86,7 +86,7 @@ describe("when and where", () => {
       sessionGroup: "g",
     });
   });
-  it("has no start for who waits at a terminal", () =>
+  it("has no start time for interactive sessions", () =>
     expect(inputOf({ ...wish, startsAt: "2030-01-02T03:04" }, "k")).not.toHaveProperty("startsAt"));
   it("is checked", () => {
     expect(Object.keys(check({ ...wish, lifetime: "long", priority: 101 }))).toEqual(["lifetime", "priority"]);
@@ -95,7 +95,7 @@ describe("when and where", () => {
 });
 
 describe("the disk", () => {
-  it("is sent in bytes where it is asked for", () => {
+  it("is sent in bytes if it was requested", () => {
     expect(inputOf({ ...wish, disk: "40g" }, "k").diskBytes).toBe(40 * 1024 ** 3);
     expect(inputOf(wish, "k")).not.toHaveProperty("diskBytes");
   });
@@ -125,14 +125,14 @@ describe("launching again", () => {
 
 describe("a preset", () => {
   const preset = { id: "p", slots: { "cuda.shares": "0.5", "cuda.mem": "1073741824" }, shmBytes: 1 << 30 };
-  it("is asked for exactly", () => {
+  it("is requested with its exact amounts", () => {
     const sent = inputOf({ ...wish, ...byPreset(preset) }, "k");
     expect(sent.slots).toEqual(preset.slots);
     expect(sent.shmBytes).toBe(1 << 30);
   });
-  it("stands in the boxes, with what it does not name as the server fills it in", () =>
+  it("fills the fields, with the server's defaults for amounts that it does not set", () =>
     expect(byPreset(preset)).toEqual({ preset, cpu: 1, mem: 1, slot: "cuda.shares", share: 0.5 }));
-  it("ends when an amount is changed by hand", () => {
+  it("is deselected when an amount is changed", () => {
     const sent = inputOf({ ...wish, ...byPreset(preset), ...byHand({ cpu: 2 }) }, "k");
     expect(sent.slots).toEqual({ cpu: "2", mem: String(1 << 30), "cuda.shares": "0.5" });
     expect(sent).not.toHaveProperty("shmBytes");
@@ -140,8 +140,8 @@ describe("a preset", () => {
 });
 
 describe("check", () => {
-  it("passes a plain wish", () => expect(check(wish)).toEqual({}));
-  it("names each field at fault", () => {
+  it("accepts a minimal request", () => expect(check(wish)).toEqual({}));
+  it("returns an error for each invalid field", () => {
     expect(Object.keys(check({ ...wish, image: "", mode: "BATCH", name: "n".repeat(65), cpu: 0 })).sort()).toEqual([
       "command",
       "image",
@@ -161,7 +161,7 @@ it("offers accelerators that exist", () => {
   expect(acceleratorSlots(agents)).toEqual(["cuda.shares", "rocm.device"]);
 });
 
-it("marks the dial up to what one agent has", () => {
+it("offers amounts up to those of one agent", () => {
   expect(marks("cuda.shares", 2)).toEqual([0, 0.25, 0.5, 0.75, 1, 2]);
   expect(marks("rocm.device", 3)).toEqual([0, 1, 2]);
   expect(marks("tpu.device", 4, [1, 4, 8])).toEqual([0, 1, 4]);
@@ -173,7 +173,7 @@ it("puts recent images first", () => {
 });
 
 describe("sizes", () => {
-  it("are tried with what decides where a session runs, and nothing else", () => {
+  it("are tried with the fields that decide where a session runs, and no others", () => {
     const half: Wish = {
       ...wish,
       mode: "BATCH",
@@ -197,7 +197,7 @@ describe("sizes", () => {
     });
   });
 
-  it("say what the server says", () => {
+  it("show the result of the server", () => {
     const reason = "No machine of the resource group has 4 CPU cores: the most that any machine has is 2.";
     expect(fitOf({ verdict: "NEVER", refusals: [{ message: reason }] })).toEqual({ state: "NEVER", reason });
     expect(fitOf({ verdict: "WAITS", refusals: [] })).toEqual({ state: "WHEN_FREE", reason: "" });

@@ -9,7 +9,7 @@ const session = { id: "s1", name: "train" };
 const kernels = [{ id: "k1", hostname: "main", role: "main" }];
 const props = { session, kernels, path: undefined, onOpen: () => undefined, live: true, over: false, enters: true };
 
-it("does not read files without the right to enter, or of a session that does not run", async () => {
+it("loads no files if the viewer cannot connect or the session does not run", async () => {
   const fetch = vi.fn();
   vi.stubGlobal("fetch", fetch);
   await stage(<Files {...props} enters={false} />);
@@ -19,7 +19,7 @@ it("does not read files without the right to enter, or of a session that does no
   expect(fetch.mock.calls.filter(([url]) => String(url).includes("/files"))).toEqual([]);
 });
 
-it("says why the container does not answer, and tries again", async () => {
+it("shows why the container does not respond, and retries", async () => {
   const problem = { code: "UNAVAILABLE", detail: "the container did not answer in time" };
   vi.stubGlobal(
     "fetch",

@@ -4,8 +4,8 @@ import { linesOf } from "./ssh";
 const key = "ssh-ed25519 AAAAC3Nza gateway\n";
 const session = { id: "0193", name: "train" };
 
-describe("lines for SSH", () => {
-  it("name the port of the gateway as each program takes it", () => {
+describe("SSH commands", () => {
+  it("contain the port of the gateway in the syntax of each program", () => {
     const lines = linesOf({ host: "ssh.example.org", port: 2222, hostKey: key }, session);
     expect(lines).toMatchObject({
       shell: "ssh -p 2222 0193@ssh.example.org",
@@ -19,7 +19,7 @@ describe("lines for SSH", () => {
     expect(lines.forward(8888)).toBe("ssh -N -L 8888:127.0.0.1:8888 -p 2222 0193@ssh.example.org");
   });
 
-  it("leave out the port that SSH uses without one", () =>
+  it("leave out the default port of SSH", () =>
     expect(linesOf({ host: "ssh.example.org", port: 22, hostKey: key }, session)).toMatchObject({
       shell: "ssh 0193@ssh.example.org",
       upload: "scp -r ./data 0193@ssh.example.org:",
@@ -27,14 +27,14 @@ describe("lines for SSH", () => {
       trust: "echo 'ssh.example.org ssh-ed25519 AAAAC3Nza gateway' >> ~/.ssh/known_hosts",
     }));
 
-  it("put an IPv6 address into brackets where a colon follows", () => {
+  it("put brackets around an IPv6 address before a colon", () => {
     const lines = linesOf({ host: "fd00::7", port: 2222, hostKey: key }, session);
     expect(lines.shell).toBe("ssh -p 2222 0193@fd00::7");
     expect(lines.download).toBe("scp -P 2222 -r 0193@[fd00::7]:results .");
     expect(lines.code).toBe("code --remote ssh-remote+0193@[fd00::7]:2222 /home/work");
   });
 
-  it("make a host alias of any name", () =>
+  it("convert any session name to a host alias", () =>
     expect(linesOf({ host: "h", port: 22, hostKey: key }, { id: "1", name: "my run; rm *" }).alias).toBe(
       "berth-my-run-rm-",
     ));

@@ -10,7 +10,7 @@ const grant = (scope: string, entity: string, ...operations: string[]) => ({
   role: { id: "r", allows: [{ entity, operations }] },
 });
 
-it("lets superadmins make everything, others what a role on the system says", () => {
+it("lets superadmins create everything, and other users only what their system-wide roles allow", () => {
   expect(mayCreate(viewer("SUPERADMIN"), "ROLE")).toBe(true);
   expect(mayCreate(viewer("USER", grant("SYSTEM", "ROLE", "READ", "CREATE")), "ROLE")).toBe(true);
   expect(mayCreate(viewer("USER", grant("SYSTEM", "ROLE", "READ", "CREATE")), "RESOURCE_GROUP")).toBe(false);
@@ -18,12 +18,12 @@ it("lets superadmins make everything, others what a role on the system says", ()
   expect(mayCreate(viewer("USER", grant("SYSTEM", "ROLE", "UPDATE")), "ROLE")).toBe(false);
 });
 
-it("lets a monitor make nothing, whatever he was granted", () => {
+it("lets monitors create nothing, whatever roles they have", () => {
   expect(mayCreate(viewer("MONITOR", grant("SYSTEM", "ROLE", "CREATE")), "ROLE")).toBe(false);
   expect(binds(viewer("MONITOR", grant("SYSTEM", "RESOURCE_POLICY", "UPDATE")))).toEqual([]);
 });
 
-it("says whom one may bind", () => {
+it("returns the holders to which the viewer can attach policies", () => {
   expect(binds(viewer("SUPERADMIN"))).toContain("domain");
   expect(binds(viewer("ADMIN"))).toEqual(["project", "user", "keypair"]);
   expect(binds(viewer("ADMIN", grant("DOMAIN", "RESOURCE_POLICY", "UPDATE")))).toContain("domain");

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { given } from "./volume";
 
-it("says what a grant gives", () => {
+it("describes the permissions of a grant", () => {
   expect(given([])).toEqual(["nothing"]);
   expect(given(["MOUNT", "CREATE_FOLDER"])).toEqual(["create folders", "mount folders"]);
   expect(
