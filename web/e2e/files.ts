@@ -143,7 +143,7 @@ async function download() {
   assert(got.bytes.equals(weights));
   const zip = await get(() => button("Download as zip").first().click());
   assert.equal(zip.bytes.subarray(0, 2).toString(), "PK");
-  // A HTML file of a container is downloaded and never rendered in the origin of the page.
+  // An HTML file of a container is downloaded and never rendered in the origin of the page.
   const opened = await stage.context.request.get(`/sessions/${session}/files/content?path=page.html`);
   assert.match(opened.headers()["content-disposition"] ?? "", /^attachment/);
   assert.match(opened.headers()["content-security-policy"] ?? "", /^sandbox/);

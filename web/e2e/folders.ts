@@ -182,7 +182,8 @@ async function limitDuringUpload() {
   const all = tray.getByText("8 of 8 files");
   for (const deadline = Date.now() + 120_000; !(await all.count()); await page.waitForTimeout(500)) {
     assert(Date.now() < deadline, `timeout: not all files are uploaded: ${await tray.innerText()}`);
-    if (await retryButton.count()) await retryButton.click({ timeout: 1000 }).catch(() => undefined); // it disappears at the end
+    // The button can disappear before the click, when all files are uploaded.
+    if (await retryButton.count()) await retryButton.click({ timeout: 1000 }).catch(() => undefined);
   }
   await clearFinished();
 }

@@ -25,7 +25,7 @@ export interface Credentials {
 
 let current: Promise<Login | null> | null = null;
 
-/** Returns the logged-in user, or null. The answer is kept until a login or renewed() replaces it. */
+/** Returns the logged-in user, or null. The answer is kept until a login or refreshSession() replaces it. */
 export function session(): Promise<Login | null> {
   current ??= fetch("/auth/session", { headers: { Accept: "application/json" } }).then(
     async (r) => (r.ok ? ((await r.json()) as Login) : null),
@@ -38,7 +38,7 @@ export function session(): Promise<Login | null> {
 }
 
 /** Asks the server again who is logged in, for example after a required step is done. */
-export function renewed(): Promise<Login | null> {
+export function refreshSession(): Promise<Login | null> {
   current = null;
   return session();
 }
@@ -62,18 +62,18 @@ export async function login(shown: Credentials): Promise<Failure | null> {
 /** Logs out and discards everything that was read with the login. */
 export async function logout() {
   await fetch("/auth/logout", { method: "POST", headers: csrf }).catch(() => undefined);
-  leave();
+  goToLogin();
 }
 
 /** Goes to the login page after the login has ended, here or elsewhere. The page load discards everything in memory. */
-export function leave() {
+export function goToLogin() {
   if (location.pathname === "/login") return;
   const next = location.pathname === "/" ? "" : `?next=${encodeURIComponent(location.pathname + location.search)}`;
   location.assign(`/login${next}`);
 }
 
 /** Returns the path if it is a path of this page, and "/" otherwise, so that a link cannot redirect to another site. */
-export const own = (next: string | undefined) => (next && /^\/(?![/\\])/.test(next) ? next : "/");
+export const safePath = (next: string | undefined) => (next && /^\/(?![/\\])/.test(next) ? next : "/");
 
 export interface Person {
   email: string;
@@ -98,7 +98,7 @@ export async function signUp(person: Person): Promise<SignUp> {
 let invitation = "";
 
 /** Reports whether the visitor came with an invitation link. */
-export const invited = () => invitation !== "";
+export const hasInvitation = () => invitation !== "";
 
 /** Keeps the secret of an invitation link, in memory only. Reports whether the fragment contains one. */
 export function keepInvitation(fragment: string): boolean {

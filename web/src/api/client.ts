@@ -8,7 +8,7 @@ import {
 } from "@urql/core";
 import { cacheExchange } from "@urql/exchange-graphcache";
 import { map, pipe, tap } from "wonka";
-import { csrf, leave } from "./auth";
+import { csrf, goToLogin } from "./auth";
 import { fromGraphQL } from "./errors";
 import { socket } from "./live";
 import { newest } from "./newest";
@@ -87,7 +87,7 @@ const loginExchange: Exchange =
     pipe(
       forward(operations),
       tap(({ error }) => {
-        if (error && fromGraphQL(error).code === "UNAUTHENTICATED") leave();
+        if (error && fromGraphQL(error).code === "UNAUTHENTICATED") goToLogin();
       }),
     );
 

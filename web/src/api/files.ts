@@ -62,7 +62,7 @@ export async function filesPage(
     : { files: [], cursor: null };
 }
 
-/** Returns a page of the files below a directory whose names contain a text. */
+/** Searches the names of the files below a directory, and returns a page of the results. */
 export async function foundPage(
   client: Client,
   folder: string,

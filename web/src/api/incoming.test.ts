@@ -44,7 +44,7 @@ describe("Incoming", () => {
     const { incoming, paths } = rig({ data: [entry("a")] });
     await incoming.send("f", "data", [chosen("a"), chosen("b")]);
     expect(paths()).toEqual([]);
-    expect(incoming.question()).toMatchObject({ count: 2, clashes: [{ path: "data/a", there: { size: 99 } }] });
+    expect(incoming.question()).toMatchObject({ count: 2, clashes: [{ path: "data/a", existing: { size: 99 } }] });
     incoming.answer("replace", true);
     expect(incoming.question()).toBeNull();
     expect(paths()).toEqual(["data/b", "data/a"]);
@@ -72,7 +72,7 @@ describe("Incoming", () => {
     expect(paths()).toHaveLength(997);
   });
 
-  it("asks for each file, until an answer is for all remaining files", async () => {
+  it("asks for each file until one answer applies to the rest", async () => {
     const { incoming, paths } = rig({ "": ["a", "b", "c", "d"].map((n) => entry(n)) });
     await incoming.send(
       "f",
@@ -141,15 +141,15 @@ describe("Incoming", () => {
 
   it("asks the questions of two uploads one after the other", async () => {
     const { incoming, paths } = rig({ "": [entry("a")], d: [entry("b")] });
-    const tell = vi.fn();
-    incoming.subscribe(tell);
+    const listener = vi.fn();
+    incoming.subscribe(listener);
     await incoming.send("f", "", [chosen("a")]);
     await incoming.send("f", "d", [chosen("b")]);
     incoming.answer("replace", true);
     expect(incoming.question()!.clashes.map((c) => c.path)).toEqual(["d/b"]);
     incoming.answer("replace", true);
     expect(paths()).toEqual(["a", "d/b"]);
-    expect(tell).toHaveBeenCalledTimes(4);
+    expect(listener).toHaveBeenCalledTimes(4);
   });
 
   it("uploads nothing if the folder cannot be read", async () => {

@@ -15,13 +15,13 @@ export interface Entry {
 }
 
 /** Lists one directory of a folder. Returns an empty list if the directory does not exist. */
-export type Look = (folder: string, directory: string) => Promise<readonly Entry[]>;
+export type ListDirectory = (folder: string, directory: string) => Promise<readonly Entry[]>;
 
 /** What to do with a file whose name is taken: replace the existing file, keep both, or skip the new one. */
 export type Answer = "replace" | "both" | "skip";
 
 export interface Clash extends Found {
-  there: Entry;
+  existing: Entry;
 }
 
 export interface Question {
@@ -36,7 +36,7 @@ export interface Question {
 }
 
 /** A question with the files that are uploaded once it is answered. */
-interface Held extends Question {
+interface OpenQuestion extends Question {
   decided: Decided[];
   /** Paths of existing files and of files that will be uploaded. */
   used: Set<string>;
@@ -56,28 +56,28 @@ export function freePath(path: string, used: ReadonlySet<string>): string {
 }
 
 /** The number of directories that are listed concurrently. */
-const lanes = 4;
+const concurrency = 4;
 
 /**
  * Returns the existing entries of all directories, from the top directory down, that contain one of the paths, by
  * path.
  */
-async function standing(
+async function existingEntries(
   top: string,
   paths: readonly string[],
-  look: (directory: string) => Promise<readonly Entry[]>,
+  list: (directory: string) => Promise<readonly Entry[]>,
 ): Promise<Map<string, Entry>> {
   const wanted = new Set<string>();
   for (const path of paths) for (let d = dirName(path); d && !wanted.has(d); d = dirName(d)) wanted.add(d);
-  const there = new Map<string, Entry>();
+  const existing = new Map<string, Entry>();
   for (let level = [top]; level.length > 0; ) {
     const below: string[] = [];
-    for (let i = 0; i < level.length; i += lanes) {
+    for (let i = 0; i < level.length; i += concurrency) {
       await Promise.all(
-        level.slice(i, i + lanes).map(async (directory) => {
-          for (const entry of await look(directory)) {
+        level.slice(i, i + concurrency).map(async (directory) => {
+          for (const entry of await list(directory)) {
             const path = join(directory, entry.name);
-            there.set(path, entry);
+            existing.set(path, entry);
             if (entry.type === "DIRECTORY" && wanted.has(path)) below.push(path);
           }
         }),
@@ -85,35 +85,35 @@ async function standing(
     }
     level = below;
   }
-  return there;
+  return existing;
 }
 
 /**
  * Reports whether the files are equal by size and modification time, as rsync compares them. Uploads keep the
  * modification time.
  */
-const same = (file: File, there: Entry) =>
-  there.type === "FILE" && there.size === file.size && Date.parse(there.modifiedAt) === file.lastModified;
+const same = (file: File, existing: Entry) =>
+  existing.type === "FILE" && existing.size === file.size && Date.parse(existing.modifiedAt) === file.lastModified;
 
 /**
  * Collects files before they are uploaded. If names are taken, the user decides once for all files that they selected
  * together.
  */
 export class Incoming {
-  private questions: readonly Held[] = [];
+  private questions: readonly OpenQuestion[] = [];
   private listeners = new Set<() => void>();
 
   constructor(
     private uploads: Uploads,
-    private look: Look,
+    private list: ListDirectory,
   ) {}
 
   /** The first open question, or null. */
   question = (): Question | null => this.questions[0] ?? null;
 
-  subscribe = (tell: () => void) => {
-    this.listeners.add(tell);
-    return () => void this.listeners.delete(tell);
+  subscribe = (listener: () => void) => {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
   };
 
   /**
@@ -123,7 +123,7 @@ export class Incoming {
   async send(folder: string, directory: string, files: readonly Found[], folderName = ""): Promise<number> {
     const all = files.map((f) => ({ ...f, path: join(directory, f.path) }));
     // Unfinished uploads continue with the decision that was made when they started.
-    const begun = this.uploads.begun(folder);
+    const begun = this.uploads.unfinished(folder);
     this.uploads.add(
       folder,
       all.filter((f) => begun.has(f.path)),
@@ -131,22 +131,22 @@ export class Incoming {
     );
     const fresh = all.filter((f) => !begun.has(f.path));
     if (fresh.length === 0) return 0;
-    const there = await standing(
+    const existing = await existingEntries(
       directory,
       fresh.map((f) => f.path),
-      (at) => this.look(folder, at),
+      (at) => this.list(folder, at),
     );
-    const free = fresh.filter((f) => !there.has(f.path));
+    const free = fresh.filter((f) => !existing.has(f.path));
     const clashes = fresh.flatMap((f) => {
-      const entry = there.get(f.path);
-      return entry && !same(f.file, entry) ? [{ ...f, there: entry }] : [];
+      const entry = existing.get(f.path);
+      return entry && !same(f.file, entry) ? [{ ...f, existing: entry }] : [];
     });
     const unchanged = fresh.length - free.length - clashes.length;
     if (clashes.length === 0) {
       this.uploads.add(folder, free, folderName);
       return unchanged;
     }
-    const used = new Set([...there.keys(), ...all.map((f) => f.path)]);
+    const used = new Set([...existing.keys(), ...all.map((f) => f.path)]);
     this.set([...this.questions, { folder, folderName, count: all.length, unchanged, clashes, decided: free, used }]);
     return 0;
   }
@@ -174,8 +174,8 @@ export class Incoming {
     this.set(this.questions.slice(1));
   }
 
-  private set(questions: readonly Held[]) {
+  private set(questions: readonly OpenQuestion[]) {
     this.questions = questions;
-    for (const tell of this.listeners) tell();
+    for (const listener of this.listeners) listener();
   }
 }

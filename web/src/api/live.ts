@@ -1,6 +1,6 @@
 import { type Client, createClient } from "graphql-ws";
 import { useSyncExternalStore } from "react";
-import { leave } from "./auth";
+import { goToLogin } from "./auth";
 
 export type LiveState = "connecting" | "live" | "reconnecting";
 
@@ -15,7 +15,7 @@ const pongTimeout = 5_000;
 const unauthorized = 4401;
 
 /** Asks the server whether the login has ended, because a rejected WebSocket handshake carries no reason. */
-const over = () =>
+const loginEnded = () =>
   fetch("/auth/session").then(
     (r) => r.status === 401,
     () => false,
@@ -29,7 +29,7 @@ const listeners = new Set<() => void>();
 function set(next: LiveState) {
   if (next === state) return;
   state = next;
-  for (const tell of listeners) tell();
+  for (const listener of listeners) listener();
 }
 
 let client: Client | null = null;
@@ -38,7 +38,7 @@ let client: Client | null = null;
 export function socket(): Client {
   if (client) return client;
   let connected = false;
-  let unanswered: ReturnType<typeof setTimeout> | undefined;
+  let pongTimer: ReturnType<typeof setTimeout> | undefined;
   client = createClient({
     url: `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/graphql`,
     keepAlive: pingEvery,
@@ -53,16 +53,16 @@ export function socket(): Client {
       },
       // A broken connection looks like an idle one, except that it returns no pong.
       ping: (received) => {
-        if (!received) unanswered = setTimeout(() => client?.terminate(), pongTimeout);
+        if (!received) pongTimer = setTimeout(() => client?.terminate(), pongTimeout);
       },
       pong: (received) => {
-        if (received) clearTimeout(unanswered);
+        if (received) clearTimeout(pongTimer);
       },
       closed: (event) => {
-        clearTimeout(unanswered);
+        clearTimeout(pongTimer);
         set("reconnecting");
-        if ((event as CloseEvent).code === unauthorized) leave();
-        else void over().then((gone) => gone && leave());
+        if ((event as CloseEvent).code === unauthorized) goToLogin();
+        else void loginEnded().then((gone) => gone && goToLogin());
       },
     },
   });
@@ -70,9 +70,9 @@ export function socket(): Client {
   return client;
 }
 
-function subscribe(tell: () => void) {
-  listeners.add(tell);
-  return () => void listeners.delete(tell);
+function subscribe(listener: () => void) {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
 }
 
 export const useLiveState = () => useSyncExternalStore(subscribe, () => state);

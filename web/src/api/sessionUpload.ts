@@ -7,9 +7,9 @@ import type { Kept, Sendable, Transport } from "./uploads";
  * Bytes per request. A server that rejects a request still reads the rest of its body, so that the browser sees the
  * response.
  */
-const part = 16 << 20;
+const partSize = 16 << 20;
 /** Attempts while another connection of the same upload is still being closed. */
-const tries = 5;
+const maxTries = 5;
 
 const fingerprint = ({ folder, path, size, modified }: Kept) => `berth.upload ${folder} ${path} ${size} ${modified}`;
 
@@ -72,7 +72,7 @@ const address = (item: Kept, route: string, more = {}) =>
   addressOf(item.folder, route, { path: absolute(item.path), upload: nameOf(item), ...more });
 
 /** Returns how many bytes of an upload the container has. */
-const arrived = async (item: Kept, signal: AbortSignal) =>
+const receivedBytes = async (item: Kept, signal: AbortSignal) =>
   localStorage.getItem(fingerprint(item)) ? (await request("GET", address(item, "/upload"), null, signal)).offset : 0;
 
 const discard = (item: Kept) => {
@@ -82,12 +82,12 @@ const discard = (item: Kept) => {
 };
 
 async function send(item: Sendable, signal: AbortSignal, progress: (sent: number) => void) {
-  let offset = await arrived(item, signal);
+  let offset = await receivedBytes(item, signal);
   for (let failed = 0; ; ) {
     const more = { size: item.size, offset, modified: item.modified };
     const start = offset;
     try {
-      const body = item.file.slice(offset, offset + part);
+      const body = item.file.slice(offset, offset + partSize);
       const done = await request("PUT", address(item, "/content", more), body, signal, (sent) =>
         progress(Math.min(item.size, start + sent)),
       );
@@ -96,9 +96,9 @@ async function send(item: Sendable, signal: AbortSignal, progress: (sent: number
       if (done.file) return localStorage.removeItem(fingerprint(item));
     } catch (error) {
       const { code, field } = error as Failure;
-      if (code !== "ABORTED" || field !== "offset" || ++failed >= tries) throw error;
+      if (code !== "ABORTED" || field !== "offset" || ++failed >= maxTries) throw error;
       await new Promise((again) => setTimeout(again, 1000));
-      offset = await arrived(item, signal);
+      offset = await receivedBytes(item, signal);
     }
   }
 }

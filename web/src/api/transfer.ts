@@ -15,7 +15,7 @@ const CreateUpload = graphql(`
   }
 `);
 
-/** Returns the key of one file's upload. The upload resumes under it, also after the page was closed. */
+/** Returns the key by which the upload of a file is found again, also after the page was closed. */
 const fingerprint = ({ folder, path, size, modified }: Kept) => `berth.upload ${folder} ${path} ${size} ${modified}`;
 
 function explain(error: Error): Failure {
@@ -102,14 +102,14 @@ const transport: Transport = {
  * The number of uploads that are kept over a reload. localStorage holds only some megabytes, so later ones are
  * dropped.
  */
-const mostKept = 10_000;
-const place = "berth.uploads";
+const maxKept = 10_000;
+const storageKey = "berth.uploads";
 
 const memory: Memory & { flush: () => void } = (() => {
   let pending: Kept[] | null = null;
   const flush = () => {
     if (!pending) return;
-    const kept = pending.slice(0, mostKept).map(({ folder, folderName, path, from, size, modified, sent }) => ({
+    const kept = pending.slice(0, maxKept).map(({ folder, folderName, path, from, size, modified, sent }) => ({
       folder,
       folderName,
       path,
@@ -120,8 +120,8 @@ const memory: Memory & { flush: () => void } = (() => {
     }));
     pending = null;
     try {
-      if (kept.length > 0) localStorage.setItem(place, JSON.stringify(kept));
-      else localStorage.removeItem(place);
+      if (kept.length > 0) localStorage.setItem(storageKey, JSON.stringify(kept));
+      else localStorage.removeItem(storageKey);
     } catch {
       // localStorage is full or disabled: uploads continue, but a reload drops them.
     }
@@ -129,7 +129,7 @@ const memory: Memory & { flush: () => void } = (() => {
   return {
     load: () => {
       try {
-        return JSON.parse(localStorage.getItem(place) ?? "[]") as Kept[];
+        return JSON.parse(localStorage.getItem(storageKey) ?? "[]") as Kept[];
       } catch {
         return [];
       }

@@ -75,7 +75,7 @@ describe("Uploads", () => {
     expect(pending.get("f0")!.ticket).not.toBe(first);
   });
 
-  it("fails all files of a batch without tickets", async () => {
+  it("fails all files of a batch whose tickets the server refused", async () => {
     const { uploads, states } = rig({ tickets: () => Promise.reject({ code: "NOT_FOUND", message: "no folder" }) });
     uploads.add("f", names(2));
     await vi.waitFor(() => expect(states()).toEqual(["failed", "failed"]));
@@ -142,14 +142,14 @@ describe("Uploads", () => {
       tickets: () => (cut ? Promise.reject(new Error("offline")) : Promise.resolve()),
     });
     uploads.add("f", names(2));
-    await vi.waitFor(() => expect(uploads.waitsUntil()).not.toBeNull());
+    await vi.waitFor(() => expect(uploads.retryTime()).not.toBeNull());
     expect(states()).toEqual(["waiting", "waiting"]);
     cut = false;
     uploads.reconnect();
     await vi.waitFor(() => expect(states()).toEqual(["sending", "sending"]));
     pending.get("f0")!.fail(new Error("offline"));
     await vi.waitFor(() => expect(states()).toEqual(["waiting", "sending"]));
-    expect(uploads.waitsUntil()).not.toBeNull();
+    expect(uploads.retryTime()).not.toBeNull();
   });
 
   describe("after a reload", () => {
@@ -171,14 +171,14 @@ describe("Uploads", () => {
       const { uploads, states } = rig({ kept: [old("dir/a"), old("dir/b"), old("c", { size: 5 })] });
       expect(states()).toEqual(["missing", "missing", "missing"]);
       expect(uploads.active()).toBe(false);
-      expect(uploads.giveBack([again("a"), again("dir/b"), again("c"), again("x")])).toBe(2);
+      expect(uploads.attachFiles([again("a"), again("dir/b"), again("c"), again("x")])).toBe(2);
       await vi.waitFor(() => expect(states()).toEqual(["sending", "sending", "missing"]));
       expect(uploads.list()[0]!.sent).toBe(2);
     });
 
     it("recognizes a name with a backslash in a selected directory", async () => {
       const { uploads, states } = rig({ kept: [old("dir/a\\b")] });
-      expect(uploads.giveBack([again("dir/a/b")])).toBe(0);
+      expect(uploads.attachFiles([again("dir/a/b")])).toBe(0);
       await vi.waitFor(() => expect(states()).toEqual(["sending"]));
     });
 
@@ -191,8 +191,8 @@ describe("Uploads", () => {
 
     it("recognizes a renamed upload by the name of its file", async () => {
       const { uploads, states } = rig({ kept: [old("dir/a (2)", { from: "dir/a" })] });
-      expect(uploads.giveBack([again("a (2)")])).toBe(1);
-      expect(uploads.giveBack([again("dir/a")])).toBe(0);
+      expect(uploads.attachFiles([again("a (2)")])).toBe(1);
+      expect(uploads.attachFiles([again("dir/a")])).toBe(0);
       await vi.waitFor(() => expect(states()).toEqual(["sending"]));
       expect(uploads.list()[0]).toMatchObject({ path: "dir/a (2)", sent: 2 });
     });

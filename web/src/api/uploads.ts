@@ -45,16 +45,16 @@ export interface Memory {
 }
 
 /** The number of concurrent uploads. More would only share the same bandwidth. */
-const lanes = 4;
+const concurrency = 4;
 /**
  * The number of tickets per request. They are not requested far ahead because they expire. The server issues at most
  * 1000 at once.
  */
 const batch = 200;
 /** A ticket that expires within this many milliseconds is not used. */
-const margin = 10_000;
+const minTicketTime = 10_000;
 /** The longest delay in milliseconds between two connection attempts. */
-const longest = 30_000;
+const maxDelay = 30_000;
 
 const toFailure = (error: unknown): Failure =>
   typeof error === "object" && error !== null && "code" in error && "message" in error
@@ -64,7 +64,7 @@ const toFailure = (error: unknown): Failure =>
 /**
  * Returns a path as Chromium reports it for files of a selected directory: it turns backslashes in names into slashes.
  */
-const told = (path: string) => path.replaceAll("\\", "/");
+const withSlashes = (path: string) => path.replaceAll("\\", "/");
 
 const source = (i: Kept) => i.from ?? i.path;
 const open = (i: Item) => i.state !== "done";
@@ -76,13 +76,13 @@ export class Uploads {
   private items: Item[];
   private targets = new Map<number, Target>();
   private running = new Map<number, AbortController>();
-  private asking = false;
+  private requesting = false;
   private last = 0;
   private listeners = new Set<() => void>();
-  private lost = 0;
+  private failures = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** The time of the next connection attempt; null while connected. */
-  private again: number | null = null;
+  private retryAt: number | null = null;
 
   constructor(
     private transport: Transport,
@@ -93,26 +93,26 @@ export class Uploads {
   }
 
   list = () => this.items;
-  waitsUntil = () => this.again;
+  retryTime = () => this.retryAt;
 
-  subscribe = (tell: () => void) => {
-    this.listeners.add(tell);
-    return () => void this.listeners.delete(tell);
+  subscribe = (listener: () => void) => {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
   };
 
   active = () => this.items.some((i) => i.state === "waiting" || i.state === "sending");
 
   /** Returns the unfinished uploads into a folder by the paths at which their files were selected. */
-  begun = (folder: string): ReadonlyMap<string, Item> =>
+  unfinished = (folder: string): ReadonlyMap<string, Item> =>
     new Map(this.items.filter((i) => open(i) && i.folder === folder).map((i) => [source(i), i]));
 
   /** Adds files. Stopped uploads of the same files resume; uploads in progress are not sent twice. */
   add(folder: string, files: { path: string; file: File; from?: string }[], folderName = "") {
-    const begun = this.begun(folder);
+    const unfinished = this.unfinished(folder);
     const found = new Map<number, File>();
     const more: Item[] = [];
     for (const { path, file, from } of files) {
-      const old = begun.get(from ?? path);
+      const old = unfinished.get(from ?? path);
       if (!old)
         more.push({
           id: ++this.last,
@@ -128,7 +128,7 @@ export class Uploads {
         });
       else if (old.state !== "sending") found.set(old.id, file);
     }
-    this.set([...this.items.map((i) => this.given(i, found.get(i.id))), ...more]);
+    this.set([...this.items.map((i) => this.withFile(i, found.get(i.id))), ...more]);
     this.pump();
   }
 
@@ -136,7 +136,7 @@ export class Uploads {
    * Attaches files that were selected again to uploads that lost them in a reload. Returns the number of files without
    * such an upload.
    */
-  giveBack(files: { path: string; file: File }[]): number {
+  attachFiles(files: { path: string; file: File }[]): number {
     const missing = this.items.filter((i) => i.state === "missing");
     const found = new Map<number, File>();
     for (const { path, file } of files) {
@@ -145,11 +145,11 @@ export class Uploads {
           !found.has(i.id) &&
           i.size === file.size &&
           i.modified === file.lastModified &&
-          (told(source(i)) === told(path) || told(source(i)).endsWith(`/${told(path)}`)),
+          (withSlashes(source(i)) === withSlashes(path) || withSlashes(source(i)).endsWith(`/${withSlashes(path)}`)),
       );
       if (item) found.set(item.id, file);
     }
-    this.set(this.items.map((i) => this.given(i, found.get(i.id))));
+    this.set(this.items.map((i) => this.withFile(i, found.get(i.id))));
     this.pump();
     return files.length - found.size;
   }
@@ -186,11 +186,11 @@ export class Uploads {
   /** Reconnects now, because the network may be available again. */
   reconnect() {
     clearTimeout(this.timer);
-    this.again = null;
+    this.retryAt = null;
     this.pump();
   }
 
-  private given(item: Item, file: File | undefined): Item {
+  private withFile(item: Item, file: File | undefined): Item {
     if (!file) return item;
     const same = file.size === item.size && file.lastModified === item.modified;
     if (!same) this.targets.delete(item.id); // a ticket is valid for one size
@@ -212,7 +212,7 @@ export class Uploads {
 
   private set(items: Item[]) {
     this.items = items;
-    for (const tell of this.listeners) tell();
+    for (const listener of this.listeners) listener();
     this.memory?.save(items.filter(open));
   }
 
@@ -220,40 +220,40 @@ export class Uploads {
     this.set(this.items.map((i) => (i.id === id ? { ...i, ...more } : i)));
   }
 
-  private fresh(id: number): Target | undefined {
+  private validTarget(id: number): Target | undefined {
     const target = this.targets.get(id);
-    if (!target || Date.parse(target.expiresAt) - this.now() > margin) return target;
+    if (!target || Date.parse(target.expiresAt) - this.now() > minTicketTime) return target;
     this.targets.delete(id);
     return undefined;
   }
 
   private pump() {
-    while (this.again === null && this.running.size < lanes) {
+    while (this.retryAt === null && this.running.size < concurrency) {
       const next = this.items.find(
         (i): i is Sendable => i.state === "waiting" && i.file !== null && !this.running.has(i.id),
       );
       if (!next) return;
-      const target = this.fresh(next.id);
+      const target = this.validTarget(next.id);
       if (!target) {
-        void this.ask(next.folder);
+        void this.requestTickets(next.folder);
         return;
       }
       void this.send(next, target);
     }
   }
 
-  private async ask(folder: string) {
-    if (this.asking) return;
-    this.asking = true;
+  private async requestTickets(folder: string) {
+    if (this.requesting) return;
+    this.requesting = true;
     const some = this.items
-      .filter((i) => i.folder === folder && i.state === "waiting" && !this.fresh(i.id))
+      .filter((i) => i.folder === folder && i.state === "waiting" && !this.validTarget(i.id))
       .slice(0, batch);
     try {
       const targets = await this.transport.tickets(
         folder,
         some.map((i) => ({ path: i.path, size: i.size })),
       );
-      this.lost = 0;
+      this.failures = 0;
       const byPath = new Map(targets.map((t) => [t.path, t]));
       some.forEach((item, n) => {
         const target = byPath.get(item.path) ?? targets[n];
@@ -267,7 +267,7 @@ export class Uploads {
     } catch (error) {
       this.failed(some, toFailure(error));
     }
-    this.asking = false;
+    this.requesting = false;
     this.pump();
   }
 
@@ -277,7 +277,7 @@ export class Uploads {
     this.change(item.id, { state: "sending" });
     try {
       await this.transport.send(item, target, control.signal, (sent) => this.change(item.id, { sent }));
-      this.lost = 0;
+      this.failures = 0;
       this.change(item.id, { state: "done", sent: item.size });
     } catch (error) {
       if (!control.signal.aborted) this.failed([item], toFailure(error));
@@ -303,19 +303,19 @@ export class Uploads {
       this.wait();
       return;
     }
-    const held = full(failure) ? items[0]?.folder : undefined;
+    const fullFolder = full(failure) ? items[0]?.folder : undefined;
     this.set(
       this.items.map((i) => {
         if (ids.has(i.id)) return i.state === "paused" ? i : { ...i, state: "failed", failure };
-        return i.folder === held && i.state === "waiting" ? { ...i, state: "paused" } : i;
+        return i.folder === fullFolder && i.state === "waiting" ? { ...i, state: "paused" } : i;
       }),
     );
   }
 
   private wait() {
-    if (this.again !== null) return;
-    const delay = Math.min(longest, 1000 * 2 ** Math.min(this.lost++, 10));
-    this.again = this.now() + delay;
+    if (this.retryAt !== null) return;
+    const delay = Math.min(maxDelay, 1000 * 2 ** Math.min(this.failures++, 10));
+    this.retryAt = this.now() + delay;
     this.timer = setTimeout(() => this.reconnect(), delay);
   }
 }

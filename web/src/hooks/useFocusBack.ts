@@ -5,16 +5,16 @@ import { useEffect, useRef } from "react";
  */
 export function useFocusBack() {
   const before = useRef(document.activeElement);
-  const here = useRef(false);
+  const mounted = useRef(false);
   useEffect(() => {
-    here.current = true;
+    mounted.current = true;
     return () => {
-      here.current = false;
+      mounted.current = false;
       // Wait until the focus trap of the dialog has ended.
       setTimeout(() => {
         const at = before.current;
         const lost = document.activeElement === null || document.activeElement === document.body;
-        if (!here.current && lost && at instanceof HTMLElement && at.isConnected) at.focus();
+        if (!mounted.current && lost && at instanceof HTMLElement && at.isConnected) at.focus();
       });
     };
   }, []);

@@ -13,7 +13,7 @@ export function nameOf(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" 
 }
 
 /** The longest time between two keys in a row, in milliseconds. */
-const pause = 900;
+const maxPause = 900;
 
 /** Runs actions on key presses, except while the user types or a dialog is open. */
 export function useKeys(keys: Keys) {
@@ -26,7 +26,7 @@ export function useKeys(keys: Keys) {
       const always = name.startsWith("mod+");
       if (!always && (typing(event.target) || document.querySelector('[aria-modal="true"], .xterm:focus-within')))
         return;
-      const chord = Date.now() - before.at < pause ? `${before.name} ${name}` : "";
+      const chord = Date.now() - before.at < maxPause ? `${before.name} ${name}` : "";
       const action = table.current[chord] ?? table.current[name];
       before = { name, at: Date.now() };
       if (!action) return;

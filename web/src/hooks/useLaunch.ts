@@ -33,7 +33,7 @@ export interface LaunchBase {
 }
 
 /** The initial values of the launch sheet. */
-export interface LaunchWish {
+export interface LaunchOptions {
   base?: LaunchBase;
   image?: string;
   folder?: string;
@@ -44,10 +44,10 @@ export interface LaunchWish {
   slots?: Record<string, string>;
 }
 
-export const LaunchContext = createContext<(wish?: LaunchWish) => void>(() => undefined);
+export const LaunchContext = createContext<(draft?: LaunchOptions) => void>(() => undefined);
 
 /** IDs of the sessions launched in this window. A toast reports when one runs. */
-export const launchedHere = new Set<string>();
+export const launchedInThisWindow = new Set<string>();
 
 /** Opens the launch sheet. */
 export const useLaunch = () => useContext(LaunchContext);

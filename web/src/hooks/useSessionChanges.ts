@@ -9,14 +9,14 @@ export interface SessionChange {
 const listeners = new Set<(change: SessionChange) => void>();
 
 /** Publishes a change. The frame of the page calls it, which has the only subscription to all sessions. */
-export function tell(change: SessionChange) {
+export function publishSessionChange(change: SessionChange) {
   for (const listener of listeners) listener(change);
 }
 
 /** Calls a function on every change of a session that the viewer can see, on every page. */
-export function useSessionChanges(hear: (change: SessionChange) => void) {
-  const latest = useRef(hear);
-  latest.current = hear;
+export function useSessionChanges(onChange: (change: SessionChange) => void) {
+  const latest = useRef(onChange);
+  latest.current = onChange;
   useEffect(() => {
     const listener = (change: SessionChange) => latest.current(change);
     listeners.add(listener);

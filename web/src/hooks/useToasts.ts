@@ -15,7 +15,7 @@ const listeners = new Set<() => void>();
 
 function set(next: Toast[]) {
   toasts = next;
-  for (const tell of listeners) tell();
+  for (const listener of listeners) listener();
 }
 
 export function dismiss(id: number) {
@@ -31,9 +31,9 @@ export function toast(note: Omit<Toast, "id">) {
 
 export const useToasts = () =>
   useSyncExternalStore(
-    (tell) => {
-      listeners.add(tell);
-      return () => void listeners.delete(tell);
+    (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
     },
     () => toasts,
   );

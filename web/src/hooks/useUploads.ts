@@ -4,12 +4,12 @@ import type { Item, Uploads } from "../api/uploads";
 /** Returns the uploads. They change many times a second, so the component updates at most once in `ms`. */
 export function useUploads(uploads: Uploads, ms: number): Item[] {
   const subscribe = useCallback(
-    (tell: () => void) => {
+    (listener: () => void) => {
       let timer: ReturnType<typeof setTimeout> | undefined;
       const stop = uploads.subscribe(() => {
         timer ??= setTimeout(() => {
           timer = undefined;
-          tell();
+          listener();
         }, ms);
       });
       return () => {

@@ -40,7 +40,7 @@ const AgentChanged = graphql(`subscription AgentChanged { agentChanged { ...Agen
 type Known = ReadonlyMap<string, FragmentOf<typeof AgentParts>>;
 
 /** Milliseconds between two renderings, however often agents report. */
-const pace = 250;
+const renderInterval = 250;
 
 export function Cluster() {
   const { view } = useSearch({ from: "/frame/cluster" });
@@ -57,7 +57,7 @@ export function Cluster() {
       return new Map(known).set(agent.id, agent);
     },
   );
-  const known = useThrottledValue(newest, pace);
+  const known = useThrottledValue(newest, renderInterval);
   const agents = all
     .filter((a) => a.name.toLowerCase().includes(typed.trim().toLowerCase()))
     .flatMap((a) => known?.get(a.id) ?? []);

@@ -9,7 +9,7 @@ import { nodesOf, usePages } from "../components/admin/usePages";
 import { CreateFolder } from "../components/folder/CreateFolder";
 import { FolderMenu } from "../components/folder/FolderMenu";
 import { FolderTable } from "../components/folder/FolderTable";
-import { useTasksMove } from "../components/folder/FolderTasks";
+import { useTaskChanges } from "../components/folder/FolderTasks";
 import { narrows, whereOf } from "../components/folder/filter";
 import { FoldersQuery, HeldFields, scopesOf, usageModes } from "../components/folder/folder";
 import { Invitations } from "../components/folder/Invitations";
@@ -70,7 +70,7 @@ export function Data() {
     again();
     return change;
   });
-  useTasksMove(null, again);
+  useTaskChanges(null, again);
   const { more, loading, rows, total } = pages;
   const filtered = Boolean(q || show || mode || owner || project);
   const narrow = (some: Partial<typeof filter>) => void navigate({ search: (s) => ({ ...s, ...some }), replace: true });

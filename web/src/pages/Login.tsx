@@ -1,7 +1,7 @@
 import { Link, useRouter, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { useQuery } from "urql";
-import { own, renewed, type Login as Session, session } from "../api/auth";
+import { refreshSession, type Login as Session, safePath, session } from "../api/auth";
 import { LoginForm } from "../components/account/LoginForm";
 import { SignUpOfferQuery } from "../components/account/offer";
 import { Providers } from "../components/account/Providers";
@@ -15,12 +15,12 @@ const Due = lazy(() => import("../components/account/Due"));
 export function Login() {
   const { next, error, request } = useSearch({ from: "/login" });
   const { history } = useRouter();
-  const [here, setHere] = useState<Session | null | undefined>();
+  const [login, setLogin] = useState<Session | null | undefined>();
   const [password, setPassword] = useState<string>();
 
-  const goOn = (login: Session | null) => {
-    if (!login || login.due) return setHere(login);
-    const to = own(next);
+  const proceed = (current: Session | null) => {
+    if (!current || current.due) return setLogin(current);
+    const to = safePath(next);
     // The server handles this URL, which opens apps, so leave the router.
     if (to.startsWith("/apps/open?")) location.replace(to);
     else history.push(to);
@@ -28,36 +28,36 @@ export function Login() {
   useEffect(() => {
     // A visitor whom an identity provider sent back with an error must see that error.
     void session().then(
-      (login) => (error && !login?.due ? setHere(null) : goOn(login)),
-      () => setHere(null),
+      (login) => (error && !login?.due ? setLogin(null) : proceed(login)),
+      () => setLogin(null),
     );
   }, []);
 
   return (
     <main className="login">
-      <div className={`card${here?.due === "totp" ? " wide" : ""}`}>
+      <div className={`card${login?.due === "totp" ? " wide" : ""}`}>
         <div className="wordmark">
           <Mark size={28} /> Berth
         </div>
-        {here === undefined ? <p className="dim">{t("Loading…")}</p> : null}
-        {here?.due ? (
+        {login === undefined ? <p className="dim">{t("Loading…")}</p> : null}
+        {login?.due ? (
           <Suspense fallback={<p className="dim">{t("Loading…")}</p>}>
             <Due
-              due={here.due}
-              email={here.user.email}
+              due={login.due}
+              email={login.user.email}
               password={password}
-              onDone={() => void renewed().then(goOn, () => setHere(null))}
+              onDone={() => void refreshSession().then(proceed, () => setLogin(null))}
             />
           </Suspense>
         ) : null}
-        {here === null ? (
+        {login === null ? (
           <LoginForm
             refused={error}
             request={request}
-            providers={<Providers next={own(next)} force={error === "too_many_logins"} />}
+            providers={<Providers next={safePath(next)} force={error === "too_many_logins"} />}
             onLogin={(typed) => {
               setPassword(typed);
-              void session().then(goOn);
+              void session().then(proceed);
             }}
           >
             <SignUpLink />

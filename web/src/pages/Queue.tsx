@@ -24,7 +24,7 @@ const QueueChanged = graphql(`
 type Queued = ResultOf<typeof QueueChanged>["queueChanged"]["entries"][number];
 
 /** The page size of the queue. */
-const first = 100;
+const pageSize = 100;
 
 /** Lists the pending sessions of a resource group, in the order in which the scheduler considers them. */
 export function Queue() {
@@ -35,7 +35,7 @@ export function Queue() {
   const [onlyMine, setOnlyMine] = useState(false);
   const [{ data, error, fetching }] = useSubscription({
     query: QueueChanged,
-    variables: { resourceGroup: group?.id ?? "", first },
+    variables: { resourceGroup: group?.id ?? "", first: pageSize },
     pause: !group,
   });
   const queue = group ? data?.queueChanged : null;

@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import { useSubscription } from "urql";
 import { expect, it, vi } from "vitest";
 import { graphql } from "../api/graphql";
-import { tell } from "../hooks/useSessionChanges";
+import { publishSessionChange } from "../hooks/useSessionChanges";
 import { list } from "../testing/api";
 import { stage } from "../testing/stage";
 import { Sessions } from "./Sessions";
@@ -21,7 +21,7 @@ const Changed = graphql(`subscription SessionsPushed { sessionChanged { id versi
 /** Renders the page below the subscription that the frame normally has. */
 function Page() {
   useSubscription({ query: Changed }, (_, change) => {
-    tell(change.sessionChanged);
+    publishSessionChange(change.sessionChanged);
     return change;
   });
   return <Sessions />;

@@ -12,7 +12,7 @@ interface Props {
 }
 
 /** Shows the step that is required directly after a login. */
-export default function Due({ due, email, password, onDone }: Props) {
+export default function RequiredStep({ due, email, password, onDone }: Props) {
   return (
     <>
       <h1>{due === "password" ? t("Choose a new password") : t("Set up two-step login")}</h1>

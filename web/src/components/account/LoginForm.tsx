@@ -33,19 +33,19 @@ export function LoginForm({ refused, request, providers, onLogin, children }: Pr
   async function submit(event: React.FormEvent) {
     event.preventDefault();
     setBusy(true);
-    const why = await login({
+    const refusal = await login({
       email: email.trim(),
       password,
       ...(code ? { code: code.trim() } : {}),
       ...(step === "room" ? { force: true } : {}),
     });
     setBusy(false);
-    if (!why) return onLogin(password);
-    if (why.retryAfter) setOpenAt(Date.now() + why.retryAfter * 1000);
-    const next = afterLogin(why, code !== "");
+    if (!refusal) return onLogin(password);
+    if (refusal.retryAfter) setOpenAt(Date.now() + refusal.retryAfter * 1000);
+    const next = afterLogin(refusal, code !== "");
     if (next.step) setStep(next.step);
     if (next.step !== "room") setCode("");
-    setFailure(next.show ? why : null);
+    setFailure(next.show ? refusal : null);
   }
   function restart() {
     setStep("who");

@@ -15,7 +15,7 @@ const ChangePassword = graphql(`
 `);
 
 /** The minimum length on every cluster; a domain can require more. */
-export const shortest = 10;
+export const minLength = 10;
 
 interface Props {
   /** The current password, if the user typed it a moment ago. */
@@ -33,7 +33,7 @@ export function PasswordForm({ known, offerAll, onChanged }: Props) {
   const [all, setAll] = useState(false);
   const { run, busy, failure } = useAction(ChangePassword);
   const { field, rest } = byField(failure, ["current", "new"]);
-  const least = Math.max(shortest, data?.viewer.user.domain.passwordMinLength ?? 0);
+  const least = Math.max(minLength, data?.viewer.user.domain.passwordMinLength ?? 0);
   const differs = again !== "" && !next.startsWith(again);
   // If the remembered password turns out to be wrong, the user must type it.
   const ask = known === undefined || field.current !== undefined;

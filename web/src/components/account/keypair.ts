@@ -30,4 +30,4 @@ export interface Made {
 }
 
 /** The default rate limit of a keypair, in requests per 15 minutes. */
-export const usualRate = 10_000;
+export const defaultRateLimit = 10_000;

@@ -8,11 +8,11 @@ export interface Next {
 }
 
 /** Returns the next form after a rejected login. `coded` is whether the login contained a code. */
-export function afterLogin(why: Failure, coded: boolean): Next {
-  if (why.code === "UNAUTHENTICATED")
-    return why.field === "code" ? { step: "code", show: coded } : { step: "who", show: true };
-  if (why.field === "force") return { step: "room", show: true };
-  return why.field === "logins" ? { step: "who", show: true } : { show: true };
+export function afterLogin(failure: Failure, coded: boolean): Next {
+  if (failure.code === "UNAUTHENTICATED")
+    return failure.field === "code" ? { step: "code", show: coded } : { step: "who", show: true };
+  if (failure.field === "force") return { step: "room", show: true };
+  return failure.field === "logins" ? { step: "who", show: true } : { show: true };
 }
 
 /** Messages for the error codes of the OIDC callback, which docs/oidc.md lists. */

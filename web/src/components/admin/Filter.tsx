@@ -13,7 +13,7 @@ export function FilterBox({
   onChange: (text: string) => void;
 }) {
   const [typed, setTyped] = useState(value);
-  const tell = useDebouncedCallback(onChange, 200);
+  const listener = useDebouncedCallback(onChange, 200);
   return (
     <TextInput
       data-filter
@@ -24,7 +24,7 @@ export function FilterBox({
       value={typed}
       onChange={(e) => {
         setTyped(e.currentTarget.value);
-        tell(e.currentTarget.value.trim());
+        listener(e.currentTarget.value.trim());
       }}
     />
   );

@@ -74,9 +74,11 @@ export interface PickProps {
 
 /** A box that searches on the server, so that it stays fast with thousands of options. */
 function Pick({ options, onSearch, ...p }: PickProps & { options: Option[]; onSearch: (text: string) => void }) {
-  const [kept, setKept] = useState<Option | null>(p.chosen ?? null);
+  const [lastChosen, setKept] = useState<Option | null>(p.chosen ?? null);
   const all =
-    kept && kept.value === p.value && !options.some((o) => o.value === kept.value) ? [kept, ...options] : options;
+    lastChosen && lastChosen.value === p.value && !options.some((o) => o.value === lastChosen.value)
+      ? [lastChosen, ...options]
+      : options;
   return (
     <Select
       {...(p.bare ? { "aria-label": p.label } : { label: p.label })}

@@ -7,7 +7,7 @@ import type { App } from "./app";
 import { useOpenApp } from "./useOpenApp";
 
 /** The number of buttons; other apps are in the menu. */
-const most = 2;
+const maxButtons = 2;
 const order: Record<App["status"], number> = { FAILED: 0, STARTING: 1, RUNNING: 2, STOPPED: 3 };
 
 interface Props {
@@ -24,7 +24,7 @@ export function AppButtons({ session, apps }: Props) {
   const shown = apps
     .filter((a) => a.status !== "STOPPED")
     .sort((a, b) => order[a.status] - order[b.status])
-    .slice(0, most);
+    .slice(0, maxButtons);
   return (
     <div className="row tight" style={{ flexWrap: "nowrap" }}>
       {shown.map((app) =>

@@ -20,7 +20,7 @@ const payload = (more: object) => ({ app: { ...lab, ...more } });
 
 const shown = (answers: Answers, more: Partial<Parameters<typeof Apps>[0]> = {}) =>
   stage(
-    <Apps session="s1" live over={false} enters main="k1" kernels={[{ id: "k1", hostname: "main1" }]} {...more} />,
+    <Apps session="s1" live over={false} canConnect main="k1" kernels={[{ id: "k1", hostname: "main1" }]} {...more} />,
     { answers },
   );
 
@@ -177,7 +177,7 @@ it("loads no apps before the session runs or if the viewer cannot connect", asyn
   const { api } = await shown({ node: session(lab) }, { live: false });
   expect(await screen.findByText("Apps are available when the session runs.")).toBeDefined();
   expect(api.sent("Apps")).toEqual([]);
-  const other = await shown({ node: session(lab) }, { enters: false });
+  const other = await shown({ node: session(lab) }, { canConnect: false });
   expect(await screen.findByText("No access to the apps")).toBeDefined();
   expect(other.api.sent("Apps")).toEqual([]);
 });

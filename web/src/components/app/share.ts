@@ -1,7 +1,7 @@
 import { when } from "../format";
 
 /** The most networks that the server stores for a share. */
-export const mostNetworks = 32;
+export const maxNetworks = 32;
 
 /** Returns the networks that were typed, separated by line breaks, commas or spaces, without duplicates. */
 export const networksOf = (text: string): string[] => [...new Set(text.split(/[\s,;]+/).filter(Boolean))];

@@ -2,10 +2,10 @@ import { useDocumentVisibility } from "@mantine/hooks";
 import { useEffect, useRef, useState } from "react";
 
 /** Milliseconds between two refreshes while something starts. */
-const pause = 3000;
+const interval = 3000;
 
 /** The number of refreshes after an app was opened that has not started yet. */
-const follow = 5;
+const refreshesAfterOpen = 5;
 
 /**
  * Refreshes while something starts, and when the user comes back to the page, but not while the page is hidden. The
@@ -25,8 +25,8 @@ export function useRefresh(read: () => void, starting: boolean): () => void {
     const timer = setInterval(() => {
       setAhead((n) => Math.max(0, n - 1));
       read();
-    }, pause);
+    }, interval);
     return () => clearInterval(timer);
   }, [active, read]);
-  return () => setAhead(follow);
+  return () => setAhead(refreshesAfterOpen);
 }

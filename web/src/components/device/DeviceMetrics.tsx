@@ -46,7 +46,7 @@ export function DeviceMetrics({ plugin, latest, series }: Props) {
       ) : null}
       <div className="gauges">
         {shown.map((s) => (
-          <Chart key={s.key} series={s} name={metricName(s.name, plugin)} frank />
+          <Chart key={s.key} series={s} name={metricName(s.name, plugin)} showQuality />
         ))}
       </div>
       {missing.length > 0 ? (

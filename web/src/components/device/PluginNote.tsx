@@ -12,7 +12,7 @@ export interface PluginView {
 }
 
 /** Reports whether a plugin does not run, misses devices, or misses a requirement of its devices. */
-export function inTrouble(p: PluginView): boolean {
+export function hasProblem(p: PluginView): boolean {
   return p.state !== "RUNNING" || p.message !== "" || p.checks.some((c) => c.level === "ERROR");
 }
 

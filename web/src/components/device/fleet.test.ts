@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { families, leaves, type Member, shortName, standing, troubles, why } from "./fleet";
+import { allocatableDevices, families, type Member, problems, problemText, shortName, stateOf } from "./fleet";
 
 const device = (deviceId: string, more: Partial<Member> = {}): Member => ({
   id: deviceId,
@@ -42,13 +42,13 @@ describe("families", () => {
       ["acme:0", ["acme:0/0", "acme:0/1"]],
       ["acme:1/0", []],
     ]);
-    expect(ids(leaves(family!))).toEqual(["acme:0/0", "acme:0/1", "acme:1/0"]);
+    expect(ids(allocatableDevices(family!))).toEqual(["acme:0/0", "acme:0/1", "acme:1/0"]);
     expect(family!.slots).toEqual(["acme.device:half", "acme.device"]);
-    expect(troubles(family!)).toEqual([]);
+    expect(problems(family!)).toEqual([]);
   });
 });
 
-describe("standing", () => {
+describe("stateOf", () => {
   it.each([
     [device("a:0"), false, "HEALTHY"],
     [device("a:0", { health: "DEGRADED" }), false, "DEGRADED"],
@@ -56,10 +56,10 @@ describe("standing", () => {
     [device("a:0", { allocatable: false }), false, "rejected"],
     [device("a:0", { allocatable: false }), true, "cut"],
     [device("a:0", { allocatable: false, health: "LOST" }), true, "LOST"],
-  ])("%#", (d, cut, want) => expect(standing(d, cut)).toBe(want));
+  ])("%#", (d, cut, want) => expect(stateOf(d, cut)).toBe(want));
 });
 
-describe("troubles", () => {
+describe("problems", () => {
   it("reports a problem of several devices once, the worst problem first", () => {
     const old = { allocatable: false, rejectReasons: ["too old"] };
     const [family] = families([
@@ -68,7 +68,7 @@ describe("troubles", () => {
       device("a:2"),
       device("a:3", { health: "UNHEALTHY", healthMessage: "XID 79", allocatable: false, rejectReasons: ["XID 79"] }),
     ]);
-    expect(troubles(family!).map((x) => [x.standing, x.why, ids(x.devices)])).toEqual([
+    expect(problems(family!).map((x) => [x.state, x.text, ids(x.devices)])).toEqual([
       ["UNHEALTHY", "XID 79", ["a:3"]],
       ["rejected", "too old", ["a:0", "a:1"]],
     ]);
@@ -82,14 +82,14 @@ describe("troubles", () => {
       part("a:0/0", ill),
       part("a:0/1", { ...ill, rejectReasons: ["gone"] }),
     ]);
-    expect(troubles(family!).map((x) => [x.why, ids(x.devices)])).toEqual([
+    expect(problems(family!).map((x) => [x.text, ids(x.devices)])).toEqual([
       ["memory errors; it is cut", ["a:0"]],
       ["gone", ["a:0/1"]],
     ]);
   });
 
   it("ignores the message of a device that is healthy again", () =>
-    expect(why(device("a:0", { healthMessage: "well again" }))).toBe(""));
+    expect(problemText(device("a:0", { healthMessage: "well again" }))).toBe(""));
 });
 
 describe("shortName", () => {

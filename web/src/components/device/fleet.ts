@@ -58,52 +58,52 @@ export function families<D extends Member>(devices: readonly D[]): Family<D>[] {
 }
 
 /** Returns the devices that can be allocated: the partitions of a device if only they can be allocated. */
-export const leaves = <D extends Member>(family: Family<D>): D[] =>
+export const allocatableDevices = <D extends Member>(family: Family<D>): D[] =>
   family.units.flatMap((u) =>
     u.partitions.length > 0 && !u.device.allocatable ? u.partitions : [u.device, ...u.partitions],
   );
 
-export type Standing = "HEALTHY" | "DEGRADED" | "UNHEALTHY" | "LOST" | "UNKNOWN" | "rejected" | "cut";
+export type DeviceState = "HEALTHY" | "DEGRADED" | "UNHEALTHY" | "LOST" | "UNKNOWN" | "rejected" | "cut";
 
 /** Returns the state of a device: its health, or, for a healthy device, that it cannot be allocated. */
-export function standing(device: Member, cut = false): Standing {
+export function stateOf(device: Member, cut = false): DeviceState {
   if (device.health === "UNHEALTHY" || device.health === "LOST") return device.health;
   if (!device.allocatable) return cut ? "cut" : "rejected";
-  return device.health as Standing;
+  return device.health as DeviceState;
 }
 
 /** Returns why a device is not healthy or cannot be allocated; empty for a healthy device that can. */
-export function why(device: Member): string {
-  const said = [
+export function problemText(device: Member): string {
+  const messages = [
     device.health === "HEALTHY" ? "" : device.healthMessage,
     ...(device.allocatable ? [] : device.rejectReasons),
   ];
-  return [...new Set(said.filter(Boolean))].join("; ");
+  return [...new Set(messages.filter(Boolean))].join("; ");
 }
 
-export interface Trouble<D> {
-  standing: Standing;
-  why: string;
+export interface Problem<D> {
+  state: DeviceState;
+  text: string;
   devices: D[];
 }
 
-const worst: Standing[] = ["LOST", "UNHEALTHY", "DEGRADED", "rejected"];
+const worst: DeviceState[] = ["LOST", "UNHEALTHY", "DEGRADED", "rejected"];
 
 /** Returns the problems of a family, the worst first. Devices with the same problem share an entry. */
-export function troubles<D extends Member>(family: Family<D>): Trouble<D>[] {
-  const found = new Map<string, Trouble<D>>();
+export function problems<D extends Member>(family: Family<D>): Problem<D>[] {
+  const found = new Map<string, Problem<D>>();
   for (const { device, partitions } of family.units) {
     for (const d of [device, ...partitions]) {
-      const how = standing(d, d === device && partitions.length > 0);
-      const same = d !== device && how === standing(device, true) && why(device).includes(why(d));
-      if (!worst.includes(how) || same) continue; // the entry of the parent device already contains this problem
-      const key = `${how} ${why(d)}`;
-      const trouble = found.get(key) ?? { standing: how, why: why(d), devices: [] };
-      found.set(key, trouble);
-      trouble.devices.push(d);
+      const state = stateOf(d, d === device && partitions.length > 0);
+      const same = d !== device && state === stateOf(device, true) && problemText(device).includes(problemText(d));
+      if (!worst.includes(state) || same) continue; // the entry of the parent device already contains this problem
+      const key = `${state} ${problemText(d)}`;
+      const problem = found.get(key) ?? { state, text: problemText(d), devices: [] };
+      found.set(key, problem);
+      problem.devices.push(d);
     }
   }
-  return [...found.values()].sort((a, b) => worst.indexOf(a.standing) - worst.indexOf(b.standing));
+  return [...found.values()].sort((a, b) => worst.indexOf(a.state) - worst.indexOf(b.state));
 }
 
 /** Returns a short name that is unique among the neighbors of a device. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fold, type Link, matrix, wholes } from "./links";
+import { type Link, matrix, parents, toParents } from "./links";
 
 const link = (a: string, b: string, type: string, distance: number): Link => ({
   a,
@@ -30,8 +30,8 @@ it("replaces partitions by their parent devices", () => {
     deviceId: `x:${id}`,
     parent: parent ? { id: parent } : null,
   });
-  const whole = wholes([part("0", null), part("0/0", "0"), part("1", null), part("1/0", "1"), part("2/0", "gone")]);
-  const links = fold([link("x:0/0", "x:1/0", "XGMI", 3), link("x:0/0", "x:2/0", "XGMI", 4)], whole);
+  const whole = parents([part("0", null), part("0/0", "0"), part("1", null), part("1/0", "1"), part("2/0", "gone")]);
+  const links = toParents([link("x:0/0", "x:1/0", "XGMI", 3), link("x:0/0", "x:2/0", "XGMI", 4)], whole);
   expect(links.map((l) => [l.a, l.b])).toEqual([
     ["x:0", "x:1"],
     ["x:0", "x:2/0"],

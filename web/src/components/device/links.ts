@@ -57,7 +57,7 @@ export function matrix(order: readonly string[], links: readonly Link[]): Matrix
 }
 
 /** Returns the parent device of each partition, by device ID. */
-export function wholes(
+export function parents(
   devices: readonly { id: string; deviceId: string; parent: { id: string } | null }[],
 ): ReadonlyMap<string, string> {
   const names = new Map(devices.map((d) => [d.id, d.deviceId]));
@@ -70,5 +70,5 @@ export function wholes(
 }
 
 /** Replaces partitions in links by their parent devices. */
-export const fold = (links: readonly Link[], whole: ReadonlyMap<string, string>): Link[] =>
+export const toParents = (links: readonly Link[], whole: ReadonlyMap<string, string>): Link[] =>
   links.map((l) => ({ ...l, a: whole.get(l.a) ?? l.a, b: whole.get(l.b) ?? l.b }));

@@ -12,7 +12,7 @@ import { nodesOf } from "../admin/usePages";
 import { goodFolderName } from "./dropped";
 import { type Folder, type UsageMode, usageModes } from "./folder";
 import { PermissionSelect } from "./PermissionSelect";
-import { autoMounted } from "./Standing";
+import { autoMountText } from "./Standing";
 import type { FolderPermission } from "./share";
 
 const CreateVfolder = graphql(`
@@ -72,7 +72,7 @@ function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
       />
       {draft.name.startsWith(".") && !bad ? (
         <p className="dim" role="status">
-          {autoMounted(draft.name, projects.find((p) => p.id === draft.project)?.name)}{" "}
+          {autoMountText(draft.name, projects.find((p) => p.id === draft.project)?.name)}{" "}
           {t("Use it for settings, packages and caches.")}
         </p>
       ) : null}

@@ -42,7 +42,7 @@ export function HandOver({ folder, onClose, onDone }: { folder: Folder; onClose:
   });
   const { run, busy, failure } = useAction(HandOverVfolder);
   const [to, setTo] = useState<string | null>(null);
-  const [heir, setHeir] = useState("");
+  const [newOwner, setNewOwner] = useState("");
   const [task, setTask] = useState<string | null>(null);
   const known = data?.node && "mountedBy" in data.node ? data.node : null;
   const owner = known?.owner;
@@ -66,7 +66,7 @@ export function HandOver({ folder, onClose, onDone }: { folder: Folder; onClose:
         <Form
           failure={failure}
           fields={["user", "id"]}
-          submit={to ? t("Hand over to {{name}}", { name: heir }) : t("Hand over")}
+          submit={to ? t("Hand over to {{name}}", { name: newOwner }) : t("Hand over")}
           busy={busy}
           disabled={!to || sessions.length > 0}
           onCancel={onClose}
@@ -100,7 +100,7 @@ export function HandOver({ folder, onClose, onDone }: { folder: Folder; onClose:
                 error={wrong.user ?? wrong.id}
                 onChange={(id, label) => {
                   setTo(id);
-                  setHeir(label);
+                  setNewOwner(label);
                 }}
               />
               <div>

@@ -10,7 +10,7 @@ import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
 import { FailureNote } from "../Note";
 import { PermissionSelect } from "./PermissionSelect";
-import { addresses, type FolderPermission, liveShares, mostInvited, type Share, ShareFields } from "./share";
+import { addresses, type FolderPermission, liveShares, maxInvitations, type Share, ShareFields } from "./share";
 import { SharesChanged } from "./useInvitations";
 
 const SharesQuery = graphql(
@@ -126,7 +126,9 @@ function Invite({ folder, onDone }: { folder: Props["folder"]; onDone: () => voi
   const emails = addresses(text);
   const { field, rest } = byField(failure, ["emails", "permission"]);
   const tooMany =
-    emails.length > mostInvited ? t("Invite at most {{count}} people at once.", { count: mostInvited }) : undefined;
+    emails.length > maxInvitations
+      ? t("Invite at most {{count}} people at once.", { count: maxInvitations })
+      : undefined;
 
   async function submit(event: React.FormEvent) {
     event.preventDefault();

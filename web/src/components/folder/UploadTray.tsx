@@ -44,7 +44,7 @@ function Tray() {
   const total = items.reduce((sum, i) => sum + i.size, 0);
   const sent = items.reduce((sum, i) => sum + (i.state === "done" ? i.size : i.sent), 0);
   const rows = [...items].sort((a, b) => urgent[a.state] - urgent[b.state] || a.id - b.id).slice(0, shown);
-  const going = count("waiting", "sending");
+  const active = count("waiting", "sending");
   const unfinished = items.length - count("done");
   return (
     <>
@@ -62,7 +62,7 @@ function Tray() {
             )}
           </span>
           <div className="push row tight">
-            {going > 0 ? (
+            {active > 0 ? (
               <Button variant="default" size="compact-sm" onClick={() => uploads.pause()}>
                 {t("Pause all")}
               </Button>
@@ -125,7 +125,7 @@ function Tray() {
 
 /** Shown while the connection is lost. */
 function Waiting() {
-  const until = useSyncExternalStore(uploads.subscribe, uploads.waitsUntil);
+  const until = useSyncExternalStore(uploads.subscribe, uploads.retryTime);
   const now = useNow(until !== null);
   if (until === null) return null;
   return (
@@ -147,7 +147,7 @@ function Missing({ count }: { count: number }) {
   const files = useRef<HTMLInputElement>(null);
   const dirs = useRef<HTMLInputElement>(null);
   function take(input: HTMLInputElement) {
-    const none = input.files ? uploads.giveBack(chosen(input.files)) : 0;
+    const none = input.files ? uploads.attachFiles(chosen(input.files)) : 0;
     input.value = "";
     if (none > 0)
       toast({ text: t("{{count}} of these files are not interrupted uploads, or have changed.", { count: none }) });

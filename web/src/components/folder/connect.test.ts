@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { commands, inURL, placeOf } from "./connect";
+import { commands, inURL, remotePath } from "./connect";
 import type { Folder } from "./folder";
 
 const folder = (over: Partial<Folder>) =>
   ({ name: "digits", owner: null, project: null, myShare: null, ...over }) as Folder;
 
-describe("placeOf", () => {
+describe("remotePath", () => {
   it.each([
     ["mine", folder({}), "mine/digits"],
     ["project", folder({ project: { id: "p", name: "vision" } }), "projects/vision/digits"],
@@ -13,7 +13,7 @@ describe("placeOf", () => {
     ["shared", folder({ myShare: { inviterEmail: "al@b.c" } as Folder["myShare"] }), "shared/al@b.c/digits"],
     ["shared", folder({}), null],
     ["others", folder({ owner: { id: "u", email: "al@b.c" } }), null],
-  ] as const)("%s", (of, f, want) => expect(placeOf(f, of)).toBe(want));
+  ] as const)("%s", (of, f, want) => expect(remotePath(f, of)).toBe(want));
 });
 
 it("escapes paths in URLs", () => expect(inURL("mine/a b/<x>#1")).toBe("mine/a%20b/%3Cx%3E%231"));

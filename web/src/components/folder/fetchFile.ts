@@ -1,5 +1,5 @@
 import { fromResponse } from "../../api/errors";
-import { asText, mostText } from "./files";
+import { asText, maxTextBytes } from "./files";
 import type { FileStore } from "./store";
 
 export interface Read {
@@ -30,7 +30,7 @@ export async function readText(store: FileStore, path: string): Promise<Read> {
   const response = await store.content(path);
   if (!response.ok) throw await fromResponse(response);
   const bytes = new Uint8Array(await response.arrayBuffer());
-  return { text: bytes.length > mostText ? null : asText(bytes), etag: response.headers.get("ETag") };
+  return { text: bytes.length > maxTextBytes ? null : asText(bytes), etag: response.headers.get("ETag") };
 }
 
 /** Replaces the content of a file atomically. Returns false if the file has changed since it was read. */

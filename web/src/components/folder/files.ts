@@ -6,15 +6,15 @@ const asPeopleCount = new Intl.Collator(undefined, { numeric: true });
  * The most entries that are sorted here. Longer lists keep the order of the server, so that rows do not move while
  * more are loaded.
  */
-export const mostOrdered = 1000;
+export const maxSorted = 1000;
 
 /** Reports whether an entry is a directory, or a link to one. */
 export const opensAsDirectory = (file: Pick<FileEntry, "type" | "opens">) =>
   file.type === "DIRECTORY" || file.opens === true;
 
 /** Sorts directories first and names with numbers in numeric order, if the list is complete. */
-export const inOrder = (files: readonly FileEntry[], complete: boolean): readonly FileEntry[] =>
-  complete && files.length <= mostOrdered
+export const sortFiles = (files: readonly FileEntry[], complete: boolean): readonly FileEntry[] =>
+  complete && files.length <= maxSorted
     ? [...files].sort(
         (a, b) => Number(opensAsDirectory(b)) - Number(opensAsDirectory(a)) || asPeopleCount.compare(a.name, b.name),
       )
@@ -24,7 +24,7 @@ export const inOrder = (files: readonly FileEntry[], complete: boolean): readonl
  * Returns the source and target of each path for a move into a directory; null if a path would stay or would move into
  * itself.
  */
-export function into(
+export function moveTargets(
   paths: readonly string[],
   directory: string,
   here: boolean,
@@ -41,7 +41,7 @@ export const inBatches = <T>(list: readonly T[], size = mostAtOnce): T[][] =>
   Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size));
 
 /** The largest text that is shown and edited, in bytes. */
-export const mostText = 1024 * 1024;
+export const maxTextBytes = 1024 * 1024;
 
 /** Returns the text of a file; null if the bytes are not text. */
 export function asText(bytes: Uint8Array): string | null {

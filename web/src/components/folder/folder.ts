@@ -46,10 +46,10 @@ export const usageModes = [
 
 export const modeWord = (mode: UsageMode) => words.VfolderUsageMode[mode];
 
-export type Whose = "mine" | "project" | "shared" | "others";
+export type AccessKind = "mine" | "project" | "shared" | "others";
 
 /** Returns why the viewer sees a folder. */
-export function whose(folder: Pick<Folder, "owner" | "project" | "myShare">, viewer: string): Whose {
+export function accessKind(folder: Pick<Folder, "owner" | "project" | "myShare">, viewer: string): AccessKind {
   if (folder.project) return "project";
   if (folder.owner?.id === viewer) return "mine";
   return folder.myShare?.status === "ACCEPTED" ? "shared" : "others";
@@ -72,14 +72,14 @@ export function scopesOf(folders: readonly { quotaScope: Scope; project: { name:
   );
 }
 
-const kept: Record<string, string> = {
+const enforcements: Record<string, string> = {
   HARD: "enforced at every write",
   DELAYED: "enforced with a delay",
   COOPERATIVE: "enforced for uploads, but not for writes in sessions",
   NONE: "not enforced",
 };
 /** Returns how a limit is enforced, as a phrase to translate. */
-export const enforcementWord = (enforcement: string) => kept[enforcement] ?? enforcement;
+export const enforcementWord = (enforcement: string) => enforcements[enforcement] ?? enforcement;
 
 /** Returns the used fraction of a limit, between 0 and 1. */
 export const filled = (used: number | null, limit: number | null) =>

@@ -29,7 +29,7 @@ export const permissions = [
 export const permissionWord = (p: FolderPermission) => words.FolderPermission[p];
 
 /** The most users that the server invites in one request. */
-export const mostInvited = 50;
+export const maxInvitations = 50;
 
 /**
  * Returns the e-mail addresses in a pasted text, without duplicates. They can be separated by line breaks, commas or

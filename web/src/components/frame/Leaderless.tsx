@@ -6,13 +6,13 @@ import { t } from "../../i18n";
 const LedQuery = graphql(`query Led { cluster { led recovery { since } } }`);
 
 /** The poll interval in milliseconds. A poll is needed because only the leader sends events, and it is missing. */
-const every = 15_000;
+const pollInterval = 15_000;
 
 /** Explains why nothing on the page changes: there is no leader, or the cluster is in recovery mode. */
 export function Leaderless() {
   const { data, refetch } = useLiveQuery({ query: LedQuery });
   useEffect(() => {
-    const timer = setInterval(refetch, every);
+    const timer = setInterval(refetch, pollInterval);
     return () => clearInterval(timer);
   }, [refetch]);
   if (!data) return null;

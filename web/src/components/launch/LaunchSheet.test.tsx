@@ -26,7 +26,7 @@ const launch = () => screen.findByRole("button", { name: "Launch" });
 
 it("launches the selected request, and opens the session", async () => {
   const onClose = vi.fn();
-  const { api, user, router } = await stage(<LaunchSheet wish={{}} onClose={onClose} />, { answers });
+  const { api, user, router } = await stage(<LaunchSheet draft={{}} onClose={onClose} />, { answers });
   expect(await screen.findByText("python:3.11")).toBeDefined();
   await user.type(screen.getByLabelText("Name"), "train");
   await user.click(await launch());
@@ -47,7 +47,7 @@ it("launches the selected request, and opens the session", async () => {
 });
 
 it("shows an error at the field for a batch session without a command", async () => {
-  const { api, user } = await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, { answers });
+  const { api, user } = await stage(<LaunchSheet draft={{}} onClose={() => undefined} />, { answers });
   await screen.findByText("python:3.11");
   await user.click(screen.getByText("Batch command"));
   await user.click(await launch());
@@ -67,7 +67,7 @@ it("shows the error of a limit at its field", async () => {
       extensions: { code: "RESOURCE_EXHAUSTED", field: "slots.cpu", limit: "0.5" },
     });
   };
-  const { user } = await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, {
+  const { user } = await stage(<LaunchSheet draft={{}} onClose={() => undefined} />, {
     answers: { ...answers, createSession: refuse },
   });
   await screen.findByText("python:3.11");
@@ -78,7 +78,7 @@ it("shows the error of a limit at its field", async () => {
 });
 
 it("cannot launch without an image", async () => {
-  await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, { answers: { ...answers, images: list([]) } });
+  await stage(<LaunchSheet draft={{}} onClose={() => undefined} />, { answers: { ...answers, images: list([]) } });
   expect(await screen.findByText("No images yet")).toBeDefined();
   expect(((await launch()) as HTMLButtonElement).disabled).toBe(true);
 });
@@ -87,7 +87,7 @@ it("opens the selected app of the image with the first folder", async () => {
   const tab = { opener: null, close: vi.fn(), location: { replace: vi.fn() } };
   const open = vi.spyOn(window, "open").mockReturnValue(tab as unknown as Window);
   const lab = { ...image, apps: [{ __typename: "ImageApp", name: "jupyterlab", title: "JupyterLab" }] };
-  const { api, user } = await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, {
+  const { api, user } = await stage(<LaunchSheet draft={{}} onClose={() => undefined} />, {
     answers: { ...answers, images: list([lab]), openApp: { url: "https://lab.example/?ticket=t", address: "" } },
   });
   await user.click((await screen.findAllByLabelText("Open when it runs"))[0]!);

@@ -13,7 +13,7 @@ interface Props {
 }
 
 /** The most values that a request can contain. */
-const most = 32;
+const maxValues = 32;
 
 /** Selects several values of a list: the box adds one, and the button of a value removes it. */
 export function Several({ label, description, none, options, value, error, onChange }: Props) {
@@ -27,7 +27,7 @@ export function Several({ label, description, none, options, value, error, onCha
         placeholder={value.length > 0 ? t("Add another") : none}
         searchable
         openOnFocus={false}
-        disabled={value.length >= most}
+        disabled={value.length >= maxValues}
         nothingFoundMessage={t("No matches")}
         error={error}
         data={options.filter((o) => !value.includes(o.value))}

@@ -2,7 +2,7 @@ import { NumberInput, Select } from "@mantine/core";
 import { t } from "../../i18n";
 import { slotName } from "../../slots";
 import { amount, trim } from "../format";
-import { marks } from "./request";
+import { amountChoices } from "./request";
 
 interface Props {
   slots: string[];
@@ -32,7 +32,7 @@ export function Share({ slots, slot, share, most, quantum, counts, error, onSlot
         </div>
         <div className="stack small" style={{ flex: 1 }}>
           <div className="chips" role="group" aria-label={t("Amount of {{slot}}", { slot: slotName(slot) })}>
-            {marks(slot, most, counts).map((m) => (
+            {amountChoices(slot, most, counts).map((m) => (
               <button key={m} type="button" className="chip" aria-pressed={share === m} onClick={() => onShare(m)}>
                 {m === 0 ? t("none") : amount(slot, String(m))}
               </button>

@@ -10,7 +10,7 @@ import { words } from "../../words";
 import { FormDialog } from "../admin/Form";
 import { nodesOf } from "../admin/usePages";
 import { ObjectBrowser } from "./ObjectBrowser";
-import { placeIn, StoragesQuery } from "./storage";
+import { StoragesQuery, s3URL } from "./storage";
 
 const ImportFolder = graphql(
   `mutation ImportFolder($input: ImportFolderInput!) { importFolder(input: $input) { vfolder { id } task { id status } } }`,
@@ -103,7 +103,7 @@ export function TransferDialog({ way, folder, at = "", onClose, onDone }: Props)
                 setChosen(id);
                 setPlace("");
               }}
-              data={all.map((s) => ({ value: s.id, label: `${s.name} (${placeIn(s)})` }))}
+              data={all.map((s) => ({ value: s.id, label: `${s.name} (${s3URL(s)})` }))}
             />
           )}
           {storage ? (

@@ -20,7 +20,7 @@ interface Row {
 }
 
 /** Lists the items of a failed import or export, each with its error. */
-export function WhatFailed({ task }: { task: Task }) {
+export function FailedItems({ task }: { task: Task }) {
   const [opened, { open, close }] = useDisclosure(false);
   if (!task.kind.startsWith("objectstorage.") || task.status !== "FAILED") return null;
   return (

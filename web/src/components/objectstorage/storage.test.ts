@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { changes, draftOf, needsSecret, placeIn, type Storage } from "./storage";
+import { changes, draftOf, needsSecret, type Storage, s3URL } from "./storage";
 
 const lake: Storage = {
   id: "1",
@@ -33,5 +33,5 @@ describe("an object storage in a form", () => {
     expect(needsSecret(lake, { ...draft, accessKeyID: "AKIB" })).toBe(true);
     expect(needsSecret(lake, { ...draft, accessKeyID: "" })).toBe(false);
   });
-  it("is shown as an s3:// URL", () => expect(placeIn(lake, "a/b")).toBe("s3://lake/team/a/b"));
+  it("is shown as an s3:// URL", () => expect(s3URL(lake, "a/b")).toBe("s3://lake/team/a/b"));
 });

@@ -47,12 +47,21 @@ export const draftOf = (s: Storage | null): Draft => ({
   shared: s?.domain != null,
 });
 
-const said = ["name", "endpoint", "region", "bucket", "prefix", "addressing", "accessKeyID", "readOnly"] as const;
+const comparedFields = [
+  "name",
+  "endpoint",
+  "region",
+  "bucket",
+  "prefix",
+  "addressing",
+  "accessKeyID",
+  "readOnly",
+] as const;
 
 /** Returns the changed fields of a form; the secret only if the user typed one. */
 export function changes(s: Storage, d: Draft): Partial<Draft> {
   const was = draftOf(s);
-  const list: Partial<Draft> = Object.fromEntries(said.filter((k) => d[k] !== was[k]).map((k) => [k, d[k]]));
+  const list: Partial<Draft> = Object.fromEntries(comparedFields.filter((k) => d[k] !== was[k]).map((k) => [k, d[k]]));
   return d.secret === "" ? list : { ...list, secret: d.secret };
 }
 
@@ -64,4 +73,4 @@ export const needsSecret = (s: Storage, d: Draft) =>
   d.accessKeyID !== "" && (s.accessKeyID !== d.accessKeyID || s.endpoint !== d.endpoint.trim().replace(/\/$/, ""));
 
 /** Returns a path in a bucket as an s3:// URL. */
-export const placeIn = (s: Pick<Storage, "bucket" | "prefix">, path = "") => `s3://${s.bucket}/${s.prefix}${path}`;
+export const s3URL = (s: Pick<Storage, "bucket" | "prefix">, path = "") => `s3://${s.bucket}/${s.prefix}${path}`;

@@ -15,11 +15,11 @@ interface Props {
   series: Series;
   name: string;
   /** Shows the quality of the values even if they are measured. */
-  frank?: boolean;
+  showQuality?: boolean;
 }
 
 /** Charts the values of one metric since the page was opened. */
-export function Chart({ series, name, frank }: Props) {
+export function Chart({ series, name, showQuality }: Props) {
   const counter = isCounter(series.name);
   const points = counter ? rates(series.points) : series.points;
   const last = points.at(-1);
@@ -38,7 +38,7 @@ export function Chart({ series, name, frank }: Props) {
     <figure className="panel pad" style={{ margin: 0 }}>
       <figcaption className="row">
         <span>{name}</span>
-        {frank || series.quality !== "MEASURED" ? (
+        {showQuality || series.quality !== "MEASURED" ? (
           <span className="dim">{word("MetricQuality", series.quality)}</span>
         ) : null}
         <b className="push">{value}</b>

@@ -6,7 +6,7 @@ import { useFocusBack } from "../../hooks/useFocusBack";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
 import { Cli, Copy, FailureNote } from "../Note";
-import { type Endpoint, home, linesOf } from "./ssh";
+import { type Endpoint, home, sshCommands } from "./ssh";
 
 const ConnectQuery = graphql(
   `query ConnectSession { server { ssh { host port hostKey } } sshKeys(first: 1) { totalCount } }`,
@@ -72,7 +72,7 @@ function NoGateway({ session }: { session: Props["session"] }) {
 
 function Ways({ endpoint, session }: { endpoint: Endpoint; session: Props["session"] }) {
   const [port, setPort] = useState<number | string>(8000);
-  const lines = linesOf(endpoint, session);
+  const lines = sshCommands(endpoint, session);
   return (
     <Tabs defaultValue="ssh" keepMounted={false}>
       <Tabs.List aria-label={t("Ways to connect")}>

@@ -19,7 +19,7 @@ interface Props {
   /** The session has ended. */
   over: boolean;
   /** The viewer can connect to the session. */
-  enters: boolean;
+  canConnect: boolean;
   kernels: readonly { id: string; hostname: string; role: string }[];
   /** Undefined for the home directory. */
   path: string | undefined;
@@ -28,7 +28,7 @@ interface Props {
 
 /** The files in the containers of a session. */
 export function Files(props: Props) {
-  if (!props.enters)
+  if (!props.canConnect)
     return (
       <div className="panel">
         <Empty title={t("No access to the files")}>
@@ -92,7 +92,7 @@ function Container({ session: { id, name }, kernels, path, onOpen }: Props) {
             store={store}
             path={at}
             home={home ?? undefined}
-            writes
+            writable
             onFiles={send}
             onOpen={onOpen}
           />

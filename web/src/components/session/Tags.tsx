@@ -21,18 +21,18 @@ export function TagChips({ tags }: { tags: readonly string[] }) {
 
 interface Props {
   session: { id: string; tags: readonly string[] };
-  may: boolean;
+  editable: boolean;
 }
 
 /** Edits the tags of a session. */
-export function Tags({ session, may }: Props) {
+export function Tags({ session, editable }: Props) {
   const [editing, setEditing] = useState<string[] | null>(null);
   const { run, busy, failure, clear } = useAction(SetSessionTags);
   if (!editing) {
     return (
       <div className="row tags">
         <TagChips tags={session.tags} />
-        {may ? (
+        {editable ? (
           <Button variant="subtle" size="compact-xs" onClick={() => setEditing([...session.tags])}>
             {session.tags.length > 0 ? t("Edit tags") : t("Add tags")}
           </Button>

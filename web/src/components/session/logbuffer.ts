@@ -41,7 +41,8 @@ export function append(log: LogBuffer, chunk: Chunk, keep = keepLines): LogBuffe
   if (log.next !== null && chunk.offset < log.next) {
     if (chunk.nextOffset <= log.next) return log;
     const raw = new TextEncoder().encode(text);
-    // Replaced invalid bytes change the length. Then a repeated line is better than a lost one.
+    // If invalid bytes were replaced, the lengths differ and the offset is unknown. Then it is better to repeat text
+    // than to lose it.
     if (raw.length === chunk.nextOffset - chunk.offset) {
       text = new TextDecoder().decode(raw.subarray(log.next - chunk.offset));
     }

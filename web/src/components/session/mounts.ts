@@ -5,7 +5,7 @@ export interface Mount {
   revokedAt: string | null;
 }
 
-interface Told {
+interface MountEvent {
   at: string;
   code: string;
   message: string;
@@ -24,19 +24,22 @@ export interface MountState {
 const codes = new Set(["folder_read_only", "folder_writable", "folder_revoked", "folder_returned"]);
 
 /** Returns the state of a mount, and its beginning according to the events of the session. */
-export function mountState(mount: Mount, history: readonly Told[]): MountState {
-  const told = history
+export function mountState(mount: Mount, history: readonly MountEvent[]): MountState {
+  const event = history
     .filter(
       (e) =>
         codes.has(e.code) && (e.message.includes(`: ${mount.target} is `) || e.message.endsWith(` ${mount.target}`)),
     )
-    .reduce<Told | null>((last, e) => (last === null || Date.parse(e.at) >= Date.parse(last.at) ? e : last), null);
-  const name = told ? (/^folder (\S+) is /.exec(told.message)?.[1] ?? null) : null;
+    .reduce<MountEvent | null>(
+      (last, e) => (last === null || Date.parse(e.at) >= Date.parse(last.at) ? e : last),
+      null,
+    );
+  const name = event ? (/^folder (\S+) is /.exec(event.message)?.[1] ?? null) : null;
   if (mount.revokedAt !== null) {
-    const why = told?.code === "folder_revoked" ? (/^folder \S+ (.*): /.exec(told.message)?.[1] ?? null) : null;
+    const why = event?.code === "folder_revoked" ? (/^folder \S+ (.*): /.exec(event.message)?.[1] ?? null) : null;
     return { kind: "taken", since: mount.revokedAt, name, why };
   }
   const kind = mount.readOnly ? "read_only" : "writable";
-  const since = told && (told.code === "folder_read_only") === mount.readOnly ? told.at : null;
+  const since = event && (event.code === "folder_read_only") === mount.readOnly ? event.at : null;
   return { kind, since, name, why: null };
 }

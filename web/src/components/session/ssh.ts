@@ -11,17 +11,17 @@ export interface Endpoint {
 /** Puts brackets around an IPv6 address, which are required before a port. */
 const bracketed = (host: string) => (host.includes(":") ? `[${host}]` : host);
 
-const usual = 22;
+const defaultPort = 22;
 
 /** Returns commands that connect to a session by SSH. The gateway expects the session as the user name. */
-export function linesOf({ host, port, hostKey }: Endpoint, session: { id: string; name: string }) {
+export function sshCommands({ host, port, hostKey }: Endpoint, session: { id: string; name: string }) {
   const to = `${session.id}@${host}`;
   const copyTo = `${session.id}@${bracketed(host)}`;
-  const p = port === usual ? "" : `-p ${port} `;
-  const copy = port === usual ? "scp" : `scp -P ${port}`;
+  const p = port === defaultPort ? "" : `-p ${port} `;
+  const copy = port === defaultPort ? "scp" : `scp -P ${port}`;
   const alias = `berth-${session.name.replace(/[^\w.-]+/g, "-")}`;
-  const known = `${port === usual ? host : `[${host}]:${port}`} ${hostKey.trim()}`;
-  const remote = `ssh-remote+${session.id}@${bracketed(host)}${port === usual ? "" : `:${port}`}`;
+  const known = `${port === defaultPort ? host : `[${host}]:${port}`} ${hostKey.trim()}`;
+  const remote = `ssh-remote+${session.id}@${bracketed(host)}${port === defaultPort ? "" : `:${port}`}`;
   return {
     shell: `ssh ${p}${to}`,
     command: `ssh ${p}${to} hostname`,

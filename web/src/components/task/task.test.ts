@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { countsBytes, mayCancel, mayRetry } from "./task";
+import { canCancel, canRetry, countsBytes } from "./task";
 
 const task = (kind: string, status: "WAITING" | "RUNNING" | "DONE" | "FAILED" | "CANCELLED") => ({ kind, status });
 
@@ -17,8 +17,8 @@ describe("the actions of a task", () => {
     ["a failed deletion can be retried", task("vfolder.delete", "FAILED"), false, true],
     ["a finished task", task("purge_user", "DONE"), false, false],
   ])("%s", (_, given, cancel, retry) => {
-    expect(mayCancel(given)).toBe(cancel);
-    expect(mayRetry(given)).toBe(retry);
+    expect(canCancel(given)).toBe(cancel);
+    expect(canRetry(given)).toBe(retry);
   });
   it("counts copies in bytes", () => {
     expect(countsBytes("vfolder.clone")).toBe(true);

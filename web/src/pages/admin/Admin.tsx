@@ -3,7 +3,7 @@ import "../../components/admin/admin.css";
 import { pagesOf } from "../../components/admin/nav";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
-import { Nothing } from "../Lost";
+import { NotFoundInFrame } from "../Lost";
 
 /** The admin pages with their navigation. A page that the viewer has no permission for is "not found". */
 export function Admin() {
@@ -11,7 +11,7 @@ export function Admin() {
   const { pathname } = useLocation();
   const at = pathname.replace(/\/+$/, "");
   const pages = shown.flatMap((g) => g.pages);
-  if (pages.length === 0) return <Nothing />;
+  if (pages.length === 0) return <NotFoundInFrame />;
   if (at === "/admin") return <Navigate to={pages[0]!.to} replace />;
   return (
     <div className="admin">
@@ -32,7 +32,7 @@ export function Admin() {
         ))}
       </nav>
       <div className="content">
-        {pages.some((p) => at === p.to || at.startsWith(`${p.to}/`)) ? <Outlet /> : <Nothing />}
+        {pages.some((p) => at === p.to || at.startsWith(`${p.to}/`)) ? <Outlet /> : <NotFoundInFrame />}
       </div>
     </div>
   );

@@ -8,8 +8,8 @@ import "../../components/admin/rules/rules.css";
 import {
   AuditQuery,
   exportUrl,
+  formatMicroseconds,
   notExported,
-  spent,
   type TrailFilter,
   whereOf,
   wrongIn,
@@ -80,7 +80,12 @@ export function Audit() {
         </span>
       ),
     },
-    { head: t("Duration"), wide: true, num: true, cell: (e) => <span className="nowrap">{spent(e.durationUs)}</span> },
+    {
+      head: t("Duration"),
+      wide: true,
+      num: true,
+      cell: (e) => <span className="nowrap">{formatMicroseconds(e.durationUs)}</span>,
+    },
     { head: t("Client address"), wide: true, cell: (e) => <span className="mono dim">{e.clientAddress}</span> },
   ];
   return (

@@ -3,7 +3,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { graphql, type ResultOf } from "../../api/graphql";
 import { FilterBox, FilterSelect } from "../../components/admin/Filter";
-import { holds, holdsTo, seesAll } from "../../components/admin/nav";
+import { canReadAll, hasPermission, hasRoleFor } from "../../components/admin/nav";
 import { DomainPick } from "../../components/admin/Pickers";
 import { CreateProject } from "../../components/admin/people/CreateProject";
 import { ProjectPanel } from "../../components/admin/people/ProjectPanel";
@@ -69,8 +69,8 @@ export function Projects() {
   const chosen = domain
     ? { value: domain, label: named.data?.node && "name" in named.data.node ? named.data.node.name : "" }
     : null;
-  const many = seesAll(viewer) || holds(viewer, "DOMAIN");
-  const makes = administers(viewer) || holdsTo(viewer, "CREATE", "PROJECT");
+  const many = canReadAll(viewer) || hasRoleFor(viewer, "DOMAIN");
+  const makes = administers(viewer) || hasPermission(viewer, "CREATE", "PROJECT");
   const columns: Column<Row>[] = [
     { head: t("Project"), cell: (p) => <RowButton onOpen={() => show({ open: p.id })}>{p.name}</RowButton> },
     ...(many ? [{ head: t("Domain"), cell: (p: Row) => p.domain.name }] : []),

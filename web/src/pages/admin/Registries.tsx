@@ -39,11 +39,11 @@ export interface Registry {
 interface Props {
   registries: Registry[] | undefined;
   /** Whether the viewer can change the registries. */
-  may: boolean;
+  editable: boolean;
   onDone: () => void;
 }
 
-export function Registries({ registries, may, onDone }: Props) {
+export function Registries({ registries, editable, onDone }: Props) {
   const scan = useAction(ScanRegistry, true);
   const remove = useAction(DeleteRegistry);
   const [scanning, setScanning] = useState<string | null>(null);
@@ -65,7 +65,7 @@ export function Registries({ registries, may, onDone }: Props) {
     <section className="panel" aria-labelledby="registries">
       <div className="panel-head">
         <h2 id="registries">{t("Registries")}</h2>
-        <Button className="push" variant="default" disabled={!may} onClick={() => setEdited("new")}>
+        <Button className="push" variant="default" disabled={!editable} onClick={() => setEdited("new")}>
           {t("Add a registry")}
         </Button>
       </div>
@@ -83,7 +83,7 @@ export function Registries({ registries, may, onDone }: Props) {
               variant="light"
               size="compact-xs"
               loading={scanning === r.id}
-              disabled={!may}
+              disabled={!editable}
               aria-label={t("Scan {{name}}", { name: r.name })}
               onClick={() => void scanOne(r.id)}
             >
@@ -92,7 +92,7 @@ export function Registries({ registries, may, onDone }: Props) {
             <Button
               variant="subtle"
               size="compact-xs"
-              disabled={!may}
+              disabled={!editable}
               aria-label={t("Edit {{name}}", { name: r.name })}
               onClick={() => setEdited(r)}
             >
@@ -102,7 +102,7 @@ export function Registries({ registries, may, onDone }: Props) {
               variant="subtle"
               color="red"
               size="compact-xs"
-              disabled={!may}
+              disabled={!editable}
               aria-label={t("Remove {{name}}", { name: r.name })}
               onClick={() => {
                 remove.clear();

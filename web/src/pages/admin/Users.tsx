@@ -3,7 +3,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { FilterBox, FilterSelect } from "../../components/admin/Filter";
-import { holds, holdsTo, seesAll } from "../../components/admin/nav";
+import { canReadAll, hasPermission, hasRoleFor } from "../../components/admin/nav";
 import { DomainPick, ProjectPick } from "../../components/admin/Pickers";
 import { CreateUser } from "../../components/admin/people/CreateUser";
 import { type People, type UserRow, UsersQuery, whereOf } from "../../components/admin/people/filter";
@@ -48,8 +48,8 @@ export function Users() {
     const found = (names.data?.nodes ?? []).find((n) => n?.id === id);
     return id ? { value: id, label: found && "name" in found ? found.name : "" } : null;
   };
-  const adds = administers(viewer) || holdsTo(viewer, "CREATE", "USER");
-  const many = seesAll(viewer) || holds(viewer, "DOMAIN");
+  const adds = administers(viewer) || hasPermission(viewer, "CREATE", "USER");
+  const many = canReadAll(viewer) || hasRoleFor(viewer, "DOMAIN");
 
   if (filter.view === "import" && adds) {
     return (

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { Capabilities } from "../../components/admin/rules/Capabilities";
-import { spoken } from "../../components/admin/rules/holder";
+import { holderText } from "../../components/admin/rules/holder";
 import { VolumeMatrix } from "../../components/admin/rules/VolumeMatrix";
 import { VolumePanel } from "../../components/admin/rules/VolumePanel";
 import { type Column, RowButton, Table } from "../../components/admin/Table";
@@ -80,7 +80,7 @@ export function Volumes() {
           <span className="tone-wait">{t("no one")}</span>
         ) : (
           <span className="dim">
-            {v.grants.slice(0, 3).map(spoken).join(", ")}
+            {v.grants.slice(0, 3).map(holderText).join(", ")}
             {v.grants.length > 3 ? " …" : ""}
           </span>
         ),

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { draftOf, looksFor, readDraft } from "./checker";
+import { draftOf, readDraft, rulePhrase } from "./checker";
 
 it("sends thresholds only for measured slots", () => {
   const draft = { ...draftOf(null), name: " gpu " };
@@ -34,12 +34,12 @@ it("describes the rule of a checker", () => {
     ignoredApps: [],
     bindings: [],
   };
-  expect(looksFor({ ...base, kind: "NETWORK", match: "ALL", thresholds: [] })).toEqual([
+  expect(rulePhrase({ ...base, kind: "NETWORK", match: "ALL", thresholds: [] })).toEqual([
     "unused for {{time}}",
     { time: "2 h" },
   ]);
   expect(
-    looksFor({
+    rulePhrase({
       ...base,
       kind: "UTILIZATION",
       match: "ANY",

@@ -121,7 +121,7 @@ export function readDraft(draft: Draft) {
 }
 
 /** Returns the rule of a checker as a short phrase to translate. */
-export function looksFor(c: Checker): [key: string, values: Record<string, string>] {
+export function rulePhrase(c: Checker): [key: string, values: Record<string, string>] {
   const time = printTime(c.timeout);
   if (c.kind === "LIFETIME") return ["runs for {{time}}", { time }];
   if (c.kind === "NETWORK") return ["unused for {{time}}", { time }];

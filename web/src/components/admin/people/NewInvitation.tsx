@@ -7,7 +7,7 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import type { Option } from "../Filter";
 import { Form } from "../Form";
-import { holdsTo, isSuper } from "../nav";
+import { hasPermission, isSuper } from "../nav";
 import { DomainPick, ProjectPick } from "../Pickers";
 import { ShownOnce } from "./ShownOnce";
 
@@ -43,7 +43,7 @@ export function NewInvitation({ onClose, onDone }: { onClose: () => void; onDone
     >
       {link ? (
         <ShownOnce
-          said={t("Send this link to {{email}}. It is shown only now, and only this person can use it.", {
+          text={t("Send this link to {{email}}. It is shown only now, and only this person can use it.", {
             email: email.trim(),
           })}
           secret={link}
@@ -75,7 +75,7 @@ export function NewInvitation({ onClose, onDone }: { onClose: () => void; onDone
                 error={wrong.email}
                 onChange={(e) => setEmail(e.currentTarget.value)}
               />
-              {isSuper(viewer) || holdsTo(viewer, "CREATE", "INVITATION") ? (
+              {isSuper(viewer) || hasPermission(viewer, "CREATE", "INVITATION") ? (
                 <DomainPick
                   label={t("Domain")}
                   required

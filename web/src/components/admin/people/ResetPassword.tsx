@@ -33,7 +33,7 @@ export function ResetPassword({ user, onClose }: { user: { id: string; email: st
         <ShownOnce
           secret={done.made}
           onClose={onClose}
-          said={
+          text={
             done.made
               ? t(
                   "Send this password to the user. It is shown only now, and the user must choose a new one at the next login.",

@@ -8,7 +8,7 @@ import { Confirm } from "../../Confirm";
 import { when } from "../../format";
 import { type Column, PagedTable } from "../Table";
 import { usePages } from "../usePages";
-import { may } from "./rights";
+import { can } from "./rights";
 import { UpdateUser } from "./userdraft";
 
 const WaitingRow = graphql(
@@ -52,7 +52,7 @@ export function Waiting() {
       head: "",
       num: true,
       cell: (u) =>
-        may(u, "UPDATE") ? (
+        can(u, "UPDATE") ? (
           <span className="row keep" style={{ justifyContent: "flex-end" }}>
             <Button
               size="compact-xs"

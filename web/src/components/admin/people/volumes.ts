@@ -1,5 +1,5 @@
 import type { Viewer } from "../../../hooks/useViewer";
-import { seesDomain } from "../nav";
+import { canReadDomain } from "../nav";
 
 /** The holder of a grant. */
 interface Grant {
@@ -19,4 +19,4 @@ export const grantsTo = <G extends Grant>(
 });
 
 /** Reports whether the server lists the users of a volume to the viewer. */
-export const seesVolumes = (viewer: Viewer) => seesDomain(viewer);
+export const canListVolumeUsers = (viewer: Viewer) => canReadDomain(viewer);

@@ -40,7 +40,7 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
   const { data } = useLiveQuery({ query: ActionsQuery, variables: {} });
   const actions = [...(data?.__schema.mutationType.fields ?? []).map((f) => f.name), ...others].sort();
   const wrong = wrongIn(filter);
-  const why = (key: keyof TrailFilter) => wrong[key] && t(wrong[key]);
+  const errorOf = (key: keyof TrailFilter) => wrong[key] && t(wrong[key]);
   const since = (hours: number) => onChange({ from: local(new Date(Date.now() - hours * 3_600_000)), to: undefined });
   const person = (id: string | undefined) => (id ? { value: id, label: emails[id] ?? id } : null);
   return (
@@ -51,7 +51,7 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
           type="datetime-local"
           label={t("From")}
           value={filter.from ?? ""}
-          error={why("from")}
+          error={errorOf("from")}
           onChange={(e) => onChange({ from: e.currentTarget.value || undefined })}
         />
         <TextInput
@@ -59,7 +59,7 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
           type="datetime-local"
           label={t("Until")}
           value={filter.to ?? ""}
-          error={why("to")}
+          error={errorOf("to")}
           onChange={(e) => onChange({ to: e.currentTarget.value || undefined })}
         />
         <UserPick
@@ -68,7 +68,7 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
           placeholder={t("Anyone")}
           value={filter.actor ?? null}
           chosen={person(filter.actor)}
-          error={why("actor")}
+          error={errorOf("actor")}
           onChange={(id) => onChange({ actor: id ?? undefined })}
         />
         <UserPick
@@ -77,7 +77,7 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
           placeholder={t("Anyone")}
           value={filter.as ?? null}
           chosen={person(filter.as)}
-          error={why("as")}
+          error={errorOf("as")}
           onChange={(id) => onChange({ as: id ?? undefined })}
         />
         <Typed label={t("Action")} value={filter.action} data={actions} onChange={(action) => onChange({ action })} />
@@ -140,10 +140,10 @@ function Typed({
 }) {
   const [text, setText] = useState(value ?? "");
   useEffect(() => setText(value ?? ""), [value]);
-  const tell = useDebouncedCallback((typed: string) => onChange(typed.trim() || undefined), 300);
+  const listener = useDebouncedCallback((typed: string) => onChange(typed.trim() || undefined), 300);
   const type = (typed: string) => {
     setText(typed);
-    tell(typed);
+    listener(typed);
   };
   return data ? (
     <Autocomplete

@@ -6,7 +6,7 @@ import { outcomeWord } from "../../../words";
 import { Copy } from "../../Note";
 import { SidePanel } from "../Panel";
 import { entityName } from "./TrailFilters";
-import { type AuditQuery, spent, type TrailFilter } from "./trail";
+import { type AuditQuery, formatMicroseconds, type TrailFilter } from "./trail";
 
 export type Entry = NonNullable<
   NonNullable<NonNullable<ResultOf<typeof AuditQuery>["auditEntries"]["edges"]>[number]>["node"]
@@ -81,7 +81,7 @@ export function TrailRow({
       </span>,
     ],
     [t("Message"), e.message || null],
-    [t("Duration"), spent(e.durationUs)],
+    [t("Duration"), formatMicroseconds(e.durationUs)],
     [t("Client address"), e.clientAddress || null],
     [
       t("Request ID"),

@@ -21,7 +21,7 @@ const WhoMayQuery = graphql(`
 `);
 
 /** Shows everyone who can use a group, by project and by user, and why. A new stamp refetches the list. */
-export function WhoMay({ group, stamp }: { group: string; stamp: string }) {
+export function GroupUsers({ group, stamp }: { group: string; stamp: string }) {
   const [by, setBy] = useState<"projects" | "users">("projects");
   const [q, setQ] = useState("");
   const { data, failure, refetch } = useLiveQuery({

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
+  formatLimit,
+  limitName,
   parseCount,
   parseSize,
   parseSlot,
@@ -7,9 +9,7 @@ import {
   printSize,
   printTime,
   readSlots,
-  shown,
   textsOf,
-  whatOf,
 } from "./amounts";
 
 const gib = 1024 ** 3;
@@ -65,12 +65,12 @@ it("parses the slots that it formatted, and returns an error for each invalid am
 });
 
 it("formats effective limits with their units", () => {
-  expect(shown("mem", String(gib))).toBe("1 GiB");
-  expect(shown("pending cuda.shares", "2")).toBe("2.0");
-  expect(shown("scope bytes", String(5 * gib))).toBe("5 GiB");
-  expect(shown("idle timeout", "1800")).toBe("30 min");
-  expect(shown("sessions", "3")).toBe("3");
-  expect(["mem", "cuda.shares", "scope bytes", "idle timeout"].map((what) => shown(what, "0"))).toEqual([
+  expect(formatLimit("mem", String(gib))).toBe("1 GiB");
+  expect(formatLimit("pending cuda.shares", "2")).toBe("2.0");
+  expect(formatLimit("scope bytes", String(5 * gib))).toBe("5 GiB");
+  expect(formatLimit("idle timeout", "1800")).toBe("30 min");
+  expect(formatLimit("sessions", "3")).toBe("3");
+  expect(["mem", "cuda.shares", "scope bytes", "idle timeout"].map((what) => formatLimit(what, "0"))).toEqual([
     "0",
     "0",
     "0",
@@ -79,7 +79,7 @@ it("formats effective limits with their units", () => {
 });
 
 it("returns the names of effective limits", () => {
-  expect(whatOf("cuda.shares")).toEqual(["cuda"]);
-  expect(whatOf("pending mem")).toEqual(["{{slot}}, pending sessions", { slot: "Memory" }]);
-  expect(whatOf("pending sessions")).toEqual(["Pending sessions"]);
+  expect(limitName("cuda.shares")).toEqual(["cuda"]);
+  expect(limitName("pending mem")).toEqual(["{{slot}}, pending sessions", { slot: "Memory" }]);
+  expect(limitName("pending sessions")).toEqual(["Pending sessions"]);
 });

@@ -57,11 +57,11 @@ export function printTime(seconds: number): string {
   return parts.join(" ") || "0 s";
 }
 
-const most = 2 ** 31 - 1;
+const maxCount = 2 ** 31 - 1;
 
 export function parseCount(text: string): number | null {
   const n = Number(text.trim());
-  return /^\s*\d+\s*$/.test(text) && n <= most ? n : null;
+  return /^\s*\d+\s*$/.test(text) && n <= maxCount ? n : null;
 }
 
 export const parse: Record<Kind, (text: string) => number | null> = {
@@ -111,7 +111,7 @@ export function readSlots(texts: SlotTexts): { slots: Record<string, string>; wr
 }
 
 /** Formats a limit of effectiveLimits. */
-export function shown(what: string, decimal: string): string {
+export function formatLimit(what: string, decimal: string): string {
   if (Number(decimal) === 0) return "0"; // 0 needs no unit
   if (what === "scope bytes" || what === "disk bytes") return bytes(Number(decimal));
   if (what === "session lifetime" || what === "idle timeout") return printTime(Number(decimal));
@@ -132,7 +132,7 @@ const plain: Record<string, string> = {
 };
 
 /** Returns the name of a limit of effectiveLimits as a phrase to translate. */
-export function whatOf(what: string): [key: string, values?: Record<string, string>] {
+export function limitName(what: string): [key: string, values?: Record<string, string>] {
   if (plain[what]) return [plain[what]];
   return what.startsWith("pending ")
     ? ["{{slot}}, pending sessions", { slot: slotName(what.slice("pending ".length)) }]
@@ -140,4 +140,4 @@ export function whatOf(what: string): [key: string, values?: Record<string, stri
 }
 
 /** Limits that apply to each session or login by itself, so they have no usage. */
-export const each = new Set(["containers per session", "priority", "session lifetime", "idle timeout"]);
+export const perObject = new Set(["containers per session", "priority", "session lifetime", "idle timeout"]);

@@ -135,7 +135,7 @@ export const orders = [
  * Returns when the scheduler starts to reserve agents for the session at the head of the queue, as a phrase to
  * translate.
  */
-export function holdText(seconds: number): Phrase {
+export function reservationPhrase(seconds: number): Phrase {
   if (seconds < 0) return ["never"];
   if (seconds === 0) return ["immediately"];
   return seconds % 60 === 0
@@ -146,7 +146,7 @@ export function holdText(seconds: number): Phrase {
 type Phrase = [key: string, values?: Record<string, string | number>];
 
 /** Returns who can use a group, as a phrase to translate. */
-export function openTo(g: Pick<Group, "active" | "public"> & { grants: readonly unknown[] }): Phrase {
+export function accessPhrase(g: Pick<Group, "active" | "public"> & { grants: readonly unknown[] }): Phrase {
   if (!g.active) return ["no one (inactive)"];
   if (g.public) return ["everyone"];
   return g.grants.length === 0 ? ["no one yet"] : ["{{count}} grants", { count: g.grants.length }];

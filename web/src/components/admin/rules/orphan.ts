@@ -9,7 +9,7 @@ export interface Orphan {
   input: { scope: string; folder?: string } | null;
 }
 
-interface Told {
+interface OrphanReport {
   scopes: readonly { scope: string; usedBytes: number | null }[];
   folders: readonly { state: string; scope: string; folder: string; path: string }[];
 }
@@ -23,14 +23,14 @@ const states: Record<string, string> = {
 const anId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Returns the orphans, folders first, because a scope can be removed only after its folders. */
-export const orphansOf = (told: Told): Orphan[] => [
-  ...told.folders.map((f) => ({
+export const orphansOf = (report: OrphanReport): Orphan[] => [
+  ...report.folders.map((f) => ({
     what: states[f.state] ?? f.state,
     name: f.path,
     usedBytes: null,
     input: anId.test(f.scope) && anId.test(f.folder) ? { scope: f.scope, folder: f.folder } : null,
   })),
-  ...told.scopes.map((s) => ({
+  ...report.scopes.map((s) => ({
     what: "a scope without an owner",
     name: s.scope,
     usedBytes: s.usedBytes,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { keeps, limitOf, limits, textOf } from "./scope";
+import { canEnforce, limitOf, limits, textOf } from "./scope";
 
 const [bytes, files] = limits as [(typeof limits)[number], (typeof limits)[number]];
 
@@ -25,8 +25,8 @@ describe("the limit of a scope", () => {
     expect(textOf(files, null)).toBe("");
   });
   it("is offered only if the volume can enforce it or has not reported its capabilities", () => {
-    expect(keeps({ capabilities: ["capacity", "quota-bytes"] }, bytes)).toBe(true);
-    expect(keeps({ capabilities: ["capacity", "quota-bytes"] }, files)).toBe(false);
-    expect(keeps({ capabilities: [] }, files)).toBe(true);
+    expect(canEnforce({ capabilities: ["capacity", "quota-bytes"] }, bytes)).toBe(true);
+    expect(canEnforce({ capabilities: ["capacity", "quota-bytes"] }, files)).toBe(false);
+    expect(canEnforce({ capabilities: [] }, files)).toBe(true);
   });
 });

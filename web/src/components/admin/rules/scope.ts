@@ -71,5 +71,5 @@ export function limitOf(limit: Limit, text: string): number | null | undefined {
  * Reports whether a volume can enforce a limit. For a volume that has not reported its capabilities yet, it returns
  * true, and the server decides.
  */
-export const keeps = (volume: { capabilities: readonly string[] }, limit: Limit) =>
+export const canEnforce = (volume: { capabilities: readonly string[] }, limit: Limit) =>
   volume.capabilities.length === 0 || volume.capabilities.includes(limit.capability);

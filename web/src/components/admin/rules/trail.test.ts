@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { anyFailure, exportUrl, filterOf, notExported, spent, whereOf, wrongIn } from "./trail";
+import { anyFailure, exportUrl, filterOf, formatMicroseconds, notExported, whereOf, wrongIn } from "./trail";
 
 const id = "0192f0c1-0000-7000-8000-000000000001";
 
@@ -48,4 +48,4 @@ it("returns an error for each invalid filter", () => {
 });
 
 it("formats a duration with its unit", () =>
-  expect([900, 1500, 12_000, 2_340_000].map(spent)).toEqual(["900 µs", "1.5 ms", "12 ms", "2.34 s"]));
+  expect([900, 1500, 12_000, 2_340_000].map(formatMicroseconds)).toEqual(["900 µs", "1.5 ms", "12 ms", "2.34 s"]));

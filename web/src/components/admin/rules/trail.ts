@@ -55,7 +55,7 @@ export function filterOf(search: Record<string, unknown>): TrailFilter {
 export const anyFailure = "failed";
 
 /** Converts a local time to the format of the server; null if it is not a time. */
-export function instant(local: string): string | null {
+export function toInstant(local: string): string | null {
   const at = new Date(local);
   return Number.isNaN(at.getTime()) ? null : at.toISOString();
 }
@@ -66,10 +66,10 @@ const uuid = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 export function wrongIn(filter: TrailFilter): Partial<Record<keyof TrailFilter, string>> {
   const wrong: Partial<Record<keyof TrailFilter, string>> = {};
   for (const key of ["from", "to"] as const)
-    if (filter[key] && !instant(filter[key])) wrong[key] = "Enter a date and a time.";
+    if (filter[key] && !toInstant(filter[key])) wrong[key] = "Enter a date and a time.";
   for (const key of ["actor", "as"] as const)
     if (filter[key] && !uuid.test(filter[key])) wrong[key] = "Choose a user from the list.";
-  if (!wrong.from && !wrong.to && filter.from && filter.to && instant(filter.from)! >= instant(filter.to)!)
+  if (!wrong.from && !wrong.to && filter.from && filter.to && toInstant(filter.from)! >= toInstant(filter.to)!)
     wrong.to = "Enter a time after the start.";
   return wrong;
 }
@@ -77,8 +77,8 @@ export function wrongIn(filter: TrailFilter): Partial<Record<keyof TrailFilter, 
 export function whereOf(filter: TrailFilter): AuditWhere {
   const { from, to, actor, as, action, entity, result, request } = filter;
   return {
-    ...(from ? { atGTE: instant(from) } : {}),
-    ...(to ? { atLT: instant(to) } : {}),
+    ...(from ? { atGTE: toInstant(from) } : {}),
+    ...(to ? { atLT: toInstant(to) } : {}),
     ...(actor ? { actorID: actor } : {}),
     ...(as ? { actedAsID: as } : {}),
     ...(action ? { action } : {}),
@@ -104,7 +104,7 @@ export function exportUrl(filter: TrailFilter): string {
   const query = new URLSearchParams();
   for (const key of exported) {
     const value = filter[key];
-    if (value) query.set(key, key === "from" || key === "to" ? instant(value)! : value);
+    if (value) query.set(key, key === "from" || key === "to" ? toInstant(value)! : value);
   }
   const text = query.toString();
   return text ? `/export/audit.csv?${text}` : "/export/audit.csv";
@@ -126,7 +126,7 @@ export const results = [
   "STARTED",
 ] as const;
 
-export const spent = (us: number) =>
+export const formatMicroseconds = (us: number) =>
   us < 1000
     ? `${us} µs`
     : us < 1_000_000

@@ -29,7 +29,7 @@ export const atoms = [
 ] as const satisfies readonly { value: Atom; label: string }[];
 
 /** Returns the permissions of a grant, as phrases to translate. */
-export function given(permissions: readonly Atom[]): string[] {
+export function permissionPhrases(permissions: readonly Atom[]): string[] {
   if (permissions.length === 0) return ["nothing"];
   if (permissions.length === atoms.length) return ["everything"];
   return atoms.filter((a) => permissions.includes(a.value)).map((a) => a.label);

@@ -7,7 +7,7 @@ import { t } from "../../../i18n";
 GlobalWorkerOptions.workerSrc = worker;
 
 /** The most pixels of a page, because canvases have a maximum size. Larger pages are drawn at a lower resolution. */
-const mostPixels = 16e6;
+const maxPixels = 16e6;
 
 /** Shows the pages of a PDF on canvases, without its scripts, links and forms. */
 export default function PdfView({ bytes, name }: { bytes: Uint8Array<ArrayBuffer>; name: string }) {
@@ -71,7 +71,7 @@ function Sheet({ pdf, page, label }: { pdf: PDFDocumentProxy; page: number; labe
       const plain = sheet.getViewport({ scale: 1 });
       const wanted = (el.parentElement!.clientWidth * devicePixelRatio) / plain.width;
       const viewport = sheet.getViewport({
-        scale: Math.min(wanted, Math.sqrt(mostPixels / (plain.width * plain.height))),
+        scale: Math.min(wanted, Math.sqrt(maxPixels / (plain.width * plain.height))),
       });
       el.width = Math.floor(viewport.width);
       el.height = Math.floor(viewport.height);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { alsoText, imageType, kindOf } from "./kind";
+import { imageType, isAlsoText, kindOf } from "./kind";
 
 describe("the preview of a file", () => {
   it.each([
@@ -23,7 +23,7 @@ describe("the preview of a file", () => {
       "image/png",
     ]));
   it("can be text for a file that is also text", () =>
-    expect([alsoText("a.svg"), alsoText("a.ipynb"), alsoText("a.png"), alsoText("a.pdf")]).toEqual([
+    expect([isAlsoText("a.svg"), isAlsoText("a.ipynb"), isAlsoText("a.png"), isAlsoText("a.pdf")]).toEqual([
       true,
       true,
       false,

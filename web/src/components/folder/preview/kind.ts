@@ -15,24 +15,24 @@ const images: Record<string, string> = {
   svg: "image/svg+xml",
 };
 
-const ending = (name: string) => (name.includes(".", 1) ? name.slice(name.lastIndexOf(".") + 1).toLowerCase() : "");
+const extension = (name: string) => (name.includes(".", 1) ? name.slice(name.lastIndexOf(".") + 1).toLowerCase() : "");
 
 /** Returns the kind of preview by file name alone. A wrong name leads to a failed preview, and never runs anything. */
 export function kindOf(name: string): PreviewKind {
-  const end = ending(name);
+  const end = extension(name);
   if (Object.hasOwn(images, end)) return "image";
   if (end === "pdf") return "pdf";
   return end === "ipynb" ? "notebook" : "text";
 }
 
 /** Returns the media type of an image by file name. The server and the file cannot choose it. */
-export const imageType = (name: string) => images[ending(name)] ?? "image/png";
+export const imageType = (name: string) => images[extension(name)] ?? "image/png";
 
 /** Reports whether a file is also text, so that the user can switch to the text and edit it. */
-export const alsoText = (name: string) => kindOf(name) === "notebook" || ending(name) === "svg";
+export const isAlsoText = (name: string) => kindOf(name) === "notebook" || extension(name) === "svg";
 
 /** The largest file that is fetched for a preview, in bytes. */
-export const mostShown: Record<Exclude<PreviewKind, "text">, number> = {
+export const maxPreviewBytes: Record<Exclude<PreviewKind, "text">, number> = {
   image: 20 << 20,
   pdf: 50 << 20,
   notebook: 20 << 20,

@@ -4,19 +4,19 @@ import { duration, when } from "../../format";
 import { Ahead } from "./Ahead";
 import { Factors } from "./Factors";
 import { Funnel } from "./Funnel";
-import { type Report, stages, standing } from "./report";
+import { type Report, stageState, stages } from "./report";
 import { Suggestions } from "./Suggestions";
 
 interface Props {
   session: string;
   report: Report;
   /** Whether the viewer can change the request. */
-  may: boolean;
+  editable: boolean;
   now: number;
 }
 
 /** Explains why a session is pending: a summary, then suggestions, then the scheduler's checks. */
-export function Pending({ session, report, may, now }: Props) {
+export function Pending({ session, report, editable, now }: Props) {
   return (
     <section className="panel" aria-labelledby="why">
       <div className="panel-head">
@@ -32,7 +32,7 @@ export function Pending({ session, report, may, now }: Props) {
         </p>
         <ol className="stages" aria-label={t("Scheduling steps")}>
           {stages.map((s) => {
-            const state = standing(s.key, report.stage);
+            const state = stageState(s.key, report.stage);
             return (
               <li key={s.key} className={state} aria-current={state === "waits" ? "step" : undefined}>
                 {t(s.label)}{" "}
@@ -42,7 +42,7 @@ export function Pending({ session, report, may, now }: Props) {
           })}
         </ol>
         <Times report={report} now={now} />
-        <Suggestions session={session} stamp={`${report.stage} ${report.summary}`} may={may} />
+        <Suggestions session={session} stamp={`${report.stage} ${report.summary}`} editable={editable} />
         <Funnel report={report} />
         <Ahead report={report} now={now} />
         {report.order ? <Factors order={report.order} /> : null}

@@ -32,13 +32,13 @@ interface Props {
   session: string;
   /** Changes with the pending reason, so that the suggestions are fetched again. */
   stamp: string;
-  may: boolean;
+  editable: boolean;
 }
 
 const does = (s: Suggestion) => (s.kind === "END_SESSION" ? t("Stop that session") : t("Apply"));
 
 /** Shows the changes that would let a session start at once, each with a button that applies it. */
-export function Suggestions({ session, stamp, may }: Props) {
+export function Suggestions({ session, stamp, editable }: Props) {
   const { data, fetching, refetch } = useLiveQuery({
     query: SuggestionsQuery,
     variables: { id: session },
@@ -73,7 +73,7 @@ export function Suggestions({ session, stamp, may }: Props) {
         {list.map((s) => (
           <li key={`${s.kind} ${s.field} ${s.to} ${s.session}`}>
             <span>{withSlotNames(s.text)}</span>
-            {may ? (
+            {editable ? (
               <Button
                 className="push"
                 variant="light"

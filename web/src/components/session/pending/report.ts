@@ -23,7 +23,7 @@ export const stages = [
 ] as const;
 
 /** Returns the state of a stage while the session waits at another one. */
-export function standing(stage: string, waitsFor: string): "passed" | "waits" | "later" {
+export function stageState(stage: string, waitsFor: string): "passed" | "waits" | "later" {
   const at = stages.findIndex((s) => s.key === stage);
   const now = stages.findIndex((s) => s.key === waitsFor);
   return at === now ? "waits" : at < now ? "passed" : "later";
