@@ -6,7 +6,7 @@ import { foldersOf } from "./components/folder/filter";
 import { Frame } from "./components/frame/Frame";
 import { Home } from "./pages/Home";
 import { Login } from "./pages/Login";
-import { Broken, NotFound } from "./pages/Lost";
+import { Broken, NotFound } from "./pages/NotFound";
 import { Sessions } from "./pages/Sessions";
 
 const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);

@@ -17,7 +17,7 @@ import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useSlotTypes } from "../hooks/useSlotTypes";
 import { t } from "../i18n";
 import { slotName } from "../slots";
-import { NotFound } from "./Lost";
+import { NotFound } from "./NotFound";
 
 // The fields of a device that change while its page is open.
 const DeviceNow = graphql(`

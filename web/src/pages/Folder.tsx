@@ -8,11 +8,11 @@ import type { Found } from "../api/incoming";
 import { Browser } from "../components/folder/Browser";
 import { Connect } from "../components/folder/Connect";
 import { DropZone } from "../components/folder/DropZone";
+import { FolderAccess } from "../components/folder/FolderAccess";
 import { FolderMenu } from "../components/folder/FolderMenu";
 import { FolderTasks, useTaskChanges } from "../components/folder/FolderTasks";
 import { accessKind, FolderFields, ownerOf } from "../components/folder/folder";
 import { folderStore } from "../components/folder/folderStore";
-import { FolderAccess } from "../components/folder/Standing";
 import { sendFiles } from "../components/folder/sendFiles";
 import { bytes } from "../components/format";
 import { FailureNote } from "../components/Note";
@@ -22,7 +22,7 @@ import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
-import { NotFound } from "./Lost";
+import { NotFound } from "./NotFound";
 
 const FolderQuery = graphql(`query Folder($id: ID!) { node(id: $id) { ... on Vfolder { ...FolderFields } } }`, [
   FolderFields,

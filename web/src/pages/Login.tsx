@@ -9,7 +9,7 @@ import { Mark } from "../components/frame/Mark";
 import "../components/account/account.css";
 import { t } from "../i18n";
 
-const Due = lazy(() => import("../components/account/Due"));
+const RequiredStep = lazy(() => import("../components/account/RequiredStep"));
 
 /** Shows the login form, then the steps that are required after it. */
 export function Login() {
@@ -42,7 +42,7 @@ export function Login() {
         {login === undefined ? <p className="dim">{t("Loading…")}</p> : null}
         {login?.due ? (
           <Suspense fallback={<p className="dim">{t("Loading…")}</p>}>
-            <Due
+            <RequiredStep
               due={login.due}
               email={login.user.email}
               password={password}

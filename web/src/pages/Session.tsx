@@ -31,7 +31,7 @@ import { useNow } from "../hooks/useNow";
 import { administers, useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 import { word } from "../words";
-import { NotFound } from "./Lost";
+import { NotFound } from "./NotFound";
 
 const Terminal = lazy(() => import("../components/session/Terminal"));
 

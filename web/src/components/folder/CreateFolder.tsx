@@ -10,9 +10,9 @@ import { stateWord } from "../../words";
 import { FormDialog } from "../admin/Form";
 import { nodesOf } from "../admin/usePages";
 import { goodFolderName } from "./dropped";
+import { autoMountText } from "./FolderAccess";
 import { type Folder, type UsageMode, usageModes } from "./folder";
 import { PermissionSelect } from "./PermissionSelect";
-import { autoMountText } from "./Standing";
 import type { FolderPermission } from "./share";
 
 const CreateVfolder = graphql(`

@@ -4,9 +4,9 @@ import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { stateWord } from "../../words";
 import { bytes, when } from "../format";
+import { autoMountText } from "./FolderAccess";
 import { FolderTasks } from "./FolderTasks";
 import { accessKind, type Folder, modeWord, ownerOf } from "./folder";
-import { autoMountText } from "./Standing";
 import { permissionWord } from "./share";
 
 const none = <span className="dim">–</span>;

@@ -2,7 +2,7 @@ import { useSubscription } from "urql";
 import { graphql } from "../../api/graphql";
 import { t } from "../../i18n";
 import { taskWord } from "../../words";
-import { FailedItems } from "../objectstorage/WhatFailed";
+import { FailedItems } from "../objectstorage/FailedItems";
 import { Progress } from "../task/Progress";
 import { TaskButtons } from "../task/TaskButtons";
 import { isUnfinished, type Task, TaskFields } from "../task/task";

@@ -1,4 +1,4 @@
-import { Memberships } from "../../components/account/Belonging";
+import { Memberships } from "../../components/account/Memberships";
 import { ProfileForm } from "../../components/account/ProfileForm";
 import { ProfileQuery } from "../../components/account/profile";
 import { FailureNote } from "../../components/Note";

@@ -3,7 +3,7 @@ import "../../components/admin/admin.css";
 import { pagesOf } from "../../components/admin/nav";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
-import { NotFoundInFrame } from "../Lost";
+import { NotFoundInFrame } from "../NotFound";
 
 /** The admin pages with their navigation. A page that the viewer has no permission for is "not found". */
 export function Admin() {

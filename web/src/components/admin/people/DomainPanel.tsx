@@ -14,7 +14,7 @@ import { nodesOf } from "../usePages";
 import { DomainRules } from "./DomainRules";
 import { DeleteDomain, DomainQuery } from "./domain";
 import { UpdateDomain } from "./domaindraft";
-import { LifecycleButtons } from "./Life";
+import { LifecycleButtons } from "./LifecycleButtons";
 import { Limits } from "./Limits";
 import { can } from "./rights";
 import { VolumeAccess } from "./VolumeAccess";

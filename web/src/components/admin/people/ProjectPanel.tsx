@@ -10,7 +10,7 @@ import { FailureNote } from "../../Note";
 import { Status } from "../../Status";
 import { Form } from "../Form";
 import { SidePanel } from "../Panel";
-import { LifecycleButtons } from "./Life";
+import { LifecycleButtons } from "./LifecycleButtons";
 import { Limits } from "./Limits";
 import { Members } from "./Members";
 import { DeleteProject, type OneProject, ProjectQuery, UpdateProject } from "./project";

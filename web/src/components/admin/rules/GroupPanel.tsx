@@ -9,9 +9,9 @@ import { Confirm } from "../../Confirm";
 import { Part, SidePanel } from "../Panel";
 import { printTime } from "./amounts";
 import { GroupGrants } from "./GroupGrants";
+import { GroupUsers } from "./GroupUsers";
 import { accessPhrase, type Group, reservationPhrase } from "./group";
 import { GroupShares } from "./Shares";
-import { GroupUsers } from "./WhoMay";
 
 const DeleteGroup = graphql(
   `mutation DeleteGroup($input: DeleteResourceGroupInput!) { deleteResourceGroup(input: $input) { id } }`,
