@@ -31,7 +31,7 @@ import { useNow } from "../hooks/useNow";
 import { administers, useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 import { word } from "../words";
-import { Lost } from "./Lost";
+import { NotFound } from "./NotFound";
 
 const Terminal = lazy(() => import("../components/session/Terminal"));
 
@@ -40,7 +40,7 @@ export function Session() {
   const { data, failure } = useLiveQuery({ query: SessionQuery, variables: { id } });
   useSubscription({ query: SessionChanged, variables: { id } });
   const session = data?.node as SessionDetail | null | undefined;
-  if (data && !session?.name) return <Lost />;
+  if (data && !session?.name) return <NotFound />;
   if (!session) {
     return (
       <>
@@ -60,7 +60,7 @@ function Detail({ session }: { session: SessionDetail }) {
   const [connecting, connect] = useDisclosure(false);
   const over = ended(session.status);
   const running = session.status === "RUNNING";
-  const enters = session.permissions.includes("ENTER");
+  const canConnect = session.permissions.includes("ENTER");
   const now = useNow(!over);
   const batch = session.type === "BATCH";
   const tab = search.tab ?? (batch || over ? "logs" : "terminal");
@@ -77,7 +77,7 @@ function Detail({ session }: { session: SessionDetail }) {
           {duration(until - Date.parse(since))}
         </span>
         <div className="push row">
-          {running && enters ? (
+          {running && canConnect ? (
             <>
               <AppMenu session={session} big />
               <Button variant="default" onClick={connect.open}>
@@ -85,7 +85,7 @@ function Detail({ session }: { session: SessionDetail }) {
               </Button>
             </>
           ) : null}
-          {enters ? <Again session={session} over={over} own={session.owner?.id === viewer.user.id} /> : null}
+          {canConnect ? <Again session={session} over={over} own={session.owner?.id === viewer.user.id} /> : null}
           {over ? null : (
             <Button variant="outline" color="red" onClick={ask.open} disabled={session.status === "TERMINATING"}>
               {t("Stop")}
@@ -93,7 +93,7 @@ function Detail({ session }: { session: SessionDetail }) {
           )}
         </div>
       </div>
-      <Tags session={session} may={session.permissions.includes("UPDATE")} />
+      <Tags session={session} editable={session.permissions.includes("UPDATE")} />
       {session.statusMessage && over ? (
         <p className={session.status === "ERROR" ? "bad" : "dim"}>
           {session.statusMessage}
@@ -105,11 +105,16 @@ function Detail({ session }: { session: SessionDetail }) {
       </section>
       {session.status === "PENDING" ? <Leaderless /> : null}
       {session.pending && session.status === "PENDING" ? (
-        <Pending session={session.id} report={session.pending} may={session.permissions.includes("UPDATE")} now={now} />
+        <Pending
+          session={session.id}
+          report={session.pending}
+          editable={session.permissions.includes("UPDATE")}
+          now={now}
+        />
       ) : null}
       {over ? null : <DrainNote session={session} now={now} />}
       {over ? null : <MountsNote session={session} />}
-      {running ? <IdleNote session={session} now={now} may={administers(viewer)} /> : null}
+      {running ? <IdleNote session={session} now={now} editable={administers(viewer)} /> : null}
       <Tabs
         value={tab}
         keepMounted={false}
@@ -135,7 +140,7 @@ function Detail({ session }: { session: SessionDetail }) {
               session={session.id}
               live={running}
               over={over}
-              enters={enters}
+              canConnect={canConnect}
               main={kernel?.id ?? null}
               kernels={session.kernels}
             />
@@ -145,7 +150,7 @@ function Detail({ session }: { session: SessionDetail }) {
               session={session}
               live={running}
               over={over}
-              enters={enters}
+              canConnect={canConnect}
               kernels={session.kernels}
               path={search.path?.replace(/^\//, "")}
               onOpen={(path) => void navigate({ search: { tab: "files", path: `/${path}` } })}
@@ -176,7 +181,7 @@ function Detail({ session }: { session: SessionDetail }) {
   );
 }
 
-/** The heading, which turns into an input to rename. */
+/** The heading. A click turns it into an input that renames the session. */
 function Name({ id, name, fixed }: { id: string; name: string; fixed: boolean }) {
   const [editing, setEditing] = useState(false);
   const [text, setText] = useState(name);

@@ -1,7 +1,7 @@
 import { graphql } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { nodesOf } from "../admin/usePages";
-import { acceleratorSlots, byRecent, type Wish } from "./request";
+import { acceleratorSlots, byRecent, type LaunchDraft } from "./request";
 
 const LaunchQuery = graphql(`
   query Launch {
@@ -28,8 +28,8 @@ const PresetsQuery = graphql(`
   }
 `);
 
-/** What a session can be made of: images, the recent ones first, presets, folders, machines and their accelerators. */
-export function useOffer(recent: readonly string[], { project, group }: Pick<Wish, "project" | "group">) {
+/** Loads the choices for a session: images, the recent ones first, presets, folders, agents and accelerators. */
+export function useOffer(recent: readonly string[], { project, group }: Pick<LaunchDraft, "project" | "group">) {
   const { data, failure } = useLiveQuery({ query: LaunchQuery });
   const presets = useLiveQuery({ query: PresetsQuery, variables: { project, group } });
   const agents = nodesOf(data?.agents);

@@ -67,7 +67,7 @@ export function Images() {
         </form>
       </div>
       <FailureNote failure={failure ?? register.failure} />
-      <Registries registries={data ? nodesOf(data.registries) : undefined} may={superadmin} onDone={refetch} />
+      <Registries registries={data ? nodesOf(data.registries) : undefined} editable={superadmin} onDone={refetch} />
       {images.length > 0 ? (
         <div className="panel scroll-x">
           <table className="grid">

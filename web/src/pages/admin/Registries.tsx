@@ -38,12 +38,12 @@ export interface Registry {
 
 interface Props {
   registries: Registry[] | undefined;
-  /** Whether the viewer may change them. */
-  may: boolean;
+  /** Whether the viewer can change the registries. */
+  editable: boolean;
   onDone: () => void;
 }
 
-export function Registries({ registries, may, onDone }: Props) {
+export function Registries({ registries, editable, onDone }: Props) {
   const scan = useAction(ScanRegistry, true);
   const remove = useAction(DeleteRegistry);
   const [scanning, setScanning] = useState<string | null>(null);
@@ -65,7 +65,7 @@ export function Registries({ registries, may, onDone }: Props) {
     <section className="panel" aria-labelledby="registries">
       <div className="panel-head">
         <h2 id="registries">{t("Registries")}</h2>
-        <Button className="push" variant="default" disabled={!may} onClick={() => setEdited("new")}>
+        <Button className="push" variant="default" disabled={!editable} onClick={() => setEdited("new")}>
           {t("Add a registry")}
         </Button>
       </div>
@@ -83,7 +83,7 @@ export function Registries({ registries, may, onDone }: Props) {
               variant="light"
               size="compact-xs"
               loading={scanning === r.id}
-              disabled={!may}
+              disabled={!editable}
               aria-label={t("Scan {{name}}", { name: r.name })}
               onClick={() => void scanOne(r.id)}
             >
@@ -92,7 +92,7 @@ export function Registries({ registries, may, onDone }: Props) {
             <Button
               variant="subtle"
               size="compact-xs"
-              disabled={!may}
+              disabled={!editable}
               aria-label={t("Edit {{name}}", { name: r.name })}
               onClick={() => setEdited(r)}
             >
@@ -102,7 +102,7 @@ export function Registries({ registries, may, onDone }: Props) {
               variant="subtle"
               color="red"
               size="compact-xs"
-              disabled={!may}
+              disabled={!editable}
               aria-label={t("Remove {{name}}", { name: r.name })}
               onClick={() => {
                 remove.clear();
@@ -142,7 +142,10 @@ export function Registries({ registries, may, onDone }: Props) {
   );
 }
 
-/** Adds a registry, or changes one: then what is left empty stays, and the host is fixed because images are named by it. */
+/**
+ * Adds or changes a registry. In a change, empty fields keep their value, and the host is fixed because image names
+ * contain it.
+ */
 function RegistryForm({
   registry,
   onClose,

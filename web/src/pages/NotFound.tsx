@@ -2,16 +2,16 @@ import { Link } from "@tanstack/react-router";
 import { Copy } from "../components/Note";
 import { t } from "../i18n";
 
-export function Lost() {
+export function NotFound() {
   return (
     <main className="page">
-      <Nothing />
+      <NotFoundInFrame />
     </main>
   );
 }
 
-/** The same for an address within the frame. */
-export function Nothing() {
+/** Shown for an unknown address within the frame. */
+export function NotFoundInFrame() {
   return (
     <>
       <h1>{t("Page not found")}</h1>

@@ -6,66 +6,66 @@ import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { FailureNote } from "../../Note";
 import { Purge } from "./Purge";
-import { may } from "./rights";
+import { can } from "./rights";
 import type { OneUser } from "./user";
 import { type Status, UpdateUser } from "./userdraft";
 
 interface Props {
   user: OneUser;
-  /** The list may show him elsewhere now, or no more. */
+  /** Called when the user may have to move or disappear in the list. */
   onMoved: () => void;
-  /** He is being removed. */
+  /** Called when the purge of the user has started. */
   onGone: () => void;
 }
 
-/** The possible changes of a user's status, with their effects on the user. */
-export function Standing({ user, onMoved, onGone }: Props) {
+/** Shows the possible changes of a user's status, with the effects of each on the user. */
+export function UserStatus({ user, onMoved, onGone }: Props) {
   const { run, busy, failure, clear } = useAction(UpdateUser);
-  const [asked, ask] = useState<"INACTIVE" | "DELETED" | null>(null);
+  const [confirming, setConfirming] = useState<"INACTIVE" | "DELETED" | null>(null);
   const [purging, purge] = useState(false);
   const waits = user.status === "BEFORE_VERIFICATION";
   const [keep, setKeep] = useState(false);
-  async function set(status: Status, said: string) {
+  async function set(status: Status, message: string) {
     if (!(await run({ input: { id: user.id, status, keepCredentials: keep } }))) return;
-    ask(null);
-    toast({ text: said });
+    setConfirming(null);
+    toast({ text: message });
     onMoved();
   }
   const close = () => {
-    ask(null);
+    setConfirming(null);
     setKeep(false);
     clear();
   };
   return (
     <>
       {user.status === "ACTIVE" ? (
-        <Button variant="default" size="compact-sm" onClick={() => ask("INACTIVE")}>
+        <Button variant="default" size="compact-sm" onClick={() => setConfirming("INACTIVE")}>
           {t("Deactivate")}
         </Button>
       ) : (
         <Button
           variant={user.status === "DELETED" ? "default" : "filled"}
           size="compact-sm"
-          loading={busy && !asked}
+          loading={busy && !confirming}
           onClick={() => void set("ACTIVE", t("{{name}} was activated.", { name: user.email }))}
         >
           {waits ? t("Approve") : t("Activate")}
         </Button>
       )}
-      {user.status !== "DELETED" && user.status !== "ACTIVE" && may(user, "DELETE") ? (
-        <Button variant="default" size="compact-sm" onClick={() => ask("DELETED")}>
+      {user.status !== "DELETED" && user.status !== "ACTIVE" && can(user, "DELETE") ? (
+        <Button variant="default" size="compact-sm" onClick={() => setConfirming("DELETED")}>
           {waits ? t("Reject") : t("Delete")}
         </Button>
       ) : null}
-      {(user.status === "INACTIVE" || user.status === "DELETED") && may(user, "DELETE") ? (
+      {(user.status === "INACTIVE" || user.status === "DELETED") && can(user, "DELETE") ? (
         <Button variant="default" size="compact-sm" onClick={() => purge(true)}>
           {t("Purge")}
         </Button>
       ) : null}
       {purging ? <Purge user={user} onClose={() => purge(false)} onGone={onGone} /> : null}
-      {asked ? null : <FailureNote failure={failure} />}
+      {confirming ? null : <FailureNote failure={failure} />}
       <Confirm
-        opened={asked === "INACTIVE"}
+        opened={confirming === "INACTIVE"}
         title={t("Deactivate {{name}}?", { name: user.email })}
         action={t("Deactivate")}
         busy={busy}
@@ -85,7 +85,7 @@ export function Standing({ user, onMoved, onGone }: Props) {
         />
       </Confirm>
       <Confirm
-        opened={asked === "DELETED"}
+        opened={confirming === "DELETED"}
         title={waits ? t("Reject {{name}}?", { name: user.email }) : t("Delete {{name}}?", { name: user.email })}
         action={waits ? t("Reject") : t("Delete")}
         busy={busy}

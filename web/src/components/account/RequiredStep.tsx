@@ -6,13 +6,13 @@ import { PasswordForm } from "./PasswordForm";
 interface Props {
   due: "password" | "totp";
   email: string;
-  /** As typed to log in, when that was a moment ago. */
+  /** The password that the user has just logged in with. */
   password?: string;
   onDone: () => void;
 }
 
-/** The required first step after a login. */
-export default function Due({ due, email, password, onDone }: Props) {
+/** Shows the step that is required directly after a login. */
+export default function RequiredStep({ due, email, password, onDone }: Props) {
   return (
     <>
       <h1>{due === "password" ? t("Choose a new password") : t("Set up two-step login")}</h1>

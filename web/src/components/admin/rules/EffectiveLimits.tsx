@@ -5,7 +5,7 @@ import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { Empty, FailureNote } from "../../Note";
-import { seesAll } from "../nav";
+import { canReadAll } from "../nav";
 import { GroupPick, ProjectPick, UserPick } from "../Pickers";
 import { nodesOf } from "../usePages";
 import { AttachDialog } from "./AttachDialog";
@@ -13,7 +13,7 @@ import { Attachments } from "./Attachments";
 import { type Attachment, AttachmentFields } from "./attachment";
 import type { HolderKind } from "./holder";
 import { LimitsTable } from "./LimitsTable";
-import { binds } from "./rights";
+import { attachableHolders } from "./rights";
 
 const LimitsQuery = graphql(
   `
@@ -45,8 +45,8 @@ export interface Place {
   group?: string;
 }
 
-/** The limits that hold for one user in one project on one group, and where they come from. */
-export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: Place) => void }) {
+/** Shows the effective limits of a user in a project on a resource group, and the policies that set them. */
+export function EffectiveLimits({ place, onChange }: { place: Place; onChange: (more: Place) => void }) {
   const viewer = useViewer();
   const [adding, setAdding] = useState<{ kind: HolderKind; id: string; name: string } | null>(null);
   const holders = [place.user, place.project].filter((id): id is string => Boolean(id));
@@ -60,11 +60,11 @@ export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: 
       holders,
     },
   });
-  // Only those who see everything see other people's keypairs.
+  // Only viewers who can read everything can read the keypairs of other users.
   const keys = useLiveQuery({
     query: KeysQuery,
     variables: { user: place.user ?? "" },
-    pause: !place.user || !seesAll(viewer),
+    pause: !place.user || !canReadAll(viewer),
   });
   const nodes = holders.length === 0 ? [] : (data?.nodes ?? []).flatMap((n) => (n && "policies" in n ? [n] : []));
   const names = new Map(nodes.map((n) => [n.id, "email" in n ? n.email : n.name]));
@@ -81,10 +81,10 @@ export function WhatBinds({ place, onChange }: { place: Place; onChange: (more: 
     ),
     ...(domain ? [{ kind: "domain" as const, id: domain.id, name: domain.name }] : []),
   ];
-  const bind = all.filter((h) => binds(viewer).includes(h.kind));
+  const bind = all.filter((h) => attachableHolders(viewer).includes(h.kind));
   function changed() {
     refetch();
-    if (place.user && seesAll(viewer)) keys.refetch();
+    if (place.user && canReadAll(viewer)) keys.refetch();
   }
   return (
     <>

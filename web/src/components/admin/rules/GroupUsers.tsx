@@ -20,8 +20,8 @@ const WhoMayQuery = graphql(`
   }
 `);
 
-/** Everybody who may use a group, by projects and by users, and why; read again when the stamp changes. */
-export function WhoMay({ group, stamp }: { group: string; stamp: string }) {
+/** Shows everyone who can use a group, by project and by user, and why. A new stamp refetches the list. */
+export function GroupUsers({ group, stamp }: { group: string; stamp: string }) {
   const [by, setBy] = useState<"projects" | "users">("projects");
   const [q, setQ] = useState("");
   const { data, failure, refetch } = useLiveQuery({

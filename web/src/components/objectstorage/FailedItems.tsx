@@ -19,8 +19,8 @@ interface Row {
   error: string | null;
 }
 
-/** Of an import or export that failed: which items, and why. */
-export function WhatFailed({ task }: { task: Task }) {
+/** Lists the items of a failed import or export, each with its error. */
+export function FailedItems({ task }: { task: Task }) {
   const [opened, { open, close }] = useDisclosure(false);
   if (!task.kind.startsWith("objectstorage.") || task.status !== "FAILED") return null;
   return (

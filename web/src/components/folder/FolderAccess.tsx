@@ -2,11 +2,11 @@ import { t } from "../../i18n";
 import { type Folder, ownerOf } from "./folder";
 import { permissionWord } from "./share";
 
-/** What the viewer may do with a folder and why, and into which sessions it comes by itself. */
-export function Standing({ folder, writes }: { folder: Folder; writes: boolean }) {
+/** Shows what the viewer can do with a folder and why, and in which sessions it is mounted automatically. */
+export function FolderAccess({ folder, writable }: { folder: Folder; writable: boolean }) {
   const { project, myShare, status, name } = folder;
   const mine = myShare?.status === "ACCEPTED" ? myShare : null;
-  const told = [
+  const sentences = [
     ...(project
       ? [
           t("A folder of the project {{project}}. Its members can {{what}}.", {
@@ -15,7 +15,7 @@ export function Standing({ folder, writes }: { folder: Folder; writes: boolean }
           }),
         ]
       : []),
-    ...(project && !mine && writes && folder.permission === "READ_ONLY"
+    ...(project && !mine && writable && folder.permission === "READ_ONLY"
       ? [t("You can also change its files, because you administer the project.")]
       : []),
     ...(project && mine
@@ -33,14 +33,14 @@ export function Standing({ folder, writes }: { folder: Folder; writes: boolean }
           }),
         ]
       : []),
-    ...(status === "READY" && !writes && !mine ? [t("You can read the files here, but not change them.")] : []),
-    ...(folder.autoMount ? [autoMounted(name, project?.name)] : []),
+    ...(status === "READY" && !writable && !mine ? [t("You can read the files here, but not change them.")] : []),
+    ...(folder.autoMount ? [autoMountText(name, project?.name)] : []),
   ];
-  return told.length > 0 ? <p className="dim">{told.join(" ")}</p> : null;
+  return sentences.length > 0 ? <p className="dim">{sentences.join(" ")}</p> : null;
 }
 
-/** What becomes of a folder whose name begins with a dot. */
-export const autoMounted = (name: string, project?: string) =>
+/** Explains where a folder whose name begins with a dot is mounted. */
+export const autoMountText = (name: string, project?: string) =>
   project
     ? t("Its name begins with a dot, so every new session in {{project}} mounts it at {{path}}.", {
         project,

@@ -8,61 +8,71 @@ import { FailureNote } from "../../Note";
 interface Props {
   name: string;
   active: boolean;
-  /** What each does, in words. */
+  /** The effect of each action, as text. */
   deactivated: string;
   purged: string;
   busy: boolean;
   failure: Failure | null;
-  /** Both tell whether it was done. */
+  /** Both return whether the action succeeded. */
   onActive: (active: boolean) => Promise<boolean>;
   onPurge: () => Promise<boolean>;
   onClear: () => void;
 }
 
-/** Stops a domain or a project, lets it go on, or removes it. */
-export function Life({ name, active, deactivated, purged, busy, failure, onActive, onPurge, onClear }: Props) {
-  const [asked, ask] = useState<"stop" | "purge" | null>(null);
+/** Deactivates, reactivates or purges a domain or a project. */
+export function LifecycleButtons({
+  name,
+  active,
+  deactivated,
+  purged,
+  busy,
+  failure,
+  onActive,
+  onPurge,
+  onClear,
+}: Props) {
+  const [confirming, setConfirming] = useState<"stop" | "purge" | null>(null);
   const close = () => {
-    ask(null);
+    setConfirming(null);
     onClear();
   };
-  const done = async (work: Promise<boolean>) => {
-    if (await work) ask(null);
+  const closeAfter = async (work: Promise<boolean>) => {
+    if (await work) setConfirming(null);
   };
   return (
     <>
       {active ? (
-        <Button variant="default" size="compact-sm" onClick={() => ask("stop")}>
+        <Button variant="default" size="compact-sm" onClick={() => setConfirming("stop")}>
           {t("Deactivate")}
         </Button>
       ) : (
-        <Button size="compact-sm" loading={busy && !asked} onClick={() => void onActive(true)}>
+        <Button size="compact-sm" loading={busy && !confirming} onClick={() => void onActive(true)}>
           {t("Activate")}
         </Button>
       )}
-      <Button variant="default" size="compact-sm" onClick={() => ask("purge")}>
+      <Button variant="default" size="compact-sm" onClick={() => setConfirming("purge")}>
         {t("Purge")}
       </Button>
-      {asked ? null : <FailureNote failure={failure} />}
+      {confirming ? null : <FailureNote failure={failure} />}
       <Confirm
-        opened={asked === "stop"}
+        opened={confirming === "stop"}
         title={t("Deactivate {{name}}?", { name })}
         action={t("Deactivate")}
         busy={busy}
         failure={failure}
-        onConfirm={() => void done(onActive(false))}
+        onConfirm={() => void closeAfter(onActive(false))}
         onClose={close}
       >
         <p>{deactivated}</p>
       </Confirm>
       <Confirm
-        opened={asked === "purge"}
+        opened={confirming === "purge"}
         title={t("Purge {{name}}?", { name })}
         action={t("Purge permanently")}
         typed={name}
         busy={busy}
         failure={failure}
-        onConfirm={() => void done(onPurge())}
+        onConfirm={() => void closeAfter(onPurge())}
         onClose={close}
       >
         <p>{purged}</p>

@@ -2,10 +2,10 @@ import { useNames } from "../../hooks/useNames";
 import { t } from "../../i18n";
 import { when } from "../format";
 import type { Profile } from "./profile";
-import { inWords, roleWords } from "./rights";
+import { permissionPhrases, roleTexts } from "./rights";
 
 /** The user's projects, and their permissions in each. */
-export function Belonging({ user }: { user: Profile }) {
+export function Memberships({ user }: { user: Profile }) {
   const { account } = user;
   return (
     <section className="panel" aria-labelledby="place">
@@ -15,8 +15,8 @@ export function Belonging({ user }: { user: Profile }) {
       <dl className="facts body">
         <dt>{t("Role")}</dt>
         <dd>
-          <b>{t(roleWords[user.role].name)}</b>
-          <div className="dim">{t(roleWords[user.role].what)}</div>
+          <b>{t(roleTexts[user.role].name)}</b>
+          <div className="dim">{t(roleTexts[user.role].what)}</div>
         </dd>
         <dt>{t("Domain")}</dt>
         <dd>{user.domain.name}</dd>
@@ -76,9 +76,9 @@ function Grants({ grants }: { grants: Profile["roleGrants"] }) {
           <b>{g.role.name}</b> {where(g)}
           {g.role.description ? <span className="dim"> – {g.role.description}</span> : null}
           <ul className="dim">
-            {inWords(g.role.allows).map(({ on, may }) => (
+            {permissionPhrases(g.role.allows).map(({ on, editable }) => (
               <li key={on}>
-                {t(on)}: {may.map((m) => t(m)).join(", ")}
+                {t(on)}: {editable.map((m) => t(m)).join(", ")}
               </li>
             ))}
           </ul>

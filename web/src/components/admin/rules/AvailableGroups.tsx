@@ -23,8 +23,8 @@ export interface Whose {
   project?: string;
 }
 
-/** The groups that oneself, a user or a project may use, and why. */
-export function WhichGroups({
+/** Shows the groups that the viewer, a user or a project can use, and why. */
+export function AvailableGroups({
   whose,
   onChange,
   onOpen,
@@ -42,8 +42,8 @@ export function WhichGroups({
     variables: { user: of === "user" ? id : null, project: of === "project" ? id : null },
     pause: Boolean(of) && !id,
   });
-  const asked = !of || Boolean(id);
-  const rows = (asked ? nodesOf(data?.resourceGroupAccess) : []).flatMap((a) =>
+  const selected = !of || Boolean(id);
+  const rows = (selected ? nodesOf(data?.resourceGroupAccess) : []).flatMap((a) =>
     a.resourceGroup ? [{ ...a.resourceGroup, via: a.via }] : [],
   );
   return (
@@ -83,12 +83,12 @@ export function WhichGroups({
         ) : null}
       </section>
       <FailureNote failure={failure} />
-      {!asked ? (
+      {!selected ? (
         <div className="panel">
           <Empty title={t("Nothing selected")}>{of === "user" ? t("Choose a user.") : t("Choose a project.")}</Empty>
         </div>
       ) : null}
-      {asked && data && rows.length === 0 ? (
+      {selected && data && rows.length === 0 ? (
         <div className="panel">
           <Empty title={t("No resource groups")}>
             {t("No resource group is open to them, so no session can start.")}
@@ -106,7 +106,7 @@ export function WhichGroups({
           ]}
         />
       ) : null}
-      {asked && data && data.resourceGroupAccess.totalCount > rows.length ? (
+      {selected && data && data.resourceGroupAccess.totalCount > rows.length ? (
         <p className="dim">
           {t("Showing {{n}} of {{total}}.", { n: rows.length, total: data.resourceGroupAccess.totalCount })}
         </p>
