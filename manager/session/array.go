@@ -19,8 +19,12 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/session/arrayindex"
 	"github.com/berthhq/berth/manager/store"
 )
+
+// DefaultArraySize is the largest number of members of an array, unless configured.
+const DefaultArraySize = 10_000
 
 // CreateSessionArrayInput describes an array: sessions with the same request.
 type CreateSessionArrayInput struct {
@@ -55,7 +59,7 @@ type member struct {
 // newArray is an array to be stored.
 type newArray struct {
 	name string
-	*indexes
+	*arrayindex.Indexes
 }
 
 // counted reports whether the limits count this member together with the first one.
@@ -81,7 +85,7 @@ func (s *Service) CreateSessionArray(ctx context.Context, in CreateSessionArrayI
 			return s.arrayOf(ctx, prior, err)
 		}
 	}
-	x, err := parseIndexes(in.Indexes, cmp.Or(s.MaxArraySize, DefaultArraySize))
+	x, err := arrayindex.Parse(in.Indexes, cmp.Or(s.MaxArraySize, DefaultArraySize))
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +120,7 @@ func (s *Service) arrayOf(ctx context.Context, one *ent.Session, err error) (*Se
 }
 
 // members makes the specs of a new array.
-func (s *Service) members(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, x *indexes) ([]*sessionSpec, error) {
+func (s *Service) members(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, x *arrayindex.Indexes) ([]*sessionSpec, error) {
 	in, err := s.complete(ctx, v, in)
 	if err != nil {
 		return nil, err
@@ -128,15 +132,15 @@ func (s *Service) members(ctx context.Context, v *viewer.Viewer, in CreateSessio
 	if spec.kind != session.TypeBatch {
 		return nil, problem.Invalid("type", "only batch sessions can be members of an array")
 	}
-	if most := maxName - 1 - len(fmt.Sprint(x.list[len(x.list)-1])); len(spec.name) > most {
+	if most := maxName - 1 - len(fmt.Sprint(x.List[len(x.List)-1])); len(spec.name) > most {
 		return nil, problem.Invalid("name", "must have at most %d characters, so that the names of the members have room for the index", most).WithLimit(fmt.Sprint(most))
 	}
-	made, array := &newArray{name: spec.name, indexes: x}, id.New(id.SessionArray)
-	specs := make([]*sessionSpec, len(x.list))
-	for i, index := range x.list {
+	made, array := &newArray{name: spec.name, Indexes: x}, id.New(id.SessionArray)
+	specs := make([]*sessionSpec, len(x.List))
+	for i, index := range x.List {
 		one := *spec
 		one.name = fmt.Sprintf("%s-%d", spec.name, index)
-		one.member = &member{array: array, index: index, of: len(x.list)}
+		one.member = &member{array: array, index: index, of: len(x.List)}
 		if i == 0 {
 			one.member.first, one.member.made = true, made
 		} else {
@@ -153,7 +157,7 @@ func insertArray(ctx context.Context, tx *ent.Tx, spec *sessionSpec) error {
 		return nil
 	}
 	made := spec.member.made
-	err := tx.SessionArray.Create().SetID(spec.member.array).SetName(made.name).SetIndexes(made.text).SetSize(len(made.list)).SetNillableMaxRunning(made.most).
+	err := tx.SessionArray.Create().SetID(spec.member.array).SetName(made.name).SetIndexes(made.Text).SetSize(len(made.List)).SetNillableMaxRunning(made.MaxRunning).
 		SetDomainID(spec.domain).SetProjectID(spec.project).SetOwnerID(spec.owner).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store array %s: %w", made.name, err)

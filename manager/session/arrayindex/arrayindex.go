@@ -1,4 +1,5 @@
-package session
+// Package arrayindex reads the indexes of session arrays, such as 1-100:2%4.
+package arrayindex
 
 import (
 	"fmt"
@@ -9,31 +10,28 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-const (
-	// DefaultArraySize is the largest number of members of an array, unless configured.
-	DefaultArraySize = 10_000
-	maxIndex         = 999_999
-)
+const maxIndex = 999_999
 
-// indexes are the indexes of an array as text and as a list, and the number of members that run at
+// Indexes are the indexes of an array as text and as a list, and the number of members that run at
 // once.
-type indexes struct {
-	text string
-	list []int
-	most *int
+type Indexes struct {
+	Text       string
+	List       []int
+	MaxRunning *int
 }
 
-// parseIndexes reads a list of numbers and ranges with steps, and the limit after %.
-func parseIndexes(text string, most int) (*indexes, error) {
+// Parse reads a list of numbers and ranges with steps, and the limit after %. It returns an error for
+// more than most indexes.
+func Parse(text string, most int) (*Indexes, error) {
 	const field = "indexes"
 	list, limit, limited := strings.Cut(strings.ReplaceAll(text, " ", ""), "%")
-	x := &indexes{text: list}
+	x := &Indexes{Text: list}
 	if limited {
 		n, err := strconv.Atoi(limit)
 		if err != nil || n < 1 || n > maxIndex {
 			return nil, problem.Invalid(field, "%q after %% is not a number of members from 1 to %d", limit, maxIndex)
 		}
-		x.most = &n
+		x.MaxRunning = &n
 	}
 	if len(list) > maxIndexText {
 		return nil, problem.Invalid(field, "has %d characters", len(list)).WithLimit(fmt.Sprint(maxIndexText))
@@ -43,20 +41,20 @@ func parseIndexes(text string, most int) (*indexes, error) {
 		if err != nil {
 			return nil, problem.Invalid(field, "%v", err)
 		}
-		if n := (to-from)/step + 1; len(x.list)+n > most {
+		if n := (to-from)/step + 1; len(x.List)+n > most {
 			return nil, problem.Invalid(field, "%s has more than %d indexes", list, most).WithLimit(fmt.Sprint(most))
 		}
 		for i := from; i <= to; i += step {
-			x.list = append(x.list, i)
+			x.List = append(x.List, i)
 		}
 	}
-	sorted := slices.Sorted(slices.Values(x.list))
+	sorted := slices.Sorted(slices.Values(x.List))
 	for i := 1; i < len(sorted); i++ {
 		if sorted[i] == sorted[i-1] {
 			return nil, problem.Invalid(field, "%s has index %d twice", list, sorted[i])
 		}
 	}
-	x.list = sorted
+	x.List = sorted
 	return x, nil
 }
 
