@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/leader"
+	"github.com/berthhq/berth/manager/session/agentcall"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -110,7 +111,7 @@ func (s step) stopKernels(ctx context.Context, grace time.Duration) {
 		}
 		state, err := s.terminateKernel(ctx, k.Edges.Agent.Name, k.ID, grace)
 		if err != nil {
-			if !unreachable(err) {
+			if !agentcall.Unreachable(err) {
 				s.Logger.Warn("end container", "session", s.sess.ID, "kernel", k.ID, "error", err)
 			}
 			continue
@@ -127,7 +128,7 @@ func (s step) terminateKernel(ctx context.Context, agent string, id uuid.UUID, g
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, agentcall.Timeout)
 	defer cancel()
 	state, err := rpc.TerminateKernel(ctx, &agentpb.TerminateKernelRequest{
 		Epoch: s.epoch, KernelId: id.String(), GraceMs: grace.Milliseconds(), Reason: string(s.sess.Status),

@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/session/agentcall"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -49,7 +50,7 @@ func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
 		switch {
 		case errdefs.IsNotFound(err), errdefs.IsInvalidArgument(err), errdefs.IsFailedPrecondition(err):
 			return true, 0, s.giveUp(ctx, session.TerminationReasonImagePullFailed, "image", err.Error())
-		case err != nil && unreachable(err):
+		case err != nil && agentcall.Unreachable(err):
 			return false, retryAfter, nil // the deadline limits this
 		case errdefs.IsResourceExhausted(err):
 			return true, 0, s.unfit(ctx, err.Error(), k)
@@ -170,12 +171,12 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 			if err != nil {
 				return false, 0, err
 			}
-			call, cancel := context.WithTimeout(ctx, callTimeout)
+			call, cancel := context.WithTimeout(ctx, agentcall.Timeout)
 			s.requests.Store(k.ID, true)
 			state, err = rpc.CreateKernel(call, request)
 			s.requests.Delete(k.ID)
 			cancel()
-			if err = errgrpc.ToNative(err); err != nil && unreachable(err) {
+			if err = errgrpc.ToNative(err); err != nil && agentcall.Unreachable(err) {
 				return false, retryAfter, nil
 			}
 			if errdefs.IsInvalidArgument(err) {

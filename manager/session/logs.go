@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/session/agentcall"
 )
 
 // LogOptions select the part of a log, and whether to follow it.
@@ -232,7 +233,7 @@ func (s *Service) ForgetEnded(ctx context.Context, epoch int64) (int, error) {
 		}
 		if err := s.forget(ctx, epoch, k); err != nil {
 			s.Logger.Debug("remove log of an ended session", "kernel", k.ID, "error", err)
-			silent[*k.AgentID] = unreachable(err)
+			silent[*k.AgentID] = agentcall.Unreachable(err)
 			continue
 		}
 		done = append(done, k.ID)
@@ -251,7 +252,7 @@ func (s *Service) forget(ctx context.Context, epoch int64, k *ent.Kernel) error 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, agentcall.Timeout)
 	defer cancel()
 	_, err = rpc.ForgetKernel(ctx, &agentpb.ForgetKernelRequest{Epoch: epoch, KernelId: k.ID.String()})
 	return errgrpc.ToNative(err)

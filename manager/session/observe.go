@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/session/agentcall"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -88,7 +89,7 @@ func (s *Service) unknown(ctx context.Context, k *ent.Kernel) bool {
 	if err != nil {
 		return false // its next list decides
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, agentcall.Timeout)
 	defer cancel()
 	_, err = rpc.GetKernel(ctx, &agentpb.GetKernelRequest{KernelId: k.ID.String()})
 	return errdefs.IsNotFound(errgrpc.ToNative(err))

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/session/agentcall"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -48,7 +49,7 @@ type orphan struct {
 
 // reportDelay limits how much older than the request for a launch an agent's list can be. No call takes
 // that long.
-const reportDelay = 2 * callTimeout
+const reportDelay = 2 * agentcall.Timeout
 
 // set replaces the orphans of an agent. It keeps those that were given up so recently that
 // the agent's list may not contain them yet.
@@ -301,7 +302,7 @@ func (s step) endOrphan(ctx context.Context, on, kernel uuid.UUID) {
 	switch {
 	case err == nil && state.Phase == agentpb.KernelState_EXITED:
 		s.gone(ctx, on, anyLaunch(kernel))
-	case err != nil && !unreachable(err):
+	case err != nil && !agentcall.Unreachable(err):
 		s.Logger.Warn("end orphaned container", "kernel", kernel, "agent", on, "error", err)
 	}
 }

@@ -32,9 +32,6 @@ const (
 	// startingAgain is the interval at which an agent is asked whether it still starts a kernel,
 	// for a report of the agent that was lost.
 	startingAgain = 5 * time.Second
-	// callTimeout limits a call to an agent; the longest waits 20 s for the end of an earlier
-	// launch. A call that hangs must not block a worker.
-	callTimeout = 30 * time.Second
 )
 
 // Marks of events that the reconciler ignores. It knows its own moves, and the next move of a
@@ -293,9 +290,4 @@ func phaseOf(s lifecycle.Status) string {
 		return "run"
 	}
 	return "terminate"
-}
-
-// unreachable logs that an agent did not answer, and retries the call later.
-func unreachable(err error) bool {
-	return errdefs.IsUnavailable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/leader"
+	"github.com/berthhq/berth/manager/session/agentcall"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -48,7 +49,7 @@ func (p *settling) begin(ctx context.Context) (open bool, err error) {
 		p.running.Go(func() {
 			defer p.leave(sess.ID)
 			if err := p.settle(ctx, sess); err != nil && ctx.Err() == nil && !isAborted(err) {
-				if unreachable(err) {
+				if agentcall.Unreachable(err) {
 					p.s.Logger.Debug("mounts have not been changed yet", "session", sess.ID, "error", err)
 					return
 				}
@@ -111,7 +112,7 @@ func (p *settling) ask(ctx context.Context, k *ent.Kernel, updates []*agentpb.Mo
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, agentcall.Timeout)
 	defer cancel()
 	_, err = rpc.UpdateMounts(ctx, &agentpb.UpdateMountsRequest{
 		Epoch: p.epoch, KernelId: k.ID.String(), LaunchEpoch: k.LaunchEpoch, Mounts: updates,
