@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/launch"
 )
 
 // Samples stores the samples of agents and returns the latest.
@@ -76,7 +77,7 @@ func New(cfg Config) *Core {
 		Client: cfg.Client, Bus: cfg.Bus, Samples: cfg.Samples, Enrolments: cfg.Enrolments, Fingerprint: cfg.Fingerprint,
 		ID: cfg.ID, MassLoss: cfg.MassLoss, Managers: cfg.Managers, Logger: cfg.Logger,
 	})
-	orphans := session.NewOrphans()
+	orphans := launch.NewOrphans()
 	c.Scheduler = scheduler.New(scheduler.Config{
 		Client: cfg.Client, Bus: cfg.Bus, Policies: cfg.Policies, Orphans: orphans, Images: c.Agents,
 		Networks: cfg.Networks, Registry: cfg.Registry, Logger: cfg.Logger,

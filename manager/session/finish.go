@@ -36,7 +36,7 @@ const notFound = "not-found"
 
 // exited reports whether a kernel's container has ended, according to the latest report.
 func (s step) exited(k *ent.Kernel) bool {
-	ob, ok := s.observed.current(k)
+	ob, ok := s.observed.Current(k)
 	return ok && ob.Phase == agentpb.KernelState_EXITED
 }
 
@@ -66,7 +66,7 @@ func (s step) awaitEnd(ctx context.Context) (bool, time.Duration, error) {
 
 // failed reports whether a kernel's container ended without completing its work.
 func (s step) failed(k *ent.Kernel) bool {
-	ob, ok := s.observed.current(k)
+	ob, ok := s.observed.Current(k)
 	return ok && ob.Phase == agentpb.KernelState_EXITED && (ob.ExitCode != 0 || ob.Reason != completed)
 }
 
@@ -196,7 +196,7 @@ func (s step) decider() (first *ent.Kernel) {
 
 // end describes the end of a kernel.
 func (s step) end(k *ent.Kernel) verdict {
-	ob, _ := s.observed.current(k)
+	ob, _ := s.observed.Current(k)
 	code := int(ob.ExitCode)
 	v := verdict{reason: session.TerminationReasonFailed, outcome: session.ResultFailure, exit: &code, text: fmt.Sprintf("exit code %d", code)}
 	if r, ok := reasons[ob.Reason]; ok {
@@ -213,7 +213,7 @@ func (s step) end(k *ent.Kernel) verdict {
 // endedItself reports whether the main container ended before its end was requested.
 func (s step) endedItself() bool {
 	for _, k := range s.sess.Edges.Kernels {
-		if ob, ok := s.observed.current(k); k.Role == kernel.RoleMain && ok && ob.Phase == agentpb.KernelState_EXITED {
+		if ob, ok := s.observed.Current(k); k.Role == kernel.RoleMain && ok && ob.Phase == agentpb.KernelState_EXITED {
 			return ob.Reason == completed || reasons[ob.Reason] == session.TerminationReasonOutOfMemory
 		}
 	}
@@ -251,7 +251,7 @@ func (s step) finish(ctx context.Context, note string) error {
 	}
 	for _, k := range s.sess.Edges.Kernels {
 		if k.AgentID != nil && s.exited(k) {
-			s.observed.drop(k.ID, *k.AgentID)
+			s.observed.Drop(k.ID, *k.AgentID)
 		}
 	}
 	return nil
@@ -273,7 +273,7 @@ func (s step) cleaningUp() bool {
 		if k.Edges.Agent == nil || s.exited(k) {
 			continue
 		}
-		ob, ok := s.observed.current(k)
+		ob, ok := s.observed.Current(k)
 		if !ok || ob.ExitedUnixMs == 0 || clock.Now().Sub(millis(ob.ExitedUnixMs)) > cleanUpTime {
 			return false
 		}

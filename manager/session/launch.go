@@ -115,7 +115,7 @@ func (p *pulls) ensure(ctx context.Context, agent string, sess *ent.Session) (bo
 		waiting := store.IDs(one.waiting)
 		p.mu.Unlock()
 		for _, id := range waiting {
-			p.s.queue.add(id)
+			p.s.queue.Add(id)
 		}
 		// A session that has ended in the meantime does not read the result.
 		time.AfterFunc(passEvery, func() { p.forget(key, one) })
@@ -160,7 +160,7 @@ func (s *Service) fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.I
 func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 	var steps []report.Step
 	for _, k := range s.sess.Edges.Kernels {
-		ob, seen := s.observed.current(k)
+		ob, seen := s.observed.Current(k)
 		state := ob.KernelState
 		if !seen || state.Phase == agentpb.KernelState_CREATING {
 			rpc, err := s.Agents.RPC(k.Edges.Agent.Name)
@@ -199,7 +199,7 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 		case state.Phase == agentpb.KernelState_EXITED && state.StartedUnixMs == 0:
 			return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, state.Reason, state.Message, k)
 		case state.Phase == agentpb.KernelState_CREATING, state.Phase == agentpb.KernelState_UNKNOWN:
-			s.kept.put(s.sess, s.readAt)
+			s.kept.Put(s.sess, s.readAt)
 			return false, startingAgain, s.says(ctx, state.Message)
 		}
 	}

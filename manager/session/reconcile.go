@@ -12,6 +12,9 @@ import (
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/clock"
@@ -73,7 +76,7 @@ func (s *Service) drive(ctx context.Context, epoch int64, recovering bool) {
 	}
 	tick := clock.NewTicker("sessions", passEvery)
 	defer tick.Stop()
-	s.seen.clear()
+	s.seen.Clear()
 	s.pass(ctx, true)
 	whole := clock.Now()
 	for {
@@ -95,7 +98,7 @@ func (s *Service) drive(ctx context.Context, epoch int64, recovering bool) {
 				continue
 			}
 			if e.By != byMoves && e.By != byCreation && e.By != event.ByReasons {
-				s.queue.add(e.ID)
+				s.queue.Add(e.ID)
 			}
 		}
 	}
@@ -103,21 +106,66 @@ func (s *Service) drive(ctx context.Context, epoch int64, recovering bool) {
 
 func (s *Service) work(ctx context.Context, epoch int64, pulls *pulls, recovering bool) {
 	for {
-		id, ok := s.queue.next(ctx)
+		id, ok := s.queue.Next(ctx)
 		if !ok {
 			return
 		}
 		ctx := s.onBehalf(ctx, id)
 		again, err := s.reconcile(ctx, epoch, pulls, id, recovering)
-		s.queue.done(id)
+		s.queue.Done(id)
 		if err != nil && ctx.Err() == nil && !isAborted(err) {
 			s.Logger.Warn("reconcile session", "session", id, "by", requestid.From(ctx), "error", err)
 			again = retryAfter
 		}
 		if again > 0 {
-			s.queue.addAfter(id, again)
+			s.queue.AddAfter(id, again)
 		}
 	}
+}
+
+// troubled returns sessions with a kernel on an agent that they may have to leave: a drained or
+// lost one. Such a change of an agent does not change the version of the session.
+var troubled = session.HasKernelsWith(kernel.HasAgentWith(agent.Or(
+	agent.StatusNEQ(agent.StatusAlive), agent.DrainActionNotNil())))
+
+// pass queues the sessions that are between two states, that have changed since the last check, or
+// that left something behind; with all, every live session. A session that only runs costs a
+// fraction of one statement.
+func (s *Service) pass(ctx context.Context, all bool) {
+	live := []predicate.Session{session.TerminatedAtIsNil(), session.StatusNEQ(lifecycle.Pending)}
+	if err := s.queueLive(ctx, live, all); err != nil && ctx.Err() == nil {
+		s.Logger.Error("list live sessions", "error", err)
+	}
+	for _, id := range s.Orphans.Sessions() {
+		s.queue.Add(id)
+	}
+}
+
+func (s *Service) queueLive(ctx context.Context, live []predicate.Session, all bool) error {
+	rows, err := s.Client.Session.Query().Where(live...).
+		Select(session.FieldID, session.FieldVersion, session.FieldStatus).All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if all || row.Status != lifecycle.Running {
+			s.queue.Add(row.ID)
+		}
+	}
+	for _, id := range s.seen.Unseen(rows) {
+		s.queue.Add(id)
+	}
+	if all {
+		return nil
+	}
+	away, err := s.Client.Session.Query().Where(append(live, troubled)...).IDs(ctx)
+	if err != nil && !ent.IsNotFound(err) {
+		return err
+	}
+	for _, id := range away {
+		s.queue.Add(id)
+	}
+	return nil
 }
 
 func isAborted(err error) bool { return errors.Is(err, errdefs.ErrAborted) }
@@ -145,7 +193,7 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 	if err != nil {
 		return 0, fmt.Errorf("read session: %w", err)
 	}
-	s.seen.put(id, sess.Version)
+	s.seen.Put(id, sess.Version)
 	st := step{s, epoch, pulls, sess, readAt}
 	if !recovering {
 		st.endOrphans(ctx)
@@ -163,7 +211,7 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 // database knows.
 func (s *Service) outrun(sess *ent.Session) bool {
 	for _, k := range sess.Edges.Kernels {
-		for _, ob := range s.observed.all(k.ID) {
+		for _, ob := range s.observed.All(k.ID) {
 			if ob.LaunchEpoch > k.LaunchEpoch {
 				return true
 			}
@@ -175,7 +223,7 @@ func (s *Service) outrun(sess *ent.Session) bool {
 // current returns a session as read does, and a time before it was read. A session whose containers
 // have started since is not read again if its version is the same.
 func (s *Service) current(ctx context.Context, id uuid.UUID) (*ent.Session, time.Time, error) {
-	if known, at := s.kept.take(id); known != nil && s.answered(known) {
+	if known, at := s.kept.Take(id); known != nil && s.answered(known) {
 		same, err := s.Client.Session.Query().Where(session.ID(id), session.StatusEQ(known.Status), session.Version(known.Version)).Exist(ctx)
 		if same && err == nil {
 			return known, at, nil
@@ -189,7 +237,7 @@ func (s *Service) current(ctx context.Context, id uuid.UUID) (*ent.Session, time
 // answered reports whether no kernel of a session is still starting: each one runs or has ended.
 func (s *Service) answered(sess *ent.Session) bool {
 	for _, k := range sess.Edges.Kernels {
-		ob, seen := s.observed.current(k)
+		ob, seen := s.observed.Current(k)
 		if !seen || ob.Phase == agentpb.KernelState_CREATING || ob.Phase == agentpb.KernelState_UNKNOWN {
 			return false
 		}
@@ -256,7 +304,7 @@ func (s step) move(ctx context.Context, m move) error {
 	}
 	s.changedBy(ctx, s.sess.ID, byMoves)
 	s.sess.Version++
-	s.seen.put(s.sess.ID, s.sess.Version)
+	s.seen.Put(s.sess.ID, s.sess.Version)
 	now := clock.Now()
 	s.sess.Status, s.sess.StatusMessage, s.sess.DeadlineAt = m.to, m.message, nil
 	if d := lifecycle.Deadline(m.to); d > 0 {

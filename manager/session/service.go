@@ -23,6 +23,8 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/session/launch"
+	"github.com/berthhq/berth/manager/session/workqueue"
 	"github.com/berthhq/berth/manager/vfolder"
 )
 
@@ -99,9 +101,9 @@ type Config struct {
 	// MaxArraySize limits the members of an array; 0: DefaultArraySize.
 	MaxArraySize int
 	Samples      Samples
-	LogRetention LogRetention // nil: logs of ended sessions stay until their agents remove them
-	Orphans      *Orphans     // shared with the scheduler; nil: a set of its own
-	Keys         *seal.Ring   // encrypts environments and scripts; nil: they are stored in plaintext
+	LogRetention LogRetention    // nil: logs of ended sessions stay until their agents remove them
+	Orphans      *launch.Orphans // shared with the scheduler; nil: a set of its own
+	Keys         *seal.Ring      // encrypts environments and scripts; nil: they are stored in plaintext
 	// Unknown, if set, is called for containers of an agent that the database does not know:
 	// missing ones have no kernel, later ones are a later start of a known kernel.
 	Unknown  func(ctx context.Context, agent string, missing, later []uuid.UUID) error
@@ -112,10 +114,10 @@ type Config struct {
 // Service creates, changes and ends sessions.
 type Service struct {
 	Config
-	queue    *queue
-	observed *observations
-	seen     *seen
-	kept     kept
+	queue    *workqueue.Queue
+	observed *launch.Observations
+	seen     workqueue.Seen
+	kept     workqueue.Kept
 	requests sync.Map // ids of kernels whose agents are processing a request to start them
 	resolver resolver
 	storer   storer
@@ -124,8 +126,8 @@ type Service struct {
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	cfg.Orphans = cmp.Or(cfg.Orphans, NewOrphans())
-	s := &Service{Config: cfg, queue: newQueue(), observed: newObservations(), seen: &seen{}, meter: newMeter(cfg.Registry)}
+	cfg.Orphans = cmp.Or(cfg.Orphans, launch.NewOrphans())
+	s := &Service{Config: cfg, queue: workqueue.New(), observed: launch.NewObservations(), kept: workqueue.Kept{For: passEvery}, meter: newMeter(cfg.Registry)}
 	batching := &batchingStore{next: database{s}}
 	s.storer, s.resolver = batching, newCoalescer(database{s}, batching.gather)
 	return s
