@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/session/arrayindex"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -222,8 +223,8 @@ func (s *Service) endMembers(ctx context.Context, ids []uuid.UUID, pending bool,
 		return n, nil
 	}
 	reason := session.TerminationReasonUserRequested
-	m := move{to: lifecycle.Cancelled, result: sessionevent.ResultInfo, phase: "terminate", code: "user_requested",
-		message: "cancelled before it started", reason: &reason}
+	m := move.Move{To: lifecycle.Cancelled, Result: sessionevent.ResultInfo, Phase: "terminate", Code: "user_requested",
+		Message: "cancelled before it started", Reason: &reason}
 	var rows []*ent.Session
 	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) (err error) {
 		rows, err = tx.Session.Query().Where(func(q *sql.Selector) { q.Where(store.In(q.C(session.FieldID), ids)) }, session.StatusEQ(lifecycle.Pending)).
@@ -231,7 +232,7 @@ func (s *Service) endMembers(ctx context.Context, ids []uuid.UUID, pending bool,
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		return Move(ctx, tx, m, rows...)
+		return move.Make(ctx, tx, m, rows...)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("cancel members: %w", err)

@@ -4,12 +4,14 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"net/netip"
 	"strings"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/collective"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/overlay"
 )
 
 // peerSecretSize is the number of bytes from which the SSH keys between the kernels of a
@@ -91,4 +93,31 @@ func Collective(sess *ent.Session, k *ent.Kernel) collective.Kernel {
 		}
 	}
 	return c
+}
+
+// network returns the addresses of the other kernels of the session for an agent. It is nil if
+// all kernels are on one agent.
+func (s step) network(k *ent.Kernel) (*agentpb.KernelNetwork, error) {
+	if len(s.sess.Edges.Networks) == 0 {
+		return nil, nil
+	}
+	n := s.sess.Edges.Networks[0]
+	subnet, err := netip.ParsePrefix(n.Subnet)
+	if err != nil {
+		return nil, fmt.Errorf("subnet of network %d: %w", n.Vni, err)
+	}
+	out := &agentpb.KernelNetwork{
+		Vni: uint32(n.Vni), Subnet: n.Subnet, Mtu: uint32(n.Mtu), Address: overlay.Address(subnet, k.Index).String(),
+	}
+	for _, o := range s.sess.Edges.Kernels {
+		if o.ID == k.ID {
+			continue
+		}
+		p := &agentpb.KernelPeer{Hostname: o.Hostname, Address: overlay.Address(subnet, o.Index).String()}
+		if *o.AgentID != *k.AgentID {
+			p.Endpoint = o.Edges.Agent.Overlay.Endpoint
+		}
+		out.Peers = append(out.Peers, p)
+	}
+	return out, nil
 }

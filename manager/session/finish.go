@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/session/agentcall"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -60,8 +61,8 @@ func (s step) awaitEnd(ctx context.Context) (bool, time.Duration, error) {
 		return false, 0, nil
 	}
 	why := s.verdict()
-	return true, 0, s.move(ctx, move{to: lifecycle.Terminating, phase: "run", reason: &why.reason,
-		code: string(why.reason), message: why.text, result: sessionevent.ResultInfo})
+	return true, 0, s.move(ctx, move.Move{To: lifecycle.Terminating, Phase: "run", Reason: &why.reason,
+		Code: string(why.reason), Message: why.text, Result: sessionevent.ResultInfo})
 }
 
 // failed reports whether a kernel's container ended without completing its work.
@@ -238,13 +239,13 @@ func (s step) finish(ctx context.Context, note string) error {
 		kernels = append(kernels, k.ID)
 	}
 	s.saveStats(ctx, kernels)
-	m := move{to: lifecycle.Terminated, phase: "terminate", code: string(v.reason), message: v.text,
-		reason: &v.reason, outcome: v.outcome, exitCode: v.exit, result: sessionevent.ResultSuccess}
+	m := move.Move{To: lifecycle.Terminated, Phase: "terminate", Code: string(v.reason), Message: v.text,
+		Reason: &v.reason, Outcome: v.outcome, ExitCode: v.exit, Result: sessionevent.ResultSuccess}
 	if s.sess.StartedAt == nil && s.sess.Status == lifecycle.Terminating {
-		m.to, m.exitCode = lifecycle.Cancelled, nil
+		m.To, m.ExitCode = lifecycle.Cancelled, nil
 	}
 	if v.reason == session.TerminationReasonAgentLost && s.sess.Status == lifecycle.Terminating {
-		m.to, m.exitCode, m.result = lifecycle.Error, nil, sessionevent.ResultFailure
+		m.To, m.ExitCode, m.Result = lifecycle.Error, nil, sessionevent.ResultFailure
 	}
 	if err := s.move(ctx, m); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/session/agentcall"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -26,19 +27,19 @@ import (
 func (s step) prepare(ctx context.Context) (bool, time.Duration, error) {
 	for _, k := range s.sess.Edges.Kernels {
 		if !s.Agents.HasImage(k.Edges.Agent.Name, s.sess.Edges.Image.Reference) {
-			return true, 0, s.move(ctx, move{to: lifecycle.Preparing, phase: "prepare", message: "fetching the image"})
+			return true, 0, s.move(ctx, move.Move{To: lifecycle.Preparing, Phase: "prepare", Message: "fetching the image"})
 		}
 	}
 	if err := s.refreshMounts(ctx); err != nil {
 		return false, 0, err
 	}
 	m := creating
-	m.after = &move{to: lifecycle.Prepared, phase: "prepare", message: imagePresent}
+	m.After = &move.Move{To: lifecycle.Prepared, Phase: "prepare", Message: imagePresent}
 	return true, 0, s.move(ctx, m)
 }
 
 // creating is the move before the agents are asked.
-var creating = move{to: lifecycle.Creating, phase: "create", message: "starting"}
+var creating = move.Move{To: lifecycle.Creating, Phase: "create", Message: "starting"}
 
 const imagePresent = "image present"
 
@@ -62,7 +63,7 @@ func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
 	if !ready {
 		return false, 0, nil
 	}
-	return true, 0, s.move(ctx, move{to: lifecycle.Prepared, phase: "prepare", message: imagePresent})
+	return true, 0, s.move(ctx, move.Move{To: lifecycle.Prepared, Phase: "prepare", Message: imagePresent})
 }
 
 // pulls are the images that are being fetched, each once per agent.
@@ -203,7 +204,7 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 			return false, startingAgain, s.says(ctx, state.Message)
 		}
 	}
-	return true, 0, s.move(ctx, move{to: lifecycle.Running, phase: "create", message: "running", steps: steps})
+	return true, 0, s.move(ctx, move.Move{To: lifecycle.Running, Phase: "create", Message: "running", Steps: steps})
 }
 
 // refused is the reason of a kernel whose agent refuses to start it, as in the agents' contract.

@@ -1,18 +1,11 @@
 package session
 
 import (
-	"context"
-	"slices"
-
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
-	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
-	"github.com/berthhq/berth/internal/requestid"
 )
 
 // reasonsOfEnds are the values of the label reason.
@@ -54,37 +47,4 @@ func newMeter(to prometheus.Registerer) meter {
 		}
 	}
 	return m
-}
-
-// noteMove measures a move that was committed, and writes one line for each end.
-func (s *Service) noteMove(ctx context.Context, from *ent.Session, m move) {
-	switch {
-	case m.to == lifecycle.Running && from.Attempt == 1:
-		s.meter.start.Observe(max(clock.Now().Sub(from.CreatedAt), 0).Seconds())
-	case m.to == lifecycle.Pending && slices.Contains(lifecycle.Occupying, from.Status) && from.StartedAt == nil:
-		s.meter.failed.Inc()
-	case m.to.Final():
-		reason := from.TerminationReason
-		if m.reason != nil {
-			reason = m.reason
-		}
-		why := ""
-		if reason != nil {
-			why = string(*reason)
-		}
-		s.meter.ended.WithLabelValues(string(m.to), why).Inc()
-		s.Logger.InfoContext(s.onBehalf(ctx, from.ID), "session ended", "session", from.ID, "status", m.to, "reason", why, "message", m.message)
-	}
-}
-
-// onBehalf returns a context with the id of the request that last changed a session, unless ctx has
-// one: log lines of this manager and of the agents then name that request.
-func (s *Service) onBehalf(ctx context.Context, id uuid.UUID) context.Context {
-	if requestid.From(ctx) != "" {
-		return ctx
-	}
-	if request := s.Bus.Request(id); request != "" {
-		return requestid.With(ctx, request)
-	}
-	return ctx
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/leader"
+	"github.com/berthhq/berth/manager/session/history"
 	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/manager/vfolder"
 )
@@ -186,7 +187,7 @@ func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mount
 			return err
 		}
 		changed = true
-		var told []entry
+		var told []history.Entry
 		for _, c := range changes {
 			u := tx.SessionMount.UpdateOneID(c.row.ID).SetReadOnly(c.readOnly).SetSettled(sess.Status == lifecycle.Pending)
 			switch {
@@ -199,10 +200,10 @@ func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mount
 				return err
 			}
 			code, text := c.describe(sess.Status == lifecycle.Pending)
-			told = append(told, entry{session: sess.ID, phase: phaseOf(sess.Status), from: &sess.Status, to: sess.Status,
-				result: sessionevent.ResultInfo, attempt: sess.Attempt, code: code, message: text})
+			told = append(told, history.Entry{Session: sess.ID, Phase: history.Phase(sess.Status), From: &sess.Status, To: sess.Status,
+				Result: sessionevent.ResultInfo, Attempt: sess.Attempt, Code: code, Message: text})
 		}
-		return record(ctx, tx, told...)
+		return history.Record(ctx, tx, told...)
 	})
 	if err != nil {
 		return fmt.Errorf("change mounts of session %s: %w", sess.ID, err)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
@@ -17,11 +18,13 @@ import (
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessionnetwork"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/session/move"
 )
 
 const (
@@ -261,6 +264,11 @@ func atVolume(q *ent.VfolderQuery) {
 	q.WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() })
 }
 
+// present are the networks that are not given back.
+func present(q *ent.SessionNetworkQuery) {
+	q.Where(func(s *sql.Selector) { s.Where(sql.IsNull(s.C(sessionnetwork.FieldFreedAt))) })
+}
+
 // take makes at most one move and reports whether it did.
 func (s step) take(ctx context.Context) (moved bool, again time.Duration, err error) {
 	if d := s.sess.DeadlineAt; d != nil && clock.Now().After(*d) {
@@ -292,11 +300,11 @@ func (s step) take(ctx context.Context) (moved bool, again time.Duration, err er
 }
 
 // move applies m; the default result is success.
-func (s step) move(ctx context.Context, m move) error {
-	if m.result == "" {
-		m.result = sessionevent.ResultSuccess
+func (s step) move(ctx context.Context, m move.Move) error {
+	if m.Result == "" {
+		m.Result = sessionevent.ResultSuccess
 	}
-	if m.to == lifecycle.Pending || m.to.Final() {
+	if m.To == lifecycle.Pending || m.To.Final() {
 		s.abandon(ctx)
 	}
 	if err := s.commit(ctx, s.epoch, s.sess, m); err != nil {
@@ -306,36 +314,24 @@ func (s step) move(ctx context.Context, m move) error {
 	s.sess.Version++
 	s.seen.Put(s.sess.ID, s.sess.Version)
 	now := clock.Now()
-	s.sess.Status, s.sess.StatusMessage, s.sess.DeadlineAt = m.to, m.message, nil
-	if d := lifecycle.Deadline(m.to); d > 0 {
+	s.sess.Status, s.sess.StatusMessage, s.sess.DeadlineAt = m.To, m.Message, nil
+	if d := lifecycle.Deadline(m.To); d > 0 {
 		d := now.Add(d)
 		s.sess.DeadlineAt = &d
 	}
-	if m.to == lifecycle.Running {
+	if m.To == lifecycle.Running {
 		s.sess.StartedAt = &now
 	}
-	if m.reason != nil {
-		s.sess.TerminationReason = m.reason
+	if m.Reason != nil {
+		s.sess.TerminationReason = m.Reason
 	}
-	if m.to == lifecycle.Terminating {
-		s.sess.RetryAt = m.retryAt
+	if m.To == lifecycle.Terminating {
+		s.sess.RetryAt = m.RetryAt
 	}
-	if m.to == lifecycle.Pending {
+	if m.To == lifecycle.Pending {
 		for _, k := range s.sess.Edges.Kernels {
 			k.AgentID, k.Edges.Agent, k.Edges.Allocations = nil, nil, nil
 		}
 	}
 	return nil
-}
-
-func phaseOf(s lifecycle.Status) string {
-	switch s {
-	case lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared:
-		return "prepare"
-	case lifecycle.Creating:
-		return "create"
-	case lifecycle.Running:
-		return "run"
-	}
-	return "terminate"
 }

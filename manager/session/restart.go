@@ -16,6 +16,8 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/session/history"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -113,7 +115,7 @@ func (spec *sessionSpec) queued() string {
 // endedMove is a move that was made with the statements of another change.
 type endedMove struct {
 	from *ent.Session
-	move move
+	move move.Move
 }
 
 // replaced frees the names of the sessions that specs restart, and requests the end of those that
@@ -133,7 +135,7 @@ func replaced(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) (ended []e
 	if err != nil {
 		return nil, fmt.Errorf("lock sessions to restart: %w", err)
 	}
-	var history []entry
+	var lines []history.Entry
 	for _, row := range rows {
 		if row.Replaced {
 			return nil, problem.Aborted("another request has started session %s again", row.Name)
@@ -146,13 +148,13 @@ func replaced(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) (ended []e
 			ended = append(ended, *m)
 			continue
 		}
-		history = append(history, entry{session: row.ID, phase: "terminate", from: &row.Status, to: row.Status,
-			result: sessionevent.ResultInfo, attempt: row.Attempt, code: codeRestarted, message: "started again as a new session"})
+		lines = append(lines, history.Entry{Session: row.ID, Phase: "terminate", From: &row.Status, To: row.Status,
+			Result: sessionevent.ResultInfo, Attempt: row.Attempt, Code: codeRestarted, Message: "started again as a new session"})
 	}
 	if err := tx.Session.Update().Where(which).SetReplaced(true).AddVersion(1).Exec(ctx); err != nil {
 		return nil, fmt.Errorf("replace sessions: %w", err)
 	}
-	return ended, record(ctx, tx, history...)
+	return ended, history.Record(ctx, tx, lines...)
 }
 
 // codeRestarted is the code of entries about a restart.
@@ -168,12 +170,12 @@ func endReplaced(ctx context.Context, tx *ent.Tx, row *ent.Session) (*endedMove,
 	if row.Status.Final() || row.Status == lifecycle.Terminating {
 		return nil, nil
 	}
-	m := move{to: lifecycle.Terminating, result: sessionevent.ResultInfo, phase: "terminate", code: codeRestarted,
-		message: "ended to be started again", reason: &reason}
+	m := move.Move{To: lifecycle.Terminating, Result: sessionevent.ResultInfo, Phase: "terminate", Code: codeRestarted,
+		Message: "ended to be started again", Reason: &reason}
 	if row.Status == lifecycle.Pending {
-		m.to = lifecycle.Cancelled
+		m.To = lifecycle.Cancelled
 	}
-	if err := Move(ctx, tx, m, row); err != nil {
+	if err := move.Make(ctx, tx, m, row); err != nil {
 		return nil, err
 	}
 	return &endedMove{from: row, move: m}, nil

@@ -27,6 +27,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/session/history"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -295,13 +296,13 @@ s AS (INSERT INTO sessions (id, created_at, name, type, priority, slots, command
 k AS (INSERT INTO kernels (id, created_at, session_id, role, index, hostname, slots, domain_id, project_id, owner_id)
   SELECT k.id, $1::timestamptz, r.id, k.role, k.index, k.hostname, r.slots, r.domain_id, r.project_id, r.owner_id
   FROM json_to_recordset($4::json) AS k(id uuid, session_id uuid, role text, index bigint, hostname text) JOIN r ON r.id = k.session_id)
-` + insertEvents
+` + history.Insert
 
 // insertSessions runs insertStatement for specs, and returns the ids of the sessions.
 func (s database) insertSessions(ctx context.Context, tx *ent.Tx, specs []*sessionSpec) ([]uuid.UUID, error) {
 	ids := make([]uuid.UUID, len(specs))
 	sessions := make([]newSession, len(specs))
-	history := make([]entry, len(specs))
+	lines := make([]history.Entry, len(specs))
 	var kernels []newKernel
 	for i, spec := range specs {
 		row, err := s.newSession(spec)
@@ -309,13 +310,13 @@ func (s database) insertSessions(ctx context.Context, tx *ent.Tx, specs []*sessi
 			return nil, err
 		}
 		ids[i], sessions[i] = row.ID, row
-		history[i] = entry{session: row.ID, phase: "schedule", to: lifecycle.Pending, result: sessionevent.ResultInfo, attempt: 1, message: spec.queued()}
+		lines[i] = history.Entry{Session: row.ID, Phase: "schedule", To: lifecycle.Pending, Result: sessionevent.ResultInfo, Attempt: 1, Message: spec.queued()}
 		for k := range spec.kernels {
 			role, host := kernelName(k)
 			kernels = append(kernels, newKernel{id.New(id.Kernel), row.ID, role, k, host})
 		}
 	}
-	events, err := eventRows(history)
+	events, err := history.Rows(lines)
 	if err != nil {
 		return nil, err
 	}
@@ -327,7 +328,7 @@ func (s database) insertSessions(ctx context.Context, tx *ent.Tx, specs []*sessi
 	if err != nil {
 		return nil, fmt.Errorf("store kernels: %w", err)
 	}
-	if err := exactly(ctx, tx, len(specs), insertStatement, clock.Now(), events, string(rows), string(theirs)); err != nil {
+	if err := store.Exactly(ctx, tx, len(specs), insertStatement, clock.Now(), events, string(rows), string(theirs)); err != nil {
 		return nil, fmt.Errorf("store sessions: %w", err)
 	}
 	return ids, nil

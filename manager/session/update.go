@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/session/history"
 	"github.com/berthhq/berth/manager/slot"
 	"github.com/berthhq/berth/manager/store"
 )
@@ -186,6 +187,6 @@ func (s *Service) carryOut(ctx context.Context, tx *ent.Tx, sess *ent.Session, c
 		}
 	}
 	pending := lifecycle.Pending
-	return record(ctx, tx, entry{session: sess.ID, phase: "schedule", from: &pending, to: pending, result: sessionevent.ResultInfo,
-		attempt: now.Attempt, code: "changed", message: "changed while it waits: " + strings.Join(c.said, ", ")})
+	return history.Record(ctx, tx, history.Entry{Session: sess.ID, Phase: "schedule", From: &pending, To: pending, Result: sessionevent.ResultInfo,
+		Attempt: now.Attempt, Code: "changed", Message: "changed while it waits: " + strings.Join(c.said, ", ")})
 }

@@ -1,9 +1,8 @@
-package session
+package move
 
 import (
 	"context"
 	"database/sql"
-	"log/slog"
 	"testing"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -52,7 +51,7 @@ func TestMoveAfterAnotherTransaction(t *testing.T) {
 			}
 			done := make(chan error, 1)
 			go func() {
-				done <- Move(ctx, client, move{to: lifecycle.Preparing, phase: "prepare", result: sessionevent.ResultSuccess, epoch: now}, sess)
+				done <- Make(ctx, client, Move{To: lifecycle.Preparing, Phase: "prepare", Result: sessionevent.ResultSuccess, Epoch: now}, sess)
 			}()
 			wait.Until(t, "the move waits", func() bool { return waitsForLock(t, db) })
 			if err := tx.Commit(); err != nil {
@@ -75,7 +74,6 @@ func TestMoveIsLastInHistory(t *testing.T) {
 	client, db := identitytest.Store(t)
 	world := identitytest.Fill(t, client)
 	ctx := viewer.SystemContext(t.Context())
-	s := New(Config{Client: client, Logger: slog.New(slog.DiscardHandler)})
 	sess := scheduled(t, world, "cancelled")
 	sess = sess.Update().SetStatus(lifecycle.Pending).SaveX(ctx)
 	tx, err := client.Tx(ctx)
@@ -88,7 +86,7 @@ func TestMoveIsLastInHistory(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- s.moveAlone(ctx, move{to: lifecycle.Cancelled, phase: "terminate", result: sessionevent.ResultInfo}, sess)
+		done <- Alone(ctx, client, Move{To: lifecycle.Cancelled, Phase: "terminate", Result: sessionevent.ResultInfo}, sess)
 	}()
 	wait.Until(t, "the move waits", func() bool { return waitsForLock(t, db) })
 	if err := Explain(ctx, tx, []Wait{{Session: sess.ID, Attempt: 1, Why: &report.Pending{Summary: "full"}, News: true}}); err != nil {

@@ -1,24 +1,22 @@
-package session
+package move
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/netip"
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
-	"github.com/berthhq/berth/ent/sessionnetwork"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/manager/overlay"
+	"github.com/berthhq/berth/manager/session/history"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -70,7 +68,7 @@ func Schedule(ctx context.Context, tx *ent.Tx, places []Place) error {
 	for i, p := range places {
 		sessions[i] = p.Session
 	}
-	return Move(ctx, tx, move{to: lifecycle.Scheduled, phase: "schedule", result: sessionevent.ResultSuccess, message: "placed", places: places}, sessions...)
+	return Make(ctx, tx, Move{To: lifecycle.Scheduled, Phase: "schedule", Result: sessionevent.ResultSuccess, Message: "placed", Places: places}, sessions...)
 }
 
 // The parts of a move to scheduled, with the arguments of placeArgs. A kernel that has
@@ -130,21 +128,6 @@ func (a *allocations) add(s *ent.Session, k Placement, one Allocation) error {
 	return nil
 }
 
-// exactly fails with Aborted unless the statement changes n rows.
-func exactly(ctx context.Context, tx *ent.Tx, n int, query string, args ...any) error {
-	res, err := tx.ExecContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	switch changed, err := res.RowsAffected(); {
-	case err != nil:
-		return err
-	case changed != int64(n):
-		return fmt.Errorf("%d of %d rows: %w", changed, n, errdefs.ErrAborted)
-	}
-	return nil
-}
-
 // Wait is the reason why a session is pending.
 type Wait struct {
 	Session uuid.UUID
@@ -175,7 +158,7 @@ FROM locked, unnest($1::text[]::uuid[], $2::text[]::jsonb[], $3::text[]) AS w(id
 		return fmt.Errorf("explain sessions: %w", err)
 	}
 	defer rows.Close()
-	var history []entry
+	var lines []history.Entry
 	pending := lifecycle.Pending
 	for rows.Next() {
 		var id uuid.UUID
@@ -183,15 +166,15 @@ FROM locked, unnest($1::text[]::uuid[], $2::text[]::jsonb[], $3::text[]) AS w(id
 			return fmt.Errorf("explain sessions: %w", err)
 		}
 		if w := byID[id]; w.News {
-			history = append(history, entry{session: id, phase: "schedule", from: &pending, to: pending,
-				result: sessionevent.ResultRetry, attempt: w.Attempt, code: "waiting", message: w.Why.Summary})
+			lines = append(lines, history.Entry{Session: id, Phase: "schedule", From: &pending, To: pending,
+				Result: sessionevent.ResultRetry, Attempt: w.Attempt, Code: "waiting", Message: w.Why.Summary})
 		}
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("explain sessions: %w", err)
 	}
 	rows.Close()
-	return record(ctx, tx, history...)
+	return history.Record(ctx, tx, lines...)
 }
 
 // Network is what joins the kernels of a session over several agents.
@@ -216,36 +199,4 @@ func connect(ctx context.Context, tx *ent.Tx, places []Place) error {
 		return fmt.Errorf("store networks of sessions: %w", err)
 	}
 	return nil
-}
-
-// present are the networks that are not given back.
-func present(q *ent.SessionNetworkQuery) {
-	q.Where(func(s *sql.Selector) { s.Where(sql.IsNull(s.C(sessionnetwork.FieldFreedAt))) })
-}
-
-// network returns the addresses of the other kernels of the session for an agent. It is nil if
-// all kernels are on one agent.
-func (s step) network(k *ent.Kernel) (*agentpb.KernelNetwork, error) {
-	if len(s.sess.Edges.Networks) == 0 {
-		return nil, nil
-	}
-	n := s.sess.Edges.Networks[0]
-	subnet, err := netip.ParsePrefix(n.Subnet)
-	if err != nil {
-		return nil, fmt.Errorf("subnet of network %d: %w", n.Vni, err)
-	}
-	out := &agentpb.KernelNetwork{
-		Vni: uint32(n.Vni), Subnet: n.Subnet, Mtu: uint32(n.Mtu), Address: overlay.Address(subnet, k.Index).String(),
-	}
-	for _, o := range s.sess.Edges.Kernels {
-		if o.ID == k.ID {
-			continue
-		}
-		p := &agentpb.KernelPeer{Hostname: o.Hostname, Address: overlay.Address(subnet, o.Index).String()}
-		if *o.AgentID != *k.AgentID {
-			p.Endpoint = o.Edges.Agent.Overlay.Endpoint
-		}
-		out.Peers = append(out.Peers, p)
-	}
-	return out, nil
 }
