@@ -19,6 +19,8 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/session/agentcall"
 	"github.com/berthhq/berth/manager/session/move"
+	"github.com/berthhq/berth/manager/session/peers"
+	"github.com/berthhq/berth/manager/session/secrets"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -227,14 +229,14 @@ func (s step) says(ctx context.Context, text string) error {
 }
 
 func (s step) request(k *ent.Kernel) (r *agentpb.CreateKernelRequest, err error) {
-	x, err := s.open(s.sess)
+	x, err := secrets.Open(s.Keys, s.sess)
 	if err != nil {
 		return nil, err
 	}
 	r = &agentpb.CreateKernelRequest{
 		Epoch: s.epoch, KernelId: k.ID.String(), SessionId: s.sess.ID.String(), LaunchEpoch: k.LaunchEpoch,
 		SessionName: s.sess.Name, Hostname: k.Hostname, Image: s.sess.Edges.Image.Reference,
-		Environment: environment(s.sess, k, x.Environment), Command: s.sess.Command, BootstrapScript: x.BootstrapScript,
+		Environment: peers.Environment(s.sess, k, x.Environment), Command: s.sess.Command, BootstrapScript: x.BootstrapScript,
 		ShmBytes: s.sess.ShmBytes, DiskBytes: s.sess.DiskBytes, ProjectId: s.sess.ProjectID.String(), UserId: s.sess.OwnerID.String(),
 		Allocations: holds(k), AllowedNetworks: s.sess.Edges.ResourceGroup.AllowedNetworks,
 	}
@@ -250,8 +252,8 @@ func (s step) request(k *ent.Kernel) (r *agentpb.CreateKernelRequest, err error)
 		})
 	}
 	runAs(r, s.sess.Edges.Owner)
-	r.Cluster = cluster(s.sess, x.Peers)
-	r.Network, err = s.network(k)
+	r.Cluster = peers.Cluster(s.sess, x.Peers)
+	r.Network, err = peers.Network(s.sess, k)
 	return r, err
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/session/move"
+	"github.com/berthhq/berth/manager/session/secrets"
 )
 
 const (
@@ -58,7 +59,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	wg.Go(func() { s.followDrains(ctx, epoch) })
 	wg.Go(func() { s.cancelWaitedOut(ctx, epoch) })
 	wg.Go(func() { s.followMounts(ctx, epoch) })
-	wg.Go(func() { s.sealOld(ctx) })
+	wg.Go(func() { secrets.SealOld(ctx, s.Client, s.Keys, s.Logger) })
 	s.drive(ctx, epoch, false)
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/session/history"
+	"github.com/berthhq/berth/manager/session/secrets"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -360,8 +361,8 @@ func (s database) newSession(spec *sessionSpec) (newSession, error) {
 	if s.Keys == nil {
 		return row, nil
 	}
-	sealed, names, err := s.seal(secrets{spec.environment, spec.bootstrap, environments(spec.apps), newPeerSecret(spec.kernels)})
+	sealed, names, err := secrets.New(spec.environment, spec.bootstrap, spec.apps, spec.kernels).Seal(s.Keys)
 	row.SecretsSealed, row.Environment, row.BootstrapScript = sealed, names, ""
-	row.Apps = withoutValues(spec.apps)
+	row.Apps = secrets.WithoutValues(spec.apps)
 	return row, err
 }

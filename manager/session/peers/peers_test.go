@@ -1,7 +1,6 @@
-package session
+package peers
 
 import (
-	"bytes"
 	"fmt"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/collective"
 	"github.com/berthhq/berth/internal/resource"
-	"github.com/berthhq/berth/internal/seal"
 )
 
 // gpuAndCard returns a session of two kernels with a GPU and a network card each.
@@ -42,7 +40,7 @@ func TestOwnEnvironmentReplacesVariables(t *testing.T) {
 	t.Parallel()
 	sess := gpuAndCard()
 	k := sess.Edges.Kernels[1]
-	env := environment(sess, k, map[string]string{"NCCL_IB_HCA": "mine", "OTHER": "x"})
+	env := Environment(sess, k, map[string]string{"NCCL_IB_HCA": "mine", "OTHER": "x"})
 	got := fmt.Sprint(env["NCCL_IB_HCA"], " ", env["OTHER"], " ", env["BERTH_CLUSTER_HOST"], " ", env["PET_NPROC_PER_NODE"], " ", env["NCCL_NET_GDR_LEVEL"])
 	if want := "mine x sub1 1 PHB"; got != want {
 		t.Errorf("the environment has %q, want %q", got, want)
@@ -60,7 +58,7 @@ func TestOwnEnvironmentReplacesVariables(t *testing.T) {
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	sess := gpuAndCard()
-	c := cluster(sess, []byte("secret"))
+	c := Cluster(sess, []byte("secret"))
 	got := string(c.Secret)
 	for _, m := range c.Members {
 		got += fmt.Sprint(" ", m.Hostname, " ", m.Slots)
@@ -69,30 +67,7 @@ func TestCluster(t *testing.T) {
 		t.Errorf("the kernels are told %q, want %q", got, want)
 	}
 	sess.Edges.Kernels = sess.Edges.Kernels[:1]
-	if c := cluster(sess, []byte("secret")); c != nil {
+	if c := Cluster(sess, []byte("secret")); c != nil {
 		t.Errorf("a session of one kernel has %v", c)
-	}
-}
-
-// A session keeps its secret when a manager restarts and when keys are rotated. No part of the
-// secret is stored unencrypted.
-func TestPeerSecretIsSealed(t *testing.T) {
-	t.Parallel()
-	keys, err := seal.Load(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Service{Config: Config{Keys: keys}}
-	secret := newPeerSecret(2)
-	if len(secret) != peerSecretSize || bytes.Equal(secret, newPeerSecret(2)) || newPeerSecret(1) != nil {
-		t.Fatalf("the secret is %x", secret)
-	}
-	sealed, _, err := s.seal(secrets{Peers: secret})
-	if err != nil || bytes.Contains(sealed, secret) {
-		t.Fatalf("sealed as %x, %v", sealed, err)
-	}
-	x, err := s.open(&ent.Session{SecretsSealed: sealed})
-	if err != nil || !bytes.Equal(x.Peers, secret) {
-		t.Errorf("opened %x, %v", x.Peers, err)
 	}
 }

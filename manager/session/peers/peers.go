@@ -1,7 +1,8 @@
-package session
+// Package peers describes the kernels of a session to each other: host names, addresses, and the variables
+// that programs over several kernels look for.
+package peers
 
 import (
-	"crypto/rand"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -14,23 +15,9 @@ import (
 	"github.com/berthhq/berth/manager/overlay"
 )
 
-// peerSecretSize is the number of bytes from which the SSH keys between the kernels of a
-// session are derived.
-const peerSecretSize = 32
-
-// newPeerSecret returns the secret of a new session; nil for a session with one kernel.
-func newPeerSecret(kernels int) []byte {
-	if kernels < 2 {
-		return nil
-	}
-	secret := make([]byte, peerSecretSize)
-	_, _ = rand.Read(secret) // never fails
-	return secret
-}
-
-// cluster describes all kernels of a session to each of them. It returns nil for a session with one
+// Cluster describes all kernels of a session to each of them. It returns nil for a session with one
 // kernel.
-func cluster(sess *ent.Session, secret []byte) *agentpb.KernelCluster {
+func Cluster(sess *ent.Session, secret []byte) *agentpb.KernelCluster {
 	if len(sess.Edges.Kernels) < 2 {
 		return nil
 	}
@@ -41,9 +28,9 @@ func cluster(sess *ent.Session, secret []byte) *agentpb.KernelCluster {
 	return c
 }
 
-// environment returns the variables of a kernel: the automatic ones, replaced by those that were
+// Environment returns the variables of a kernel: the automatic ones, replaced by those that were
 // requested.
-func environment(sess *ent.Session, k *ent.Kernel, wanted map[string]string) map[string]string {
+func Environment(sess *ent.Session, k *ent.Kernel, wanted map[string]string) map[string]string {
 	env := automaticVariables(sess, k)
 	maps.Copy(env, wanted)
 	return env
@@ -95,13 +82,13 @@ func Collective(sess *ent.Session, k *ent.Kernel) collective.Kernel {
 	return c
 }
 
-// network returns the addresses of the other kernels of the session for an agent. It is nil if
+// Network returns the addresses of the other kernels of the session for an agent. It is nil if
 // all kernels are on one agent.
-func (s step) network(k *ent.Kernel) (*agentpb.KernelNetwork, error) {
-	if len(s.sess.Edges.Networks) == 0 {
+func Network(sess *ent.Session, k *ent.Kernel) (*agentpb.KernelNetwork, error) {
+	if len(sess.Edges.Networks) == 0 {
 		return nil, nil
 	}
-	n := s.sess.Edges.Networks[0]
+	n := sess.Edges.Networks[0]
 	subnet, err := netip.ParsePrefix(n.Subnet)
 	if err != nil {
 		return nil, fmt.Errorf("subnet of network %d: %w", n.Vni, err)
@@ -109,7 +96,7 @@ func (s step) network(k *ent.Kernel) (*agentpb.KernelNetwork, error) {
 	out := &agentpb.KernelNetwork{
 		Vni: uint32(n.Vni), Subnet: n.Subnet, Mtu: uint32(n.Mtu), Address: overlay.Address(subnet, k.Index).String(),
 	}
-	for _, o := range s.sess.Edges.Kernels {
+	for _, o := range sess.Edges.Kernels {
 		if o.ID == k.ID {
 			continue
 		}
