@@ -116,7 +116,7 @@ func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*Se
 		return nil, err
 	}
 	created := stored[0]
-	s.meter.created.Inc()
+	s.meter.Created.Inc()
 	s.Logger.InfoContext(ctx, "session created", "session", created.ID, "owner", created.OwnerID, "group", created.ResourceGroupID, "slots", created.Slots.String())
 	s.changedBy(ctx, created.ID, byCreation)
 	return &SessionPayload{Session: created}, nil

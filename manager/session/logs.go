@@ -69,8 +69,8 @@ func (s *Service) Logs(ctx context.Context, id uuid.UUID, opt LogOptions) (*Log,
 		cancel()
 		return nil, errgrpc.ToNative(err)
 	}
-	s.meter.logs.Inc()
-	context.AfterFunc(ctx, s.meter.logs.Dec)
+	s.meter.Logs.Inc()
+	context.AfterFunc(ctx, s.meter.Logs.Dec)
 	return &Log{stream: stream, cancel: cancel, gone: gone}, nil
 }
 

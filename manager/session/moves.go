@@ -51,9 +51,9 @@ func (s *Service) end(ctx context.Context, sess *ent.Session, m move.Move) error
 func (s *Service) noteMove(ctx context.Context, from *ent.Session, m move.Move) {
 	switch {
 	case m.To == lifecycle.Running && from.Attempt == 1:
-		s.meter.start.Observe(max(clock.Now().Sub(from.CreatedAt), 0).Seconds())
+		s.meter.Start.Observe(max(clock.Now().Sub(from.CreatedAt), 0).Seconds())
 	case m.To == lifecycle.Pending && slices.Contains(lifecycle.Occupying, from.Status) && from.StartedAt == nil:
-		s.meter.failed.Inc()
+		s.meter.Failed.Inc()
 	case m.To.Final():
 		reason := from.TerminationReason
 		if m.Reason != nil {
@@ -63,7 +63,7 @@ func (s *Service) noteMove(ctx context.Context, from *ent.Session, m move.Move) 
 		if reason != nil {
 			why = string(*reason)
 		}
-		s.meter.ended.WithLabelValues(string(m.To), why).Inc()
+		s.meter.Ended.WithLabelValues(string(m.To), why).Inc()
 		s.Logger.InfoContext(s.onBehalf(ctx, from.ID), "session ended", "session", from.ID, "status", m.To, "reason", why, "message", m.Message)
 	}
 }

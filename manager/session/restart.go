@@ -98,7 +98,7 @@ func (s *Service) again(ctx context.Context, v *viewer.Viewer, in CreateSessionI
 // created counts the stored sessions and wakes the scheduler.
 func (s *Service) created(ctx context.Context, sessions ...*ent.Session) {
 	for _, c := range sessions {
-		s.meter.created.Inc()
+		s.meter.Created.Inc()
 		s.Logger.InfoContext(ctx, "session created", "session", c.ID, "owner", c.OwnerID, "group", c.ResourceGroupID, "slots", c.Slots.String())
 		s.changedBy(ctx, c.ID, byCreation)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/session/launch"
+	"github.com/berthhq/berth/manager/session/meter"
 	"github.com/berthhq/berth/manager/session/workqueue"
 	"github.com/berthhq/berth/manager/vfolder"
 )
@@ -121,13 +122,13 @@ type Service struct {
 	requests sync.Map // ids of kernels whose agents are processing a request to start them
 	resolver resolver
 	storer   storer
-	meter    meter
+	meter    meter.Meter
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
 	cfg.Orphans = cmp.Or(cfg.Orphans, launch.NewOrphans())
-	s := &Service{Config: cfg, queue: workqueue.New(), observed: launch.NewObservations(), kept: workqueue.Kept{For: passEvery}, meter: newMeter(cfg.Registry)}
+	s := &Service{Config: cfg, queue: workqueue.New(), observed: launch.NewObservations(), kept: workqueue.Kept{For: passEvery}, meter: meter.New(cfg.Registry)}
 	batching := &batchingStore{next: database{s}}
 	s.storer, s.resolver = batching, newCoalescer(database{s}, batching.gather)
 	return s
