@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
@@ -38,6 +39,23 @@ func (s step) prepare(ctx context.Context) (bool, time.Duration, error) {
 	m := creating
 	m.After = &move.Move{To: lifecycle.Prepared, Phase: "prepare", Message: imagePresent}
 	return true, 0, s.move(ctx, m)
+}
+
+// refreshMounts makes the mounts of a session that is about to start agree with the current
+// permissions.
+func (s step) refreshMounts(ctx context.Context) error {
+	if len(s.sess.Edges.Mounts) == 0 {
+		return nil
+	}
+	if err := s.mounts.Check(ctx, s.epoch, sessionmount.SessionID(s.sess.ID)); err != nil {
+		return err
+	}
+	mounts, err := s.sess.QueryMounts().WithVfolder(atVolume).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read mounts: %w", err)
+	}
+	s.sess.Edges.Mounts = mounts
+	return nil
 }
 
 // creating is the move before the agents are asked.

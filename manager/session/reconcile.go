@@ -58,7 +58,7 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	wg.Go(func() { s.followUp(ctx, epoch) })
 	wg.Go(func() { s.followDrains(ctx, epoch) })
 	wg.Go(func() { s.cancelWaitedOut(ctx, epoch) })
-	wg.Go(func() { s.followMounts(ctx, epoch) })
+	wg.Go(func() { s.mounts.Follow(ctx, epoch) })
 	wg.Go(func() { secrets.SealOld(ctx, s.Client, s.Keys, s.Logger) })
 	s.drive(ctx, epoch, false)
 }

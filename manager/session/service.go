@@ -25,8 +25,8 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/session/launch"
 	"github.com/berthhq/berth/manager/session/meter"
+	"github.com/berthhq/berth/manager/session/mounts"
 	"github.com/berthhq/berth/manager/session/workqueue"
-	"github.com/berthhq/berth/manager/vfolder"
 )
 
 // Agents reaches the worker machines.
@@ -73,8 +73,7 @@ type Policies interface {
 // allowed to do with folders.
 type Volumes interface {
 	Allow(ctx context.Context, f *ent.Vfolder, need ...access.VolumePermission) error
-	GrantsOf(ctx context.Context, volumes []uuid.UUID) (map[uuid.UUID][]*ent.VolumeGrant, error)
-	Lost(ctx context.Context, uses []vfolder.Use) ([]vfolder.Loss, error)
+	mounts.Volumes
 }
 
 // Samples are the latest statistics of kernels.
@@ -123,12 +122,14 @@ type Service struct {
 	resolver resolver
 	storer   storer
 	meter    meter.Meter
+	mounts   mounts.Keeper
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
 	cfg.Orphans = cmp.Or(cfg.Orphans, launch.NewOrphans())
 	s := &Service{Config: cfg, queue: workqueue.New(), observed: launch.NewObservations(), kept: workqueue.Kept{For: passEvery}, meter: meter.New(cfg.Registry)}
+	s.mounts = mounts.Keeper{Client: cfg.Client, Bus: cfg.Bus, Agents: cfg.Agents, Volumes: cfg.Volumes, Logger: cfg.Logger}
 	batching := &batchingStore{next: database{s}}
 	s.storer, s.resolver = batching, newCoalescer(database{s}, batching.gather)
 	return s

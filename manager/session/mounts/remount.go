@@ -1,7 +1,8 @@
-package session
+package mounts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -24,7 +25,7 @@ import (
 // settling makes the agents change mounts as the rows say. Each session is handled on its own: an
 // agent that does not answer delays only its own sessions.
 type settling struct {
-	s       *Service
+	s       *Keeper
 	epoch   int64
 	running sync.WaitGroup
 
@@ -48,7 +49,7 @@ func (p *settling) begin(ctx context.Context) (open bool, err error) {
 		}
 		p.running.Go(func() {
 			defer p.leave(sess.ID)
-			if err := p.settle(ctx, sess); err != nil && ctx.Err() == nil && !isAborted(err) {
+			if err := p.settle(ctx, sess); err != nil && ctx.Err() == nil && !errors.Is(err, errdefs.ErrAborted) {
 				if agentcall.Unreachable(err) {
 					p.s.Logger.Debug("mounts have not been changed yet", "session", sess.ID, "error", err)
 					return
@@ -56,7 +57,7 @@ func (p *settling) begin(ctx context.Context) (open bool, err error) {
 				p.s.Logger.Warn("change mounts", "session", sess.ID, "error", err)
 				select { // an error that time does not solve is not retried every second
 				case <-ctx.Done():
-				case <-time.After(passEvery):
+				case <-time.After(errorPause):
 				}
 			}
 		})

@@ -1,8 +1,12 @@
-package session
+// Package mounts makes the mounts of live sessions follow the permissions of their owners on folders. The
+// rows have the wanted state, and the agents are asked until they have confirmed it.
+package mounts
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -10,6 +14,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/session"
@@ -37,9 +42,36 @@ const (
 	codeFolderReturned = "folder_returned"
 )
 
-// followMounts adapts the mounts of live sessions to the permissions of their owners, until ctx
-// ends. The rows have the wanted state, and the agents are asked until they have confirmed it.
-func (s *Service) followMounts(ctx context.Context, epoch int64) {
+const (
+	// retryAfter is the pause before a failed check or an unconfirmed change is tried again.
+	retryAfter = time.Second
+	// errorPause is the pause after an error of an agent that time does not solve.
+	errorPause = 5 * time.Second
+)
+
+// Agents reaches the worker machines.
+type Agents interface {
+	RPC(agent string) (agentpb.AgentClient, error)
+}
+
+// Volumes returns what users are not allowed to do with folders, and the grants on volumes.
+type Volumes interface {
+	GrantsOf(ctx context.Context, volumes []uuid.UUID) (map[uuid.UUID][]*ent.VolumeGrant, error)
+	Lost(ctx context.Context, uses []vfolder.Use) ([]vfolder.Loss, error)
+}
+
+// Keeper compares the mounts of sessions with permissions and changes them.
+type Keeper struct {
+	Client  *ent.Client
+	Bus     *event.Bus
+	Agents  Agents
+	Volumes Volumes
+	Logger  *slog.Logger
+}
+
+// Follow adapts the mounts of live sessions to the permissions of their owners, until ctx
+// ends.
+func (s *Keeper) Follow(ctx context.Context, epoch int64) {
 	news := s.Bus.Gather(ctx, []event.Topic{event.Share, event.Login, event.Vfolder})
 	settling := &settling{s: s, epoch: epoch, busy: map[uuid.UUID]bool{}}
 	defer settling.running.Wait()
@@ -48,7 +80,7 @@ func (s *Service) followMounts(ctx context.Context, epoch int64) {
 	for {
 		if due || time.Since(last) > mountsEvery {
 			last = time.Now()
-			if err := s.checkMountRows(ctx, epoch); err != nil && ctx.Err() == nil && !isAborted(err) {
+			if err := s.Check(ctx, epoch); err != nil && ctx.Err() == nil && !errors.Is(err, errdefs.ErrAborted) {
 				s.Logger.Error("compare mounts with permissions", "error", err)
 				last = time.Time{}
 			}
@@ -83,8 +115,8 @@ var granted = predicate.SessionMount(func(s *sql.Selector) {
 	}))
 })
 
-// checkMountRows makes the rows of mounts agree with the current permissions.
-func (s *Service) checkMountRows(ctx context.Context, epoch int64, which ...predicate.SessionMount) error {
+// Check makes the rows of mounts agree with the current permissions.
+func (s *Keeper) Check(ctx context.Context, epoch int64, which ...predicate.SessionMount) error {
 	all, err := s.Client.SessionMount.Query().Where(granted).Where(which...).
 		// A running session does not get a folder back that it has lost.
 		Where(sessionmount.Or(sessionmount.RevokedAtIsNil(), sessionmount.HasSessionWith(session.TerminatedAtIsNil(), session.StatusEQ(lifecycle.Pending)))).
@@ -148,7 +180,7 @@ func compare(m *ent.SessionMount, unreadable, unwritable vfolder.Loss) (mountCha
 
 // promotable leaves out mounts that would become writable on a volume where their owner cannot
 // write.
-func (s *Service) promotable(ctx context.Context, changes []mountChange) (kept []mountChange, err error) {
+func (s *Keeper) promotable(ctx context.Context, changes []mountChange) (kept []mountChange, err error) {
 	var volumes []uuid.UUID
 	for _, c := range changes {
 		volumes = append(volumes, c.row.Edges.Vfolder.Edges.QuotaScope.VolumeID)
@@ -174,7 +206,7 @@ func (s *Service) promotable(ctx context.Context, changes []mountChange) (kept [
 }
 
 // changeMounts stores changes of one session's mounts and notifies its owner.
-func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mountChange) error {
+func (s *Keeper) changeMounts(ctx context.Context, epoch int64, changes []mountChange) error {
 	sess := changes[0].row.Edges.Session
 	changed := false
 	err := store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
@@ -211,7 +243,7 @@ func (s *Service) changeMounts(ctx context.Context, epoch int64, changes []mount
 	if !changed {
 		return fmt.Errorf("session %s is no longer %s: %w", sess.ID, sess.Status, errdefs.ErrAborted)
 	}
-	s.changed(ctx, sess.ID)
+	s.Bus.Publish(ctx, event.Event{Topic: event.Session, ID: sess.ID})
 	return nil
 }
 
@@ -231,21 +263,4 @@ func (c mountChange) describe(waits bool) (code, text string) {
 		return codeFolderReadOnly, folder + " can only be read by the session's owner: " + c.row.Target + " is read-only"
 	}
 	return codeFolderWritable, folder + " can be written by the session's owner: " + c.row.Target + " is writable"
-}
-
-// refreshMounts makes the mounts of a session that is about to start agree with the current
-// permissions.
-func (s step) refreshMounts(ctx context.Context) error {
-	if len(s.sess.Edges.Mounts) == 0 {
-		return nil
-	}
-	if err := s.checkMountRows(ctx, s.epoch, sessionmount.SessionID(s.sess.ID)); err != nil {
-		return err
-	}
-	mounts, err := s.sess.QueryMounts().WithVfolder(atVolume).All(ctx)
-	if err != nil {
-		return fmt.Errorf("read mounts: %w", err)
-	}
-	s.sess.Edges.Mounts = mounts
-	return nil
 }
