@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/session/arrayindex"
 	"github.com/berthhq/berth/manager/session/move"
+	"github.com/berthhq/berth/manager/session/syntax"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -133,7 +134,7 @@ func (s *Service) members(ctx context.Context, v *viewer.Viewer, in CreateSessio
 	if spec.kind != session.TypeBatch {
 		return nil, problem.Invalid("type", "only batch sessions can be members of an array")
 	}
-	if most := maxName - 1 - len(fmt.Sprint(x.List[len(x.List)-1])); len(spec.name) > most {
+	if most := syntax.MaxName - 1 - len(fmt.Sprint(x.List[len(x.List)-1])); len(spec.name) > most {
 		return nil, problem.Invalid("name", "must have at most %d characters, so that the names of the members have room for the index", most).WithLimit(fmt.Sprint(most))
 	}
 	made, array := &newArray{name: spec.name, Indexes: x}, id.New(id.SessionArray)

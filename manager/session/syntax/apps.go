@@ -1,7 +1,6 @@
-package session
+package syntax
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,50 +8,34 @@ import (
 	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
-	"github.com/berthhq/berth/internal/viewer"
 )
-
-// AppInput describes an app of a session: a program that listens on a loopback port.
-type AppInput struct {
-	Name        string
-	Title       *string
-	Port        int
-	Command     []string // nil: the session itself starts it, or the catalogue knows how
-	Environment map[string]string
-}
 
 const (
 	maxApps     = 32 // of a session
 	maxAppTitle = 64 // characters
 )
 
-// checkApps checks the apps of a request.
-func checkApps(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) error {
-	if len(in.Apps) > maxApps {
-		return problem.Invalid("apps", "has %d apps", len(in.Apps)).WithLimit(fmt.Sprint(maxApps))
+// Apps checks the apps of a session.
+func Apps(apps []appstate.App) error {
+	if len(apps) > maxApps {
+		return problem.Invalid("apps", "has %d apps", len(apps)).WithLimit(fmt.Sprint(maxApps))
 	}
-	spec.apps = make([]appstate.App, 0, len(in.Apps))
 	total := 0
-	for i, a := range in.Apps {
-		app := appstate.App{Name: a.Name, Port: a.Port, Command: a.Command, Environment: a.Environment}
-		if a.Title != nil {
-			app.Title = *a.Title
-		}
-		total += size(a.Command)
+	for i, a := range apps {
+		total += Bytes(a.Command)
 		for k, v := range a.Environment {
 			total += len(k) + len(v) + 2
 		}
 		field := fmt.Sprintf("apps[%d].", i)
-		if err := checkApp(field, app); err != nil {
+		if err := checkApp(field, a); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(spec.apps, func(b appstate.App) bool { return b.Name == a.Name }) {
+		if slices.ContainsFunc(apps[:i], func(b appstate.App) bool { return b.Name == a.Name }) {
 			return problem.Invalid(field+"name", "there are two apps named %q", a.Name)
 		}
-		spec.apps = append(spec.apps, app)
 	}
-	if total > maxCommand {
-		return problem.Invalid("apps", "has %d bytes of commands and environments", total).WithLimit(fmt.Sprint(maxCommand))
+	if total > MaxCommand {
+		return problem.Invalid("apps", "has %d bytes of commands and environments", total).WithLimit(fmt.Sprint(MaxCommand))
 	}
 	return nil
 }
