@@ -245,63 +245,57 @@ func (s *Service) endMembers(ctx context.Context, ids []uuid.UUID, pending bool,
 	return len(rows), nil
 }
 
-// RetrySessionArray starts the members again that ended without success, and whose restart was
-// not requested before.
-func (s *Service) RetrySessionArray(ctx context.Context, in RetrySessionArrayInput) (*SessionArrayPayload, error) {
-	a, err := s.findArray(ctx, in.ID, access.Delete)
-	if err != nil {
-		return nil, err
-	}
-	v := viewer.From(ctx)
-	if a.OwnerID != v.User {
-		return nil, problem.Forbidden("array %s belongs to another user", a.Name).WithField("id")
-	}
-	rows, err := s.Client.Session.Query().Where(session.ArrayID(a.ID), session.Replaced(false), session.TerminatedAtNotNil(),
-		session.ResultNEQ(session.ResultSuccess)).Order(session.ByArrayIndex(), session.ByID()).All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list members of array %s: %w", a.ID, err)
-	}
-	specs, err := s.retries(ctx, v, rows)
-	if err != nil || len(specs) == 0 {
-		return &SessionArrayPayload{Array: a}, err
-	}
-	stored, err := s.storer.store(ctx, specs)
-	if sqlgraph.IsUniqueConstraintError(err) {
-		return nil, problem.Exists("id", "a live session of yours has the name of a member of array %q", a.Name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.created(ctx, stored...)
-	return &SessionArrayPayload{Array: a, Sessions: len(stored)}, nil
+// ArrayCounts is the number of members of an array by state.
+type ArrayCounts struct {
+	Pending, Starting, Running, Ending int
+	Succeeded, Failed, Cancelled       int
 }
 
-// retries returns the specs of members to start again. Their requests are equal, unless some of
-// them were changed while they waited.
-func (s *Service) retries(ctx context.Context, v *viewer.Viewer, rows []*ent.Session) (specs []*sessionSpec, err error) {
-	alike := map[string][]*ent.Session{}
-	var order []string
-	for _, row := range rows {
-		key := fmt.Sprint(row.Slots.String(), row.ResourceGroupID, row.StrictAgents)
-		if alike[key] == nil {
-			order = append(order, key)
-		}
-		alike[key] = append(alike[key], row)
+// live counts the members that have not ended.
+func (c ArrayCounts) live() int { return c.Pending + c.Starting + c.Running + c.Ending }
+
+// ArrayCounts counts the members of arrays; of each index, the latest session. The caller has
+// checked that the viewer can see the arrays.
+func (s *Service) ArrayCounts(ctx context.Context, arrays []uuid.UUID) (map[uuid.UUID]ArrayCounts, error) {
+	var rows []struct {
+		ArrayID uuid.UUID                  `json:"array_id"`
+		Status  lifecycle.Status           `json:"status"`
+		Result  session.Result             `json:"result"`
+		Reason  *session.TerminationReason `json:"termination_reason"`
+		Count   int                        `json:"count"`
 	}
-	for _, key := range order {
-		same := alike[key]
-		found, err := s.Requests(ctx, []uuid.UUID{same[0].ID})
-		if err != nil {
-			return nil, err
-		}
-		if found[same[0].ID] == nil {
-			return nil, problem.Forbidden("you may not enter session %s, so you cannot read its request", same[0].Name).WithField("id")
-		}
-		more, err := s.again(ctx, v, *found[same[0].ID], same...)
-		if err != nil {
-			return nil, err
-		}
-		specs = append(specs, more...)
+	err := s.Client.Session.Query().Where(session.ArrayIDIn(arrays...), session.Replaced(false)).
+		GroupBy(session.FieldArrayID, session.FieldStatus, session.FieldResult, session.FieldTerminationReason).
+		Aggregate(ent.Count()).Scan(viewer.SystemContext(ctx), &rows)
+	if err != nil {
+		return nil, fmt.Errorf("count members of arrays: %w", err)
 	}
-	return specs, nil
+	out := make(map[uuid.UUID]ArrayCounts, len(arrays))
+	for _, r := range rows {
+		c := out[r.ArrayID]
+		*c.of(r.Status, r.Result, r.Reason) += r.Count
+		out[r.ArrayID] = c
+	}
+	return out, nil
+}
+
+// of returns the counter for members in a state.
+func (c *ArrayCounts) of(status lifecycle.Status, result session.Result, reason *session.TerminationReason) *int {
+	switch status {
+	case lifecycle.Pending:
+		return &c.Pending
+	case lifecycle.Running:
+		return &c.Running
+	case lifecycle.Terminating:
+		return &c.Ending
+	case lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared, lifecycle.Creating:
+		return &c.Starting
+	}
+	switch {
+	case result == session.ResultSuccess:
+		return &c.Succeeded
+	case status == lifecycle.Cancelled, reason != nil && *reason == session.TerminationReasonUserRequested:
+		return &c.Cancelled
+	}
+	return &c.Failed
 }

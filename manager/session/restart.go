@@ -95,6 +95,67 @@ func (s *Service) again(ctx context.Context, v *viewer.Viewer, in CreateSessionI
 	return specs, nil
 }
 
+// RetrySessionArray starts the members again that ended without success, and whose restart was
+// not requested before.
+func (s *Service) RetrySessionArray(ctx context.Context, in RetrySessionArrayInput) (*SessionArrayPayload, error) {
+	a, err := s.findArray(ctx, in.ID, access.Delete)
+	if err != nil {
+		return nil, err
+	}
+	v := viewer.From(ctx)
+	if a.OwnerID != v.User {
+		return nil, problem.Forbidden("array %s belongs to another user", a.Name).WithField("id")
+	}
+	rows, err := s.Client.Session.Query().Where(session.ArrayID(a.ID), session.Replaced(false), session.TerminatedAtNotNil(),
+		session.ResultNEQ(session.ResultSuccess)).Order(session.ByArrayIndex(), session.ByID()).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list members of array %s: %w", a.ID, err)
+	}
+	specs, err := s.retries(ctx, v, rows)
+	if err != nil || len(specs) == 0 {
+		return &SessionArrayPayload{Array: a}, err
+	}
+	stored, err := s.storer.store(ctx, specs)
+	if sqlgraph.IsUniqueConstraintError(err) {
+		return nil, problem.Exists("id", "a live session of yours has the name of a member of array %q", a.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.created(ctx, stored...)
+	return &SessionArrayPayload{Array: a, Sessions: len(stored)}, nil
+}
+
+// retries returns the specs of members to start again. Their requests are equal, unless some of
+// them were changed while they waited.
+func (s *Service) retries(ctx context.Context, v *viewer.Viewer, rows []*ent.Session) (specs []*sessionSpec, err error) {
+	alike := map[string][]*ent.Session{}
+	var order []string
+	for _, row := range rows {
+		key := fmt.Sprint(row.Slots.String(), row.ResourceGroupID, row.StrictAgents)
+		if alike[key] == nil {
+			order = append(order, key)
+		}
+		alike[key] = append(alike[key], row)
+	}
+	for _, key := range order {
+		same := alike[key]
+		found, err := s.Requests(ctx, []uuid.UUID{same[0].ID})
+		if err != nil {
+			return nil, err
+		}
+		if found[same[0].ID] == nil {
+			return nil, problem.Forbidden("you may not enter session %s, so you cannot read its request", same[0].Name).WithField("id")
+		}
+		more, err := s.again(ctx, v, *found[same[0].ID], same...)
+		if err != nil {
+			return nil, err
+		}
+		specs = append(specs, more...)
+	}
+	return specs, nil
+}
+
 // created counts the stored sessions and wakes the scheduler.
 func (s *Service) created(ctx context.Context, sessions ...*ent.Session) {
 	for _, c := range sessions {
