@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/session/launch"
+	"github.com/berthhq/berth/manager/session/logs"
 )
 
 // Samples stores the samples of agents and returns the latest.
@@ -44,11 +45,11 @@ type Config struct {
 	Enrolments   *enrolment.Service // nil: every machine belongs to the cluster
 	Volumes      session.Volumes    // nil: sessions mount nothing
 	Samples      Samples
-	LogRetention session.LogRetention // nil: logs of ended sessions stay
-	Recovery     Recovery             // nil: there is no such mode
-	Templates    session.Templates    // nil: there are none
-	MaxArraySize int                  // of sessions; 0: session.DefaultArraySize
-	Networks     overlay.Range        // for sessions on several agents; zero: overlay.Default
+	LogRetention logs.Retention    // nil: logs of ended sessions stay
+	Recovery     Recovery          // nil: there is no such mode
+	Templates    session.Templates // nil: there are none
+	MaxArraySize int               // of sessions; 0: session.DefaultArraySize
+	Networks     overlay.Range     // for sessions on several agents; zero: overlay.Default
 
 	ID          string          // of this manager
 	Fingerprint string          // of the cluster CA

@@ -24,6 +24,7 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/session/logs"
 	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/session/secrets"
 )
@@ -53,7 +54,8 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	ctx = viewer.SystemContext(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { s.forgetOld(ctx, epoch) })
+	old := logs.Cleaner{Client: s.Client, Agents: s.Agents, Retention: s.LogRetention, Logger: s.Logger}
+	wg.Go(func() { old.Run(ctx, epoch) })
 	wg.Go(func() { s.endOverdue(ctx, epoch) })
 	wg.Go(func() { s.followUp(ctx, epoch) })
 	wg.Go(func() { s.followDrains(ctx, epoch) })

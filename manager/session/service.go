@@ -10,7 +10,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +23,7 @@ import (
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/session/launch"
+	"github.com/berthhq/berth/manager/session/logs"
 	"github.com/berthhq/berth/manager/session/meter"
 	"github.com/berthhq/berth/manager/session/mounts"
 	"github.com/berthhq/berth/manager/session/workqueue"
@@ -81,13 +81,6 @@ type Samples interface {
 	Latest(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]report.Stats, error)
 }
 
-// LogRetention returns for how long the logs of ended sessions are kept.
-type LogRetention interface {
-	// LogsBefore is zero when they are kept forever.
-	LogsBefore(ctx context.Context) (time.Time, error)
-	LogsRemoved(ctx context.Context, n int) error
-}
-
 // Config has the dependencies of a Service.
 type Config struct {
 	Client    *ent.Client
@@ -101,7 +94,7 @@ type Config struct {
 	// MaxArraySize limits the members of an array; 0: DefaultArraySize.
 	MaxArraySize int
 	Samples      Samples
-	LogRetention LogRetention    // nil: logs of ended sessions stay until their agents remove them
+	LogRetention logs.Retention  // nil: logs of ended sessions stay until their agents remove them
 	Orphans      *launch.Orphans // shared with the scheduler; nil: a set of its own
 	Keys         *seal.Ring      // encrypts environments and scripts; nil: they are stored in plaintext
 	// Unknown, if set, is called for containers of an agent that the database does not know:
