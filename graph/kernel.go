@@ -11,7 +11,6 @@ import (
 	entsession "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/collective"
 	"github.com/berthhq/berth/internal/viewer"
-	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/session/peers"
 )
 
