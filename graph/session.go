@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/predicate"
 	entsession "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/graph/model"
+	"github.com/berthhq/berth/graph/server"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
@@ -199,7 +200,7 @@ func (r subscriptionResolver) KernelLogs(ctx context.Context, kernel uuid.UUID, 
 			if err != nil {
 				if ctx.Err() == nil && !logs.IsEnd(err) {
 					// Without this, the client would take the error for the end of the log.
-					tellEnd(ctx, r.presentLogged(ctx, err))
+					tellEnd(ctx, server.Present(ctx, r.Logger, err))
 				}
 				return
 			}

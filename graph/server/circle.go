@@ -1,4 +1,4 @@
-package graph
+package server
 
 import (
 	"bytes"
@@ -18,28 +18,29 @@ import (
 // memberQueue is the number of results that can wait for a member before it counts as behind.
 const memberQueue = 64
 
-// stage is the part of a subscription that a run sends.
-type stage int
+// Stage is the part of a subscription that a run sends.
+type Stage int
 
 const (
-	alone   stage = iota // everything, for one subscription without a circle
-	opening              // the initial state of a member that has joined a circle
-	changes              // the changes, for a circle
-	missed               // entities that may have changed while a member was behind
+	Alone   Stage = iota // everything, for one subscription without a circle
+	Opening              // the initial state of a member that has joined a circle
+	Changes              // the changes, for a circle
+	Missed               // entities that may have changed while a member was behind
 )
 
-// turn is the purpose of a run of a subscription.
-type turn struct {
-	stage  stage
-	join   func() error // opening: called before the first read, so that the member misses no change
-	opened func()       // opening: called after the read
-	ready  func()       // changes: called when no event can be missed any more
+// Turn is the purpose of a run of a subscription.
+type Turn struct {
+	Stage  Stage
+	Join   func() error // Opening: called before the first read, so that the member misses no change
+	Opened func()       // Opening: called after the read
+	Ready  func()       // Changes: called when no event can be missed any more
 }
 
 type turnKey struct{}
 
-func turnOf(ctx context.Context) turn {
-	p, _ := ctx.Value(turnKey{}).(turn)
+// TurnOf returns the purpose of the run of a subscription that ctx belongs to.
+func TurnOf(ctx context.Context) Turn {
+	p, _ := ctx.Value(turnKey{}).(Turn)
 	return p
 }
 
@@ -74,7 +75,7 @@ type member struct {
 // share runs a subscription so that equal ones read changes only once.
 func (s *streams) share(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	m := &member{streams: s, ctx: ctx, queue: make(chan *graphql.Response, memberQueue), behind: make(chan struct{}, 1)}
-	m.own = next(context.WithValue(ctx, turnKey{}, turn{stage: opening, join: m.join, opened: func() { m.joined = true }}))
+	m.own = next(context.WithValue(ctx, turnKey{}, Turn{Stage: Opening, Join: m.join, Opened: func() { m.joined = true }}))
 	return m.next
 }
 
@@ -99,7 +100,7 @@ func (m *member) next(ctx context.Context) *graphql.Response {
 			}
 			return resp
 		case <-m.behind:
-			m.own = m.streams.exec(context.WithValue(m.ctx, turnKey{}, turn{stage: missed}))
+			m.own = m.streams.exec(context.WithValue(m.ctx, turnKey{}, Turn{Stage: Missed}))
 		}
 	}
 }
@@ -154,7 +155,7 @@ func (s *streams) forget(key circleKey, g *circle) {
 // run sends the results of a circle to its members until the last one leaves.
 func (s *streams) run(ctx context.Context, key circleKey, g *circle) {
 	heard := false
-	answers := s.exec(context.WithValue(ctx, turnKey{}, turn{stage: changes, ready: func() {
+	answers := s.exec(context.WithValue(ctx, turnKey{}, Turn{Stage: Changes, Ready: func() {
 		heard = true
 		close(g.ready)
 	}}))
@@ -216,7 +217,7 @@ func (s *streams) exec(ctx context.Context) graphql.ResponseHandler {
 		if ctx.Err() != nil {
 			return nil
 		}
-		ctx := graphql.WithResponseContext(fresh(ctx, s.resolver), s.presenter, s.recover)
+		ctx := graphql.WithResponseContext(s.fresh(ctx), s.presenter, s.recover)
 		resp := answers(ctx)
 		if resp == nil {
 			return nil

@@ -1,4 +1,4 @@
-package graph
+package server
 
 import (
 	"strings"
@@ -36,7 +36,7 @@ func (w *walk) within(c ent.Cursor, f *ast.Field, orderBy any) bool {
 	if node.Fields.ForName("id") == nil { // the service that reads the list checks its cursors
 		return true
 	}
-	if id.KindOf(c.ID) != kindOf(node.Name) {
+	if id.KindOf(c.ID) != w.kindOf(node.Name) {
 		return false
 	}
 	orders, ok := orderBy.([]any)
@@ -80,12 +80,12 @@ func sorts(node *ast.Definition, order string, value any) bool {
 }
 
 // kindOf returns the kind of ids of a node type in the schema.
-func kindOf(name string) id.Kind {
+func (w *walk) kindOf(name string) id.Kind {
 	plural := strings.ToLower(name) + "s"
 	if stem, ok := strings.CutSuffix(plural, "ys"); ok && !strings.HasSuffix(stem, "e") { // policies, but keys
 		plural = stem + "ies"
 	}
-	for kind, table := range tables {
+	for kind, table := range w.tables {
 		if strings.ReplaceAll(table, "_", "") == plural {
 			return kind
 		}

@@ -1,4 +1,4 @@
-package graph
+package server
 
 import (
 	"context"
@@ -11,13 +11,14 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 )
 
 // Limits of one operation, far above the needs of the web page.
 const (
-	maxPage    = 100
+	MaxPage    = 100
 	maxDepth   = 14
 	maxCost    = 20_000 // upper bound of the objects of an operation
 	maxFields  = 1_000  // selections, after fragments are expanded
@@ -33,6 +34,7 @@ const (
 // cost and page size.
 type guard struct {
 	schema  *ast.Schema
+	tables  map[id.Kind]string                                                            // of the nodes
 	refused func(context.Context, *graphql.OperationContext, *ast.Field, *gqlerror.Error) // called with every rejection and the root field above it
 }
 
@@ -99,7 +101,7 @@ var dueFields = map[string]bool{"viewer": true, "server": true, "changePassword"
 
 // MutateOperationContext rejects an operation that breaks a rule.
 func (g guard) MutateOperationContext(ctx context.Context, rc *graphql.OperationContext) *gqlerror.Error {
-	w := walk{schema: g.schema, vars: rc.Variables, viewer: viewer.From(ctx), query: rc.Operation.Operation == ast.Query}
+	w := walk{schema: g.schema, tables: g.tables, vars: rc.Variables, viewer: viewer.From(ctx), query: rc.Operation.Operation == ast.Query}
 	cost, err := w.cost(rc.Operation.SelectionSet, 1)
 	if err == nil && cost > maxCost {
 		err = problem.Invalid("query", "may return up to %d objects, which is too many; ask for fewer at once", cost).WithLimit(strconv.Itoa(maxCost))
@@ -117,6 +119,7 @@ func (g guard) MutateOperationContext(ctx context.Context, rc *graphql.Operation
 // walk visits every selection of one operation.
 type walk struct {
 	schema *ast.Schema
+	tables map[id.Kind]string
 	vars   map[string]any
 	viewer *viewer.Viewer
 	query  bool
@@ -234,7 +237,7 @@ func (w *walk) times(f *ast.Field, args map[string]any) (int, error) {
 			continue
 		}
 		n, err := strconv.ParseInt(fmt.Sprint(v), 10, 64)
-		most := int64(maxPage)
+		most := int64(MaxPage)
 		if f.Name == "files" || f.Name == "objects" {
 			most = 1000
 		}

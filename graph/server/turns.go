@@ -1,4 +1,4 @@
-package graph
+package server
 
 import (
 	"context"
@@ -19,10 +19,10 @@ const (
 )
 
 // turn waits until an operation of a user can run, and returns a function that ends it.
-func (r *Resolver) turn(ctx context.Context, who uuid.UUID) (leave func(), err error) {
+func (s *server) turn(ctx context.Context, who uuid.UUID) (leave func(), err error) {
 	wait, stop := context.WithTimeout(ctx, turnTime)
 	defer stop()
-	leave, err = r.turns.Take(wait, who, maxAtOnce)
+	leave, err = s.turns.Take(wait, who, maxAtOnce)
 	if err == nil || ctx.Err() != nil {
 		return leave, err
 	}

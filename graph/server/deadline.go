@@ -1,4 +1,4 @@
-package graph
+package server
 
 import (
 	"context"
@@ -30,13 +30,13 @@ var long = map[string]bool{
 }
 
 // bounded adds a deadline to queries and mutations, and makes them wait for their turn.
-func (r *Resolver) bounded(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	d := r.timeout(graphql.GetOperationContext(ctx))
+func (s *server) bounded(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	d := s.timeout(graphql.GetOperationContext(ctx))
 	if d == 0 {
 		return next(ctx)
 	}
 	if v := viewer.From(ctx); v != nil && !v.IsAnonymous() {
-		leave, err := r.turn(ctx, v.Person())
+		leave, err := s.turn(ctx, v.Person())
 		if err != nil {
 			return &graphql.Response{Errors: gqlerror.List{present(ctx, err)}}
 		}
@@ -48,14 +48,14 @@ func (r *Resolver) bounded(ctx context.Context, next graphql.ResponseHandler) *g
 	return next(ctx)
 }
 
-func (r *Resolver) timeout(rc *graphql.OperationContext) time.Duration {
+func (s *server) timeout(rc *graphql.OperationContext) time.Duration {
 	if rc.Operation == nil {
 		return 0
 	}
 	switch rc.Operation.Operation {
 	case ast.Query:
-		if r.QueryTimeout > 0 {
-			return r.QueryTimeout
+		if s.QueryTimeout > 0 {
+			return s.QueryTimeout
 		}
 		return DefaultQueryTimeout
 	case ast.Mutation:

@@ -1,7 +1,10 @@
-package graph
+// Package server answers GraphQL requests over HTTP and WebSockets. It checks each operation before the
+// resolvers run: who can read each field, limits of size and time, and the audit log.
+package server
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,54 +19,76 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/graph/exec"
+	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/manager/audit"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // defaultPage is the page size of connections without one.
 const defaultPage = 50
 
-// Server answers POST (JSON, and SSE for subscriptions) and WebSockets. Requests have a viewer
-// in their context. If the request of a WebSocket has none, init gets the viewer from the
-// payload of the first message.
-func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
-	schema := exec.NewExecutableSchema(exec.Config{Resolvers: r})
+// Config has what the server needs of the resolvers and of the manager.
+type Config struct {
+	Schema graphql.ExecutableSchema
+	// Init gets the viewer from the payload of the first message of a WebSocket whose request has none.
+	Init transport.WebsocketInitFunc
+	// Fresh returns a context in which the resolvers have read nothing yet.
+	Fresh func(context.Context) context.Context
+	// Tables maps the kind in an id to its table, for the kinds that the schema publishes as nodes.
+	Tables       map[id.Kind]string
+	Audit        *audit.Service
+	QueryTimeout time.Duration // 0: DefaultQueryTimeout
+	Meter        *Meter        // nil: no metrics
+	Logger       *slog.Logger
+}
+
+// server answers the operations of one manager.
+type server struct {
+	Config
+	turns store.Limit // concurrent operations of each user
+}
+
+// New returns a handler that answers POST (JSON, and SSE for subscriptions) and WebSockets. Requests
+// have a viewer in their context.
+func New(cfg Config) http.Handler {
+	s, schema := &server{Config: cfg}, cfg.Schema
 	srv := handler.New(schema)
-	srv.AddTransport(transport.Websocket{Implementation: sockets{}, InitFunc: followed(init), InitTimeout: 10 * time.Second, KeepAlivePingInterval: 15 * time.Second})
+	srv.AddTransport(transport.Websocket{Implementation: sockets{}, InitFunc: followed(cfg.Init), InitTimeout: 10 * time.Second, KeepAlivePingInterval: 15 * time.Second})
 	srv.AddTransport(transport.SSE{KeepAlivePingInterval: 15 * time.Second})
 	srv.AddTransport(post{})
 	srv.SetQueryCache(pageCache{lru.New[*ast.QueryDocument](1000)})
 	srv.SetParserTokenLimit(maxTokens)
 	presenter := func(ctx context.Context, err error) *gqlerror.Error {
-		return r.presentLogged(ctx, asChoice(schema.Schema(), err))
+		return Present(ctx, s.Logger, asChoice(schema.Schema(), err))
 	}
 	recovered := func(ctx context.Context, panicked any) error {
-		r.Logger.ErrorContext(ctx, "panic in a resolver", "panic", panicked)
+		s.Logger.ErrorContext(ctx, "panic in a resolver", "panic", panicked)
 		return errInternal
 	}
 	srv.SetErrorPresenter(presenter)
 	srv.SetRecoverFunc(recovered)
 	srv.SetDisableSuggestion(true)
 	srv.Use(extension.Introspection{})
-	log := auditLog{service: r.Audit, schema: schema.Schema()}
-	meter := r.Meter
+	log := auditLog{service: s.Audit, schema: schema.Schema()}
+	meter := s.Meter
 	if meter == nil {
 		meter = NewMeter(nil)
 	}
-	srv.Use(guard{schema: schema.Schema(), refused: func(ctx context.Context, rc *graphql.OperationContext, at *ast.Field, err *gqlerror.Error) {
+	srv.Use(guard{schema: schema.Schema(), tables: cfg.Tables, refused: func(ctx context.Context, rc *graphql.OperationContext, at *ast.Field, err *gqlerror.Error) {
 		log.refused(ctx, rc, at, err)
 		if rc.Operation.Operation == ast.Subscription {
 			meter.subscribed(ctx, gqlerror.List{err})
 		}
 	}})
 	srv.AroundOperations(log.operation)
-	srv.AroundOperations(newStreams(r, schema, meter, presenter, recovered).operation)
+	srv.AroundOperations(newStreams(cfg.Fresh, schema, meter, presenter, recovered).operation)
 	srv.AroundFields(outOfSight)
 	srv.AroundFields(log.field)
 	srv.AroundResponses(meter.response)
-	srv.AroundResponses(r.bounded)
+	srv.AroundResponses(s.bounded)
 	srv.AroundResponses(log.response)
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		return next(fresh(ctx, r))
+		return next(cfg.Fresh(ctx))
 	})
 	return gate(connected(srv))
 }

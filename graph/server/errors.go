@@ -1,8 +1,9 @@
-package graph
+package server
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"strings"
 
@@ -95,10 +96,11 @@ func asFilter(err error) error {
 	return &gqlerror.Error{Err: problem.Invalid("where", "contains a filter without a condition"), Path: g.Path, Locations: g.Locations}
 }
 
-func (r *Resolver) presentLogged(ctx context.Context, err error) *gqlerror.Error {
+// Present converts an error to the one that the client gets, and logs it if its message is hidden.
+func Present(ctx context.Context, log *slog.Logger, err error) *gqlerror.Error {
 	err = asFilter(asArgument(ctx, err))
 	if _, known := explain(err); !known && ctx.Err() == nil {
-		r.Logger.ErrorContext(ctx, "request failed", "error", err)
+		log.ErrorContext(ctx, "request failed", "error", err)
 	}
 	out := present(ctx, err)
 	var g *gqlerror.Error

@@ -1,4 +1,4 @@
-package graph
+package server
 
 import (
 	"context"
@@ -28,7 +28,7 @@ const (
 // streams counts the subscriptions at this manager and shares the reads of equal ones.
 type streams struct {
 	schema    graphql.ExecutableSchema
-	resolver  *Resolver
+	fresh     func(context.Context) context.Context // without reads of the resolvers
 	meter     *Meter
 	presenter graphql.ErrorPresenterFunc
 	recover   graphql.RecoverFunc
@@ -39,9 +39,9 @@ type streams struct {
 	circles map[circleKey]*circle
 }
 
-func newStreams(r *Resolver, schema graphql.ExecutableSchema, m *Meter, p graphql.ErrorPresenterFunc, rec graphql.RecoverFunc) *streams {
+func newStreams(fresh func(context.Context) context.Context, schema graphql.ExecutableSchema, m *Meter, p graphql.ErrorPresenterFunc, rec graphql.RecoverFunc) *streams {
 	return &streams{
-		schema: schema, resolver: r, meter: m, presenter: p, recover: rec,
+		schema: schema, fresh: fresh, meter: m, presenter: p, recover: rec,
 		circles: map[circleKey]*circle{},
 	}
 }
