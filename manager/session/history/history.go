@@ -44,7 +44,7 @@ type row struct {
 	Steps     []report.Step       `json:"steps"`
 }
 
-// Rows is what $2 of Insert is for the entries.
+// Rows returns the entries as the argument $2 of Insert.
 func Rows(entries []Entry) (string, error) {
 	list := make([]row, len(entries))
 	for i, e := range entries {
