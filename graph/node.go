@@ -11,6 +11,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/graph/model"
+	"github.com/berthhq/berth/graph/server"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
@@ -114,5 +115,5 @@ func (r queryResolver) Nodes(ctx context.Context, ids []uuid.UUID) ([]ent.Noder,
 
 // Server describes this manager.
 func (r queryResolver) Server(context.Context) (*model.Server, error) {
-	return &model.Server{Version: r.Version, MaxPageSize: maxPage, SSH: r.Apps.SSH()}, nil
+	return &model.Server{Version: r.Version, MaxPageSize: server.MaxPage, SSH: r.Apps.SSH()}, nil
 }

@@ -11,11 +11,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/berthhq/berth/graph"
+	"github.com/berthhq/berth/graph/server"
 )
 
 // DefaultQueryTimeout limits a GraphQL query if no other value is configured.
-const DefaultQueryTimeout = graph.DefaultQueryTimeout
+const DefaultQueryTimeout = server.DefaultQueryTimeout
 
 // Config is the configuration of one manager replica.
 type Config struct {

@@ -22,6 +22,7 @@ import (
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/graph"
+	"github.com/berthhq/berth/graph/server"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/discovery"
@@ -219,7 +220,7 @@ func (m *Manager) resolver() *graph.Resolver {
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),
 		Advisor: scheduler.NewAdvisor(m.core.Scheduler, m.client, m.core.Sessions), Scheduler: m.core.Scheduler, Idle: m.idle, Apps: m.apps, Templates: m.templates,
 		Leadership: m.leader, Recovery: m.recovery,
-		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, Meter: graph.NewMeter(m.meter()), Logger: m.log,
+		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, Meter: server.NewMeter(m.meter()), Logger: m.log,
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
-	msession "github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/secrets"
 )
 
 // AppSource is the origin of an app.
@@ -210,7 +210,7 @@ func (s *Service) definitions(row *ent.Session, labels map[string]string, survey
 			out = append(out, d)
 		}
 	}
-	requested, err := msession.Apps(s.Keys, row)
+	requested, err := secrets.Apps(s.Keys, row)
 	if err != nil {
 		s.Logger.Error("read the apps of a session", "session", row.ID, "error", err)
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/permit"
 	msession "github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/logs"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -321,7 +322,7 @@ func (h *Handler) log(w http.ResponseWriter, r *http.Request) {
 		problem.WriteHTTP(w, r, err)
 		return
 	}
-	log, err := h.Sessions.Logs(r.Context(), k.ID, msession.LogOptions{})
+	log, err := h.Sessions.Logs(r.Context(), k.ID, logs.Options{})
 	if err != nil {
 		problem.WriteHTTP(w, r, err)
 		return

@@ -20,6 +20,8 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/launch"
+	"github.com/berthhq/berth/manager/session/logs"
 )
 
 // Samples stores the samples of agents and returns the latest.
@@ -43,11 +45,11 @@ type Config struct {
 	Enrolments   *enrolment.Service // nil: every machine belongs to the cluster
 	Volumes      session.Volumes    // nil: sessions mount nothing
 	Samples      Samples
-	LogRetention session.LogRetention // nil: logs of ended sessions stay
-	Recovery     Recovery             // nil: there is no such mode
-	Templates    session.Templates    // nil: there are none
-	MaxArraySize int                  // of sessions; 0: session.DefaultArraySize
-	Networks     overlay.Range        // for sessions on several agents; zero: overlay.Default
+	LogRetention logs.Retention    // nil: logs of ended sessions stay
+	Recovery     Recovery          // nil: there is no such mode
+	Templates    session.Templates // nil: there are none
+	MaxArraySize int               // of sessions; 0: session.DefaultArraySize
+	Networks     overlay.Range     // for sessions on several agents; zero: overlay.Default
 
 	ID          string          // of this manager
 	Fingerprint string          // of the cluster CA
@@ -76,7 +78,7 @@ func New(cfg Config) *Core {
 		Client: cfg.Client, Bus: cfg.Bus, Samples: cfg.Samples, Enrolments: cfg.Enrolments, Fingerprint: cfg.Fingerprint,
 		ID: cfg.ID, MassLoss: cfg.MassLoss, Managers: cfg.Managers, Logger: cfg.Logger,
 	})
-	orphans := session.NewOrphans()
+	orphans := launch.NewOrphans()
 	c.Scheduler = scheduler.New(scheduler.Config{
 		Client: cfg.Client, Bus: cfg.Bus, Policies: cfg.Policies, Orphans: orphans, Images: c.Agents,
 		Networks: cfg.Networks, Registry: cfg.Registry, Logger: cfg.Logger,
