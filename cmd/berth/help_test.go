@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// TestHelpIsComplete holds every command to what people read of it.
+// TestHelpIsComplete checks the help of every command.
 func TestHelpIsComplete(t *testing.T) {
 	a := cli.New(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" })
 	n := 0

@@ -23,8 +23,8 @@ type firstLogin struct {
 	Password string `json:"password"`
 }
 
-// keepFirstLogin writes the file when the password is new, updates its URL while the password
-// is valid, and removes it afterwards.
+// keepFirstLogin writes the file if the password is new, updates its URL as long as the password is
+// valid, and then removes it.
 func keepFirstLogin(ctx context.Context, m *manager.Manager, path string, now firstLogin) error {
 	if now.Password == "" {
 		b, err := os.ReadFile(path)

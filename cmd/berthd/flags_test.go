@@ -24,7 +24,7 @@ func TestPathsAreAbsolute(t *testing.T) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			name := cmd.Name() + " --" + f.Name
 			if f.Value.Type() != "path" {
-				if named.MatchString(f.Usage) && f.Name != "fixture" { // a name, mostly
+				if named.MatchString(f.Usage) && f.Name != "fixture" { // --fixture usually takes a name
 					t.Errorf("%s (%s) may be relative", name, f.Usage)
 				}
 				return

@@ -17,7 +17,8 @@ import (
 	"github.com/berthhq/berth/internal/ticket"
 )
 
-// The command as an operator runs it: beside a berthd up, and with the stores of a manager.
+// The command as an operator runs it: next to a running berthd up, and with the stores of a
+// manager.
 func TestRotateKeys(t *testing.T) {
 	data := t.TempDir()
 	room, secrets := filepath.Join(data, "stores", "postgres"), filepath.Join(data, "secrets")
@@ -90,7 +91,7 @@ func TestRotateKeys(t *testing.T) {
 	}
 }
 
-// The command as an operator runs it: for several managers, and beside a berthd up.
+// The command as an operator runs it: for several managers, and next to a running berthd up.
 func TestRotateTicketKey(t *testing.T) {
 	data := t.TempDir()
 	secrets := filepath.Join(data, "secrets")

@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// asBerthd makes the program of the test behave as berthd.
+// asBerthd makes the test binary run as berthd.
 const asBerthd = "BERTHD_TEST_IS_BERTHD"
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// readyz returns the answer of a manager, and "" if it does not answer.
+// readyz returns a manager's answer, or "" if it does not respond.
 func readyz(address string) string {
 	res, err := http.Get("http://" + address + "/readyz")
 	if err != nil {

@@ -228,7 +228,7 @@ func (p *platform) open(ctx context.Context) (err error) {
 	return err
 }
 
-// beforePage serves the hosts of apps at the address of the page.
+// beforePage routes the hosts of apps, which share the address of the page, to the gateway.
 func (p *platform) beforePage(next http.Handler) http.Handler {
 	if p.gateway == nil {
 		return next

@@ -10,7 +10,7 @@ import (
 	"github.com/containerd/ttrpc"
 )
 
-// noted is memory that only notes what it would tell the runtime.
+// noted returns a memory that only records its calls of the Go runtime.
 func noted() (m *memory, told func() []int) {
 	var list []int
 	m = &memory{collect: func(percent int) { list = append(list, percent) }}
@@ -49,7 +49,7 @@ func TestIdleShimGivesMemoryBackOnce(t *testing.T) {
 	})
 }
 
-// TestShimRestsDuringWait has a call that takes as long as the container lives.
+// TestShimRestsDuringWait makes a call that lasts as long as the container.
 func TestShimRestsDuringWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, told := noted()

@@ -57,16 +57,16 @@ func signIn(ctx context.Context, a *cli.App, c *client.Client, as client.Credent
 	}
 }
 
-// knownDevice is the cookie of an earlier login to the server; empty without one.
+// knownDevice returns the cookie of an earlier login to the server, or "".
 func knownDevice(a *cli.App, server string) string {
 	_, file, err := a.Config()
 	if err != nil {
-		return "" // what needs the configuration says so
+		return "" // the error is reported where the configuration is needed
 	}
 	return file.Devices[server]
 }
 
-// keepDevice keeps the cookie of a login. A login works without it.
+// keepDevice stores the cookie of a login. Errors are ignored, because a login works without it.
 func keepDevice(a *cli.App, server, device string) {
 	if device == "" {
 		return
@@ -81,7 +81,7 @@ func keepDevice(a *cli.App, server, device string) {
 	}
 }
 
-// entryFlags are those of every login.
+// entryFlags adds the flags of every login.
 func entryFlags(cmd *cobra.Command, as *client.Credentials) {
 	cmd.Flags().StringVar(&as.Code, "code", "", "code of the second factor, or a recovery code")
 	cmd.Flags().BoolVar(&as.Force, "force", false, "end your oldest login when there are as many as are allowed")

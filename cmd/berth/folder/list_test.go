@@ -29,7 +29,7 @@ func TestFolderList(t *testing.T) {
 		args string
 		code int
 		op   string
-		says string // to the server
+		says string // variables that the server gets
 		out  string
 	}{
 		{"folder ls", 0, "Vfolders", `"READY"`, "data"},

@@ -50,7 +50,7 @@ func TestFolderMove(t *testing.T) {
 	if r := f.Run("folder", "mv", "data:a", "data:b", "near:"); !strings.Contains(r.Errors, "b: it exists") || !strings.Contains(r.Errors, "1 path failed") || strings.TrimSpace(r.Out) != "a" {
 		t.Errorf("%+v", r)
 	}
-	// Nothing is copied where its directory could not be made.
+	// Items are not copied if their directory could not be created.
 	f.Data("CreateDirectories", `{"payload":{"results":[{"path":"z","error":"it is a file"}]}}`)
 	delete(said, "CopyFiles")
 	if r := f.Run("folder", "cp", "-p", "data:a", "far:z/"); r.Code == 0 || !strings.Contains(r.Errors, "it is a file") || said["CopyFiles"] != "" {

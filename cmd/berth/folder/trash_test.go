@@ -29,7 +29,7 @@ func TestFolderTrash(t *testing.T) {
 		args string
 		code int
 		op   string
-		says string // to the server
+		says string // variables that the server gets
 		out  string
 	}{
 		{"folder rm data", 0, "TrashVfolder", "f-1", "data"},

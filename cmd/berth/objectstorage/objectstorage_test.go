@@ -35,8 +35,8 @@ func TestObjectStorage(t *testing.T) {
 		input string
 		code  int
 		op    string
-		says  string // to the server
-		out   string // to people
+		says  string // variables that the server gets
+		out   string // output for people
 	}{
 		{"objectstorage ls", "", 0, "", "", "domain default"},
 		{"objectstorage show lake", "", 0, "", "", "https://s3.example.org"},

@@ -58,7 +58,7 @@ func logs(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, 
 	status := a.StatusLine(false)
 	defer status.Clear()
 	told := func(err error) { status.Pause(cli.OneLine(err)) }
-	// A following reader waits for the session's start, another one does not.
+	// Only a reader that follows waits for the session's start.
 	var kernel string
 	var over bool
 	err := c.WatchSession(ctx, s.ID, told, func(state client.SessionState) bool {

@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// cluster is a fake server with one session that a test moves along.
+// cluster is a fake server with one session, whose state the test changes.
 type cluster struct {
 	*clitest.Server
 	log       string
@@ -212,7 +212,7 @@ func TestRunFailures(t *testing.T) {
 	}
 }
 
-// A server that stops completes the log as if it were over.
+// A server that stops ends the stream of a log in the same way as a log that is complete.
 func TestRunOutlastsServerRestart(t *testing.T) {
 	c := newCluster(t)
 	c.log = "before the restart\nafter\n"

@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// drainTime is how long the rest of a log can be missing after its session has ended. The agent
-// sends it in milliseconds, unless the agent is lost.
+// drainTime is how long the rest of a log can be delayed after its session has ended. The agent
+// sends it within milliseconds, unless the agent is lost.
 const drainTime = 20 * time.Second
 
 // watcher watches one batch session to its end.
@@ -33,7 +33,7 @@ type watcher struct {
 	mu      sync.Mutex
 	state   client.SessionState
 	changed chan struct{} // closed and replaced at every change
-	lost    error         // the error after which the state is not updated any more
+	lost    error         // the error after which the state is no longer updated
 }
 
 // run streams the session's output and returns its exit code.
@@ -103,7 +103,7 @@ func (r *watcher) wait(ctx context.Context, good func(client.SessionState) bool)
 	}
 }
 
-// stream copies the log. A server that stops completes its streams like a log that has ended, so
+// stream copies the log. A server that stops ends its streams in the same way as a complete log, so
 // only a read that began after the session's end is the last one.
 func (r *watcher) stream(ctx context.Context, kernel string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -141,7 +141,7 @@ func (r *watcher) stream(ctx context.Context, kernel string) error {
 	}
 }
 
-// settle waits until the session has changed, for a short time at most.
+// settle waits briefly for a change of the session.
 func (r *watcher) settle(ctx context.Context) error {
 	r.mu.Lock()
 	changed, lost, over := r.changed, r.lost, r.state.Ended()

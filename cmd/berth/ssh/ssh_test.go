@@ -73,7 +73,7 @@ func TestSSHWithATokenOrAWrongKey(t *testing.T) {
 	}
 }
 
-// TestSSHChecksTheHostKey lets another server answer at the address of the gateway.
+// TestSSHChecksTheHostKey replaces the gateway with another server at the same address.
 func TestSSHChecksTheHostKey(t *testing.T) {
 	f := newServer(t)
 	g, home := newFakeGateway(t, f)
@@ -93,7 +93,7 @@ func TestSSHChecksTheHostKey(t *testing.T) {
 	}
 }
 
-// TestSSHGetsSignals ends berth, which must end ssh.
+// TestSSHGetsSignals terminates berth, which must terminate ssh.
 func TestSSHGetsSignals(t *testing.T) {
 	f := newServer(t)
 	g, home := newFakeGateway(t, f)

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// scopeFlags say where a role is held.
+// scopeFlags name the scope that a role is granted on.
 type scopeFlags struct {
 	system                  bool
 	domain, project, object string
@@ -26,7 +26,7 @@ func (f *scopeFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.object, "object", "", "on one object of any kind, by its id")
 }
 
-// scope is where the flags point, "" when there are none.
+// scope returns the scope that the flags name, "" without flags.
 func (f *scopeFlags) scope(ctx context.Context, c *client.Client) (scope client.Enum, id string, err error) {
 	n := cli.CountSet(f.domain, f.project, f.object)
 	if f.system {

@@ -54,7 +54,7 @@ func grantedTo(g client.VolumeGrant) string {
 	return cli.HolderText(g.Domain, g.Project, g.User, "somebody out of sight")
 }
 
-// volumeHolder are the flags that name whom a grant is for.
+// volumeHolder has the flags that name the holder of a grant.
 type volumeHolder struct {
 	cli.HolderFlags
 	everybody bool

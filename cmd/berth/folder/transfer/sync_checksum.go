@@ -16,8 +16,8 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// alike finds the files that have the same contents on both sides. One that cannot
-// be read is not alike, and fails where it is copied.
+// alike finds the files with equal contents on both sides. An unreadable file counts as different,
+// and then fails when it is copied.
 func (s *syncing) alike(ctx context.Context, here, there tree) (map[string]bool, error) {
 	var mu sync.Mutex
 	found := map[string]bool{}
