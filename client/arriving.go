@@ -22,8 +22,8 @@ type arriving struct {
 
 // copyTo writes the bytes to w, each once. When the connection breaks, it continues from there, unless the
 // file has changed.
-func (a *arriving) copyTo(ctx context.Context, c *Client, w io.Writer, told func(error)) error {
-	return persist(ctx, told, func() (bool, error) {
+func (a *arriving) copyTo(ctx context.Context, c *Client, w io.Writer, warn func(error)) error {
+	return persist(ctx, warn, func() (bool, error) {
 		before := a.done
 		err := a.once(ctx, c, w)
 		return a.done > before, err

@@ -29,7 +29,7 @@ func (c *Client) SetRecovery(ctx context.Context, on bool, reason string) (*Reco
 	return out.Payload.Recovery, err
 }
 
-// Occupancy compares agents and database without a change.
+// Occupancy compares agents and database, and changes nothing.
 func (c *Client) Occupancy(ctx context.Context) (*OccupancyAudit, error) {
 	out, err := queryOccupancyAudit(ctx, c)
 	return &out.OccupancyAudit, err

@@ -151,7 +151,7 @@ func TestLoginKeepsCookie(t *testing.T) {
 	}
 }
 
-// The error for a refused connection is short, and not Go's chain of calls.
+// The error for a refused connection is short, without the nested errors of Go.
 func TestUnreachableIsShort(t *testing.T) {
 	s := httptest.NewServer(nil)
 	s.Close()

@@ -60,14 +60,14 @@ func contract() conformance.Suite {
 	return s
 }
 
-// environments are the simulated machines that a plugin is checked on. A plugin can have none.
+// environments returns an environment for each machine, or one without a simulated machine.
 func environments(p acceleratortest.Plugin, machines []string) []conformance.Environment {
 	if len(machines) == 0 {
 		machines = []string{""}
 	}
 	var out []conformance.Environment
 	for _, machine := range machines {
-		p := p // each environment has its own settings
+		p := p // a copy for each environment
 		p.Fixture = machine
 		out = append(out, conformance.Environment{Name: machine, Run: func(ctx context.Context, only []string, report func(suite.Result)) error {
 			return acceleratortest.Run(ctx, p, only, report)

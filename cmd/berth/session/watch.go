@@ -108,7 +108,7 @@ func (r *watcher) wait(ctx context.Context, good func(client.SessionState) bool)
 func (r *watcher) stream(ctx context.Context, kernel string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	log := client.LogStream{Kernel: kernel, Follow: true, Told: r.paused}
+	log := client.LogStream{Kernel: kernel, Follow: true, Warn: r.paused}
 	out := &drain{w: cli.Calm(r.app.Out, r.raw), stop: func() { cancel(errStuck) }}
 	defer out.Stop()
 	var ending sync.WaitGroup

@@ -78,7 +78,7 @@ func (c *copier) receive(ctx context.Context, root *os.Root, f client.SessionFil
 	if err != nil {
 		return err
 	}
-	d := &client.SessionDownload{ContainerRef: c.at, Path: f.Path, Progress: c.progress.File(f.Path), Told: c.waiting}
+	d := &client.SessionDownload{ContainerRef: c.at, Path: f.Path, Progress: c.progress.File(f.Path), Warn: c.waiting}
 	err = errors.Join(d.CopyTo(ctx, c.client, out), out.Close())
 	if err == nil && c.times {
 		err = root.Chtimes(as, f.ModifiedAt, f.ModifiedAt)

@@ -143,7 +143,7 @@ func (c *copier) send(ctx context.Context, i item) error {
 	}
 	u := &client.SessionUpload{
 		ContainerRef: c.at, Path: i.remote, File: f, Size: i.info.Size(), Mode: uint32(i.info.Mode().Perm()), Modified: modified,
-		Progress: c.progress.File(i.local), Told: c.waiting,
+		Progress: c.progress.File(i.local), Warn: c.waiting,
 	}
 	if err := u.Send(ctx, c.client); err != nil {
 		return fmt.Errorf("copy %s: %w", i.local, err)

@@ -72,7 +72,7 @@ func (t *transfer) get(ctx context.Context, from, local string, asZip bool) erro
 		}
 	}
 	if local == "-" {
-		d := client.Download{Folder: t.folder.ID, Path: from, Progress: t.counter(one), Told: t.paused}
+		d := client.Download{Folder: t.folder.ID, Path: from, Progress: t.counter(one), Warn: t.paused}
 		return d.CopyTo(ctx, t.client, cli.Calm(t.app.Out, false))
 	}
 	if dir && asZip {
@@ -157,7 +157,7 @@ func (t *transfer) fetch(ctx context.Context, s *step) error {
 		return err
 	}
 	defer t.root.Remove(part) // after a success, the file no longer exists
-	d := client.Download{Folder: t.folder.ID, Path: s.Path, Progress: t.counter(s), Told: t.paused}
+	d := client.Download{Folder: t.folder.ID, Path: s.Path, Progress: t.counter(s), Warn: t.paused}
 	err = d.CopyTo(ctx, t.client, f)
 	if info, serr := f.Stat(); serr == nil {
 		s.Size = info.Size() // the size of an archive is only known at its end

@@ -190,7 +190,7 @@ func (t *transfer) send(ctx context.Context, s *step, target *client.UploadTarge
 	u := client.Upload{
 		Target: *target, Source: f, Size: s.Size, Modified: s.modified,
 		Location: note.Read(), Created: note.Write, Progress: t.bar.File(s.Path),
-		Told:  func(err error) { t.bar.Pause(cli.OneLine(err)) },
+		Warn:  func(err error) { t.bar.Pause(cli.OneLine(err)) },
 		Renew: ticket,
 	}
 	if err := u.Run(ctx, t.client); err != nil {

@@ -61,7 +61,7 @@ func (s *syncing) equal(ctx context.Context, p string, bar *cli.Progress) (bool,
 	}
 	count := bar.File(p)
 	d := client.Download{
-		Folder: s.folder.ID, Path: path.Join(s.at, p), Told: s.paused,
+		Folder: s.folder.ID, Path: path.Join(s.at, p), Warn: s.paused,
 		Progress: func(done, _ int64) { count(done) },
 	}
 	if err := d.CopyTo(ctx, s.client, other); err != nil {
