@@ -9,8 +9,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A policy lists its attachments, and a resource group its grants. Each viewer gets the ones that
-// they can see.
+// A policy lists its attachments, and a resource group its grants. Each viewer sees the ones that
+// they are permitted to see.
 func TestWhereRulesAreAttached(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -73,7 +73,7 @@ func TestWhereRulesAreAttached(t *testing.T) {
 	}
 }
 
-// A monitor reads everything that administrators can read, and changes nothing.
+// A monitor can read everything that administrators can read, and change nothing.
 func TestMonitorReadsWhatAdminsRead(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// reader returns a client with an access token that only reads.
+// reader returns a client with a read-only access token.
 func reader(t *testing.T, m *managertest.Manager, of *ent.User) *managertest.Client {
 	t.Helper()
 	var made struct{ CreateAccessToken struct{ Secret string } }
@@ -40,9 +40,9 @@ func epoch(t *testing.T, w *managertest.World, m *managertest.Manager) int64 {
 	return got.Cluster.Leader.Epoch
 }
 
-// TestFloodOfSubscriptions opens 3,000 subscriptions with a token that only reads.
-// Those beyond the limits are refused, those within share their reads, others are
-// served, and every change has its row in the audit log.
+// TestFloodOfSubscriptions opens 3,000 subscriptions with a read-only token. Those above the limits
+// are rejected, the others share their reads, other users are served, and every change is in the
+// audit log.
 func TestFloodOfSubscriptions(t *testing.T) {
 	t.Parallel()
 	w, m, mine, _ := world(t)
@@ -99,7 +99,7 @@ func TestFloodOfSubscriptions(t *testing.T) {
 			reads++
 		}
 	}
-	// One read a change, and one more for each change that the platform itself tells of.
+	// One read for each change, and one more for each event that the platform publishes by itself.
 	if reads == 0 || reads > 3*len(renames) {
 		t.Errorf("%d changes cost %d reads for %d subscriptions", len(renames), reads, open_)
 	}
@@ -122,7 +122,7 @@ func TestFloodOfSubscriptions(t *testing.T) {
 	})
 }
 
-// TestSocketProtocol closes sockets as graphql-transport-ws says.
+// TestSocketProtocol checks the close codes of graphql-transport-ws.
 func TestSocketProtocol(t *testing.T) {
 	t.Parallel()
 	w, m, mine, _ := world(t)
@@ -198,7 +198,7 @@ func TestSocketProtocol(t *testing.T) {
 	}
 }
 
-// TestNoChangeWithoutARow has an audit log that cannot be written.
+// TestNoChangeWithoutARow makes the audit log unwritable.
 func TestNoChangeWithoutARow(t *testing.T) {
 	t.Parallel()
 	w, m, mine, _ := world(t)
@@ -222,7 +222,7 @@ func TestNoChangeWithoutARow(t *testing.T) {
 	if name := w.Client.Session.GetX(ctx, mine.ID).Name; name != mine.Name {
 		t.Errorf("the session is named %q", name)
 	}
-	// A running mutation has a row already, and its result is added at the end.
+	// A running mutation already has a row; its result is added at the end.
 	tx, err = w.Client.Tx(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -72,12 +72,12 @@ func TestOperationsHaveLimits(t *testing.T) {
 			if errs.Code() != c.code {
 				t.Fatalf("%q, want %q: %.300s", errs.Code(), c.code, errs)
 			}
-			if c.code != "" && len(list) > 2 { // who asks, and its last use
+			if c.code != "" && len(list) > 2 { // the login and its last use
 				t.Errorf("refused after %d statements", len(list))
 			}
 			for _, e := range errs {
 				if clean(e.Message) != "" {
-					t.Errorf("the message tells of %q: %s", clean(e.Message), e.Message)
+					t.Errorf("the message contains %q: %s", clean(e.Message), e.Message)
 				}
 				if e.Extensions.RequestID == "" {
 					t.Errorf("no request id with %q", e.Message)
@@ -87,7 +87,7 @@ func TestOperationsHaveLimits(t *testing.T) {
 	}
 }
 
-// clean returns the part of a message that it must not contain.
+// clean returns a forbidden word in the message, or "".
 func clean(message string) string {
 	for _, word := range []string{"SELECT", "pgx:", "pgconn", "sql:", "SQLSTATE", ".go:", "/work", "goroutine", "ent:"} {
 		if strings.Contains(message, word) {
@@ -176,10 +176,10 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%s: %d %.200s", name, status, text)
 		}
 		if word := clean(text); word != "" {
-			t.Errorf("%s: the answer tells of %q: %.300s", name, word, text)
+			t.Errorf("%s: the answer contains %q: %.300s", name, word, text)
 		}
 	}
-	// By GET nothing happens at all.
+	// A GET request runs nothing.
 	r, _ := http.NewRequest(http.MethodGet, m.URL+"/graphql?query=%7Bviewer%7BinitialPassword%7D%7D", nil)
 	r.Header = member.Header
 	resp, err := http.DefaultClient.Do(r)
@@ -217,8 +217,8 @@ func TestStrangersSeeNoSchema(t *testing.T) {
 	}
 }
 
-// TestStrangersGetOneAnswer asks without credentials for what there is, what there is
-// not, and what is not an operation at all.
+// TestStrangersGetOneAnswer sends requests without credentials, for existing fields, unknown fields
+// and invalid operations. All answers are equal.
 func TestStrangersGetOneAnswer(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -250,7 +250,7 @@ func TestStrangersGetOneAnswer(t *testing.T) {
 	nobody.Must(t, `{ server { version } loginProviders { name } }`, nil, nil)
 }
 
-// TestBodiesAreNotSentBack sends invalid JSON with a login.
+// TestBodiesAreNotSentBack sends invalid JSON as a logged-in user.
 func TestBodiesAreNotSentBack(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestNullHasAMeaning checks that the description of each nullable field, or that of its type, says
-// what null means, and that of each optional field of an input what happens without it.
+// TestNullHasAMeaning checks that the description of each nullable field, or of its type, explains
+// null, and that the description of each optional input field explains its absence.
 func TestNullHasAMeaning(t *testing.T) {
 	t.Parallel()
 	checked := 0

@@ -11,9 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// Every mutation there is leaves a row that says what came of it: done or
-// failed by who may, denied to who may not, denied to no one in particular, and
-// one whose input could not be read.
+// Every mutation leaves a row in the audit log with its result: success or failure for a permitted
+// user, denied for others and for anonymous requests, and an error for an unreadable input.
 func TestEveryMutationIsInTheTrail(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

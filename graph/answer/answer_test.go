@@ -83,7 +83,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// TestObjectHasANameOnce selects one field through an interface and through an object.
+// TestObjectHasANameOnce selects the same field through an interface and through an object type.
 func TestObjectHasANameOnce(t *testing.T) {
 	o := answer.NewObject(fields("a", "b", "a"))
 	for i := range 3 {
@@ -99,7 +99,7 @@ func TestObjectHasANameOnce(t *testing.T) {
 	}
 }
 
-// TestListTellsPlaces has lists whose elements run one after the other, and concurrently.
+// TestListTellsPlaces resolves lists whose elements run one after the other, and concurrently.
 func TestListTellsPlaces(t *testing.T) {
 	slow := ast.SelectionSet{&ast.InlineFragment{SelectionSet: ast.SelectionSet{&ast.Field{Name: "slow", ObjectDefinition: &ast.Definition{Name: "T"}}}}}
 	fast := ast.SelectionSet{&ast.Field{Name: "fast", ObjectDefinition: &ast.Definition{Name: "T"}}}
@@ -135,8 +135,8 @@ func TestListTellsPlaces(t *testing.T) {
 	}
 }
 
-// TestWaitingElementsRunTogether has elements that all wait for the last one, as with a loader that
-// batches them.
+// TestWaitingElementsRunTogether has elements that all wait for the last one, as they do for a
+// loader that batches their reads.
 func TestWaitingElementsRunTogether(t *testing.T) {
 	sel := ast.SelectionSet{&ast.FragmentSpread{Definition: &ast.FragmentDefinition{SelectionSet: ast.SelectionSet{
 		&ast.Field{Name: "inner", ObjectDefinition: &ast.Definition{Name: "T"}, SelectionSet: ast.SelectionSet{
