@@ -24,10 +24,10 @@ import (
 	"github.com/berthhq/berth/internal/cluster"
 )
 
-// Benchmarks run the gateway in a process of its own, which is this program with these variables.
+// Benchmarks run the gateway in a separate process: this test program with these variables.
 const (
 	benchCA   = "BERTH_BENCH_CA"   // directory of the cluster's authority
-	benchPort = "BERTH_BENCH_PORT" // of the app
+	benchPort = "BERTH_BENCH_PORT" // port of the app
 )
 
 func TestMain(m *testing.M) {
@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveBench prints the address for agents, and when an agent has come the address and the host of one
-// app, which it serves until stdin ends.
+// serveBench prints the address for agents. Once an agent has connected, it prints the address and
+// the host of one app, which it serves until stdin ends.
 func serveBench() error {
 	ca, err := cluster.LoadOrCreateCA(os.Getenv(benchCA))
 	if err != nil {
@@ -113,7 +113,7 @@ func program(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// proxies starts the gateway, nginx and configurable-http-proxy; the last two if they are installed.
+// proxies starts the gateway, and nginx and configurable-http-proxy if they are installed.
 func proxies(b *testing.B) []proxied {
 	b.Helper()
 	app := httptest.NewServer(http.HandlerFunc(program))
@@ -153,7 +153,7 @@ func proxies(b *testing.B) []proxied {
 	return list
 }
 
-// agent starts an agent in this process whose kernels are this machine.
+// agent starts an agent in this process. A port of its kernels is a port of this machine.
 func agent(b *testing.B, manager, fingerprint string) {
 	b.Helper()
 	n, err := cluster.NewNode(cluster.NodeConfig{

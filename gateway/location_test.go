@@ -17,8 +17,8 @@ func testGateway() *Gateway {
 	return &Gateway{modes: []mode{{domain: ".apps.test"}, {host: "paths.test:81"}}}
 }
 
-// Only the host of a request names the app; other names of the gateway, and labels that it does not
-// make, open nothing.
+// Only the host of a request selects the app. Other names of the gateway, and labels that it did
+// not create, open nothing.
 func TestHostsThatAreNotOurs(t *testing.T) {
 	g := testGateway()
 	target := app.Target{Session: id.New(id.Session), App: "jupyter"}
@@ -61,7 +61,7 @@ func TestHostsThatAreNotOurs(t *testing.T) {
 	}
 }
 
-// A page of a sibling app cannot use the cookie of another app, though browsers send it.
+// A page of a sibling app cannot use the cookie of another app, although browsers send it.
 func TestRequestsOfOtherOrigins(t *testing.T) {
 	g := testGateway()
 	host := app.Target{Session: id.New(id.Session), App: "jupyter"}.Label() + ".apps.test"
@@ -98,7 +98,7 @@ func TestRequestsOfOtherOrigins(t *testing.T) {
 	}
 }
 
-// A service worker of one app would see the requests of all apps below the same origin.
+// A service worker of one app would see the requests of all apps on the same origin.
 func TestServiceWorkersInPathMode(t *testing.T) {
 	g := testGateway()
 	label := app.Target{Session: id.New(id.Session), App: "jupyter"}.Label()
@@ -112,7 +112,7 @@ func TestServiceWorkersInPathMode(t *testing.T) {
 	}
 }
 
-// The cookie of one app opens no other one, and it expires; a forged one opens nothing.
+// The cookie of one app opens no other app, and it expires. A forged cookie opens nothing.
 func TestCookieIsForOneApp(t *testing.T) {
 	keys, err := seal.Load(t.TempDir())
 	if err != nil {

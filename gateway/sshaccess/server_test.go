@@ -43,13 +43,13 @@ import (
 
 const long = 2 * time.Minute
 
-// machine is an agent whose kernels are this machine: it runs the runner's server for Exec.
+// machine is an agent whose kernels are this machine: Exec runs the SSH server of the runner here.
 type machine struct {
 	agentpb.UnimplementedAgentServer
 	program string
 
 	mu      sync.Mutex
-	kernels []string // of Exec
+	kernels []string // kernels that Exec was called for
 }
 
 func (m *machine) Exec(stream grpc.BidiStreamingServer[agentpb.ExecInput, agentpb.ExecOutput]) error {
@@ -98,11 +98,11 @@ type writer func([]byte) error
 
 func (w writer) Write(b []byte) (int, error) { return len(b), w(b) }
 
-// world is an SSH server for sessions of the domain A, whose kernels are on the machine.
+// world is an SSH server for sessions of domain A, whose kernels are on the machine.
 type world struct {
 	*identitytest.World
 	t       *testing.T
-	ctx     context.Context // of the platform
+	ctx     context.Context // context of the platform
 	auth    *auth.Service
 	machine *machine
 	agent   *ent.Agent
@@ -189,7 +189,7 @@ func signer(t *testing.T) ssh.Signer {
 	return s
 }
 
-// running is a running session with two kernels.
+// running creates a running session with two kernels.
 func (w *world) running(name string, owner *ent.User) *ent.Session {
 	slots := resource.Slots{"cpu": 1000}
 	s := w.Client.Session.Create().SetName(name).SetType("interactive").SetStatus(lifecycle.Running).SetStartedAt(time.Now()).SetSlots(slots).
@@ -205,7 +205,7 @@ func (w *world) running(name string, owner *ent.User) *ent.Session {
 	return s
 }
 
-// key adds a new SSH key of a user.
+// key adds a new SSH key to a user.
 func (w *world) key(u *ent.User) ssh.Signer {
 	w.t.Helper()
 	s := signer(w.t)
@@ -232,7 +232,7 @@ func (w *world) dial(user string, how ssh.AuthMethod) (*ssh.Client, error) {
 	return c, err
 }
 
-// token is the login with a new access token of a user.
+// token returns the login with a new access token of a user.
 func (w *world) token(u *ent.User, scopes ...access.TokenScope) ssh.AuthMethod {
 	w.t.Helper()
 	made, err := w.auth.CreateAccessToken(w.As(w.t, u), auth.CreateAccessTokenInput{Name: string(scopes[0]), Scopes: scopes})
@@ -242,7 +242,7 @@ func (w *world) token(u *ent.User, scopes ...access.TokenScope) ssh.AuthMethod {
 	return ssh.Password(*made.Secret)
 }
 
-// says runs a command and returns its output, or what the gateway says instead.
+// says runs a command and returns its output, or the message of the gateway.
 func (w *world) says(user string, how ssh.AuthMethod) string {
 	c, err := w.dial(user, how)
 	if err != nil {
@@ -257,7 +257,8 @@ func (w *world) says(user string, how ssh.AuthMethod) string {
 	return strings.TrimSpace(string(out))
 }
 
-// People log in with the keys and tokens of their account, and enter only sessions that they may.
+// Users log in with the keys and tokens of their account, and can enter only sessions that they
+// have permission for.
 func TestWhoEnters(t *testing.T) {
 	w := newWorld(t)
 	train, other := w.running("train", w.A.Member), w.running("other", w.A.Lead)
@@ -304,7 +305,7 @@ func TestWhoEnters(t *testing.T) {
 	}
 }
 
-// A name that several sessions have is refused; the person's own session wins.
+// A name of several sessions is an error, but the user's own session takes precedence.
 func TestNames(t *testing.T) {
 	w := newWorld(t)
 	w.running("same", w.A.Member)
@@ -317,7 +318,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A key that two accounts have does not let one of them attract the logins of the other.
+// If two accounts have the same key, a login with it is ambiguous, so that neither account can
+// attract the logins of the other.
 func TestKeyOfTwoAccounts(t *testing.T) {
 	w := newWorld(t)
 	w.running("train", w.A.Member)
@@ -331,7 +333,7 @@ func TestKeyOfTwoAccounts(t *testing.T) {
 	}
 }
 
-// What takes the access away ends open connections.
+// Every loss of access ends open connections.
 func TestRevoked(t *testing.T) {
 	w := newWorld(t)
 	train := w.running("train", w.A.Member)
