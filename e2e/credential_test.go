@@ -51,7 +51,7 @@ func signIn(t *testing.T, form object) (status int, field string, cookies []*htt
 	return resp.StatusCode, problem.Field, resp.Cookies()
 }
 
-// A user turns on every credential that exists, and logs in with each of them and with no other.
+// A user turns on every kind of credential, and can log in with each of them and with nothing else.
 // When the platform stops, its stores are searched for the secrets.
 func TestEveryCredential(t *testing.T) {
 	u := platform.User(t)

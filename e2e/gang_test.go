@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A session has three containers. Each one knows its position and reaches the others by name, and
-// all end together.
+// A session has three containers. Each one has the variables for its position and reaches the
+// others by name, and all end together.
 func TestSeveralContainers(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()

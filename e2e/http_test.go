@@ -159,7 +159,7 @@ func TestPasswordGuessing(t *testing.T) {
 	if told["known"] != told["unknown"] || told["known"] == "" {
 		t.Errorf("the answers differ: %q", told)
 	}
-	// Tokens stay valid, so the user is not locked out of running sessions.
+	// Tokens stay valid, so that the user keeps access to running sessions.
 	if _, err := victim.Viewer(t.Context()); err != nil {
 		t.Errorf("the victim's token: %v", err)
 	}

@@ -50,7 +50,7 @@ func TestInteractiveSession(t *testing.T) {
 	}
 }
 
-// terminal speaks the protocol of docs/http.md by hand.
+// terminal implements the protocol of docs/http.md.
 func terminal(t *testing.T, u *cluster.User, session string) {
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Timeout)
 	defer cancel()
@@ -107,8 +107,8 @@ func terminal(t *testing.T, u *cluster.User, session string) {
 	send("stty size\n")
 	until("22 55\r\n")
 	send("sh -c 'echo g''o; exec sleep 1000'\n")
-	until("go\r\n") // said by what runs in front, so it is there
-	send("\x03")    // Ctrl-C reaches it
+	until("go\r\n") // the command in the foreground prints this, so it has started
+	send("\x03")    // Ctrl-C ends the command
 	send("echo co''nt; exit 3\n")
 	until("cont\r\n")
 	for {

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/client"
 )
 
-// Every field of the API requires an authenticated caller, except for the public one.
+// Every field of the API requires an authenticated caller, except for the public ones.
 func TestNobodyGetsNothing(t *testing.T) {
 	text, err := os.ReadFile("../schema.graphql")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 type object = map[string]any
 
-// refusal sends a request that must be refused, and returns the error.
+// refusal sends a request that must be rejected, and returns the error.
 func refusal(t *testing.T, c *client.Client, query string, vars object) client.GraphQLError {
 	t.Helper()
 	resp, err := c.Raw(t.Context(), client.Request{Query: query, Variables: vars})
@@ -53,7 +53,7 @@ const (
 	createUpload  = `mutation($input: CreateUploadInput!) { createUpload(input: $input) { uploads { url ticket } } }`
 )
 
-// Requests that cannot run are refused at once, with the field and the limit.
+// Requests that cannot run are rejected at once, with the field and the limit.
 func TestBadSessions(t *testing.T) {
 	u := platform.User(t)
 	if _, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"}); err != nil {
@@ -122,7 +122,7 @@ func TestBadSessions(t *testing.T) {
 	}
 }
 
-// Folders have plain names and contain plain paths.
+// Names of folders and paths in folders are checked.
 func TestBadFolders(t *testing.T) {
 	u := platform.User(t)
 	f, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"})
@@ -165,7 +165,7 @@ func TestBadFolders(t *testing.T) {
 	}
 }
 
-// The command line says what is wrong, and exits with the code of the error's class.
+// The command line explains the error, and exits with the code of the error's class.
 func TestBadCommands(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()

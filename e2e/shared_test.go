@@ -76,8 +76,8 @@ func TestSharedFolderInARunningSession(t *testing.T) {
 		t.Errorf("the owner sees %s", names)
 	}
 
-	// One program has a file open for writing, and another program works in the folder, whose path
-	// was renamed in the meantime.
+	// One program has a file open for writing, and the working directory of another one is in the
+	// folder, whose path has been renamed.
 	friend.Exec(s.ID, `sh -c 'exec 5>> /shared/thesis/log; echo $$ > /writer; while sleep 0.1; do echo more >&5; done' > /dev/null 2>&1 &
 sh -c 'cd /shared/thesis; echo $$ > /worker; exec sleep 1000' > /dev/null 2>&1 &
 until test -s /writer -a -s /worker; do sleep 0.1; done`)

@@ -168,7 +168,7 @@ func ended(u *cluster.User, id string) bool {
 	return s.Ended()
 }
 
-// becomes waits until the devices are as the machine's file expects after a change.
+// becomes waits until the devices match the machine's file after a change.
 func (s *stand) becomes(t *testing.T, u *cluster.User, change string) {
 	t.Helper()
 	want := s.m.Changes[change].Expect

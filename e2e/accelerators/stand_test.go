@@ -36,7 +36,7 @@ func load(t *testing.T, name string) *stand {
 	return &stand{row: r, m: m}
 }
 
-// asks returns the request of a session for this number of devices.
+// asks returns a request for a session with this number of devices.
 func (s *stand) asks(amount string) client.CreateSessionInput {
 	in := cluster.Interactive()
 	in.Slots = cluster.Slots("cpu", "0.01", "mem", "32m", s.slot, amount)

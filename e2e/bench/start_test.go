@@ -41,7 +41,7 @@ func BenchmarkSessionStart(b *testing.B) {
 		engine = append(engine, bare.start(b))
 		runc = append(runc, bare.run(b))
 	}
-	b.ReportMetric(0, "ns/op") // the sum of three things says nothing
+	b.ReportMetric(0, "ns/op") // the sum of the three is meaningless
 	b.ReportMetric(ms(api), "api-ms")
 	b.ReportMetric(ms(engine), "containerd-ms")
 	b.ReportMetric(ms(runc), "runc-ms")

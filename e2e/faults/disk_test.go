@@ -43,7 +43,7 @@ func ballast(t *testing.T, p *cluster.Platform, left int64) (empty func()) {
 	}
 }
 
-// crumbs uses all inodes of the agent's disk but some hundred.
+// crumbs uses all but a few hundred inodes of the agent's disk.
 func crumbs(t *testing.T, p *cluster.Platform) (empty func()) {
 	t.Helper()
 	dir := filepath.Join(p.AgentDisk(), "crumbs")
@@ -103,11 +103,11 @@ func waitsFor(t *testing.T, u *cluster.User, id, check, why string) {
 	})
 }
 
-// blameless fails if the history of a session counts a failed attempt.
+// blameless fails if the history of a session contains a failed attempt.
 func blameless(t *testing.T, u *cluster.User, id string) {
 	t.Helper()
 	for _, e := range u.Show(id).History {
-		// A move from pending to pending says that the session waits again.
+		// A move from pending to pending means that the session waits again.
 		if e.Result == "FAILURE" || e.Result == "RETRY" && e.FromStatus != nil && *e.FromStatus != "PENDING" {
 			t.Errorf("the history counts a failure: %+v", e)
 		}

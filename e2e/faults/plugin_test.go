@@ -77,6 +77,6 @@ func TestVolumePluginKilled(t *testing.T) {
 	if back, err := os.ReadFile(filepath.Join(berth.Dir, "back")); err != nil || !bytes.Equal(back, data) {
 		t.Errorf("%d bytes came back, want %d, the same (%v)", len(back), len(data), err)
 	}
-	berth.Must("folder", "create", "another") // needs the plugin
+	berth.Must("folder", "create", "another") // this command needs the plugin
 	berth.Must("folder", "delete", "--yes", "disk")
 }

@@ -19,16 +19,16 @@ func sent() (n int64) {
 	return n
 }
 
-// held waits until a client wants to send more than a wire lets through. The wire is restored at
-// the end of the test.
+// held waits until a client has reached the limit of a wire. The wire is restored at the end of the
+// test.
 func held(t *testing.T, w *cluster.Wire) {
 	t.Helper()
 	t.Cleanup(w.Restore)
 	cluster.Eventually(t, "an upload is in the middle", w.Held)
 }
 
-// Files are uploaded while the command, the storage proxy and the connection fail. In the end, all
-// files are stored, and at most one chunk of a file was sent twice.
+// The command, the storage proxy and the connection fail during an upload. In the end, all files
+// are stored, and at most one chunk of a file was sent twice.
 func TestPutIsCutInTheMiddle(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()

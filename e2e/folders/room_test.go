@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// refused uploads a directory that does not fit, while something happens. The command reports the
-// error, and no part of a file is visible.
+// refused uploads a directory that does not fit. The command reports the error, and no part of a
+// file is visible.
 func refused(t *testing.T, berth *cluster.Shell, folder, says string, during func()) {
 	t.Helper()
 	cmd := berth.Command("folder", "put", "-r", "--skip-existing", folder, "in/.")
@@ -40,7 +40,7 @@ func refused(t *testing.T, berth *cluster.Shell, folder, says string, during fun
 	}
 }
 
-// arrives uploads the directory again, which succeeds when there is space.
+// arrives uploads the directory again, which must succeed when there is space.
 func arrives(t *testing.T, berth *cluster.Shell, folder string, more int64) {
 	t.Helper()
 	before := sent()
@@ -55,8 +55,8 @@ func arrives(t *testing.T, berth *cluster.Shell, folder string, more int64) {
 	berth.Must("folder", "delete", "--yes", folder)
 }
 
-// The disk becomes full in the middle of a file. When there is space again, the upload continues
-// where it was.
+// The disk becomes full in the middle of a file. When there is space again, the upload continues at
+// its offset.
 func TestDiskIsFull(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
@@ -82,8 +82,8 @@ func TestDiskIsFull(t *testing.T) {
 }
 
 // A limit is reached in the middle of a file. After an administrator has raised it, the upload
-// continues where it was. If the platform enforces the limit, it refuses before the first byte. If
-// the file system enforces it, the error comes in the middle.
+// continues at its offset. If the platform enforces the limit, it rejects the upload before the
+// first byte. If the file system enforces it, the error comes in the middle.
 func TestLimitIsReached(t *testing.T) {
 	needsPool(t)
 	u := platform.User(t)
@@ -101,7 +101,8 @@ func TestLimitIsReached(t *testing.T) {
 }
 
 // A volume is unmounted in the middle of an upload. The error says that the volume is unavailable,
-// nothing is written at its mount point, and after it is mounted again, the upload continues.
+// nothing is written to the directory of the mount point, and the upload continues after the volume
+// is mounted again.
 func TestVolumeIsUnmounted(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
@@ -138,15 +139,15 @@ func TestVolumeIsUnmounted(t *testing.T) {
 		}
 	}
 	cluster.Eventually(t, "the volume is unavailable", health("UNAVAILABLE"))
-	cluster.Eventually(t, "people are told which volume is away", func() bool { // each proxy finds out by itself
+	cluster.Eventually(t, "the error names the unavailable volume", func() bool { // each proxy finds out by itself
 		r := berth.Run("folder", "create", "none", "--volume", "disk")
 		if r.Code == 0 {
-			t.Fatal("a folder is made on what is not mounted")
+			t.Fatal("a folder was created on a volume that is not mounted")
 		}
 		return strings.Contains(r.Stderr, "volume disk is unavailable now")
 	})
 	if bare, err := os.ReadDir(platform.Mount("disk")); err != nil || len(bare) > 0 {
-		t.Errorf("where nothing is mounted there are %v (%v)", bare, err)
+		t.Errorf("the directory of the mount point contains %v (%v)", bare, err)
 	}
 	if err := back(); err != nil {
 		t.Fatal(err)

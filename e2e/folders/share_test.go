@@ -83,7 +83,7 @@ func TestSharedFolderIsTakenAway(t *testing.T) {
 	held(t, wire)
 
 	mine.Must("folder", "unshare", "thesis", friend.Email)
-	for err == nil { // slower than the deadline within which the platform ends it
+	for err == nil { // the platform must end the transfer by its deadline
 		time.Sleep(10 * time.Millisecond)
 		_, err = io.CopyN(io.Discard, slow.Body, 32<<10)
 	}

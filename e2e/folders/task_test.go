@@ -74,7 +74,7 @@ func at(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// watch follows a task in the background, over any restart, and returns a function that waits for
+// watch follows a task in the background, across restarts, and returns a function that waits for
 // its end. The progress must never decrease.
 func watch(t *testing.T, u *cluster.User, id string) (ended func() client.Task) {
 	t.Helper()
@@ -132,8 +132,8 @@ func killProxies(t *testing.T) {
 	}
 }
 
-// killing kills the manager and then the storage proxies in the middle of a task that has this
-// amount of work, and waits for its end.
+// killing kills the manager and then the storage proxies in the middle of a task with this amount
+// of work, and waits for its end.
 func killing(t *testing.T, u *cluster.User, task *client.FolderTask, all int, done func() int) {
 	t.Helper()
 	ended := watch(t, u, task.Task.ID)
@@ -151,7 +151,7 @@ func killing(t *testing.T, u *cluster.User, task *client.FolderTask, all int, do
 }
 
 // The manager and the storage proxies are killed in the middle of long work on many files. The work
-// continues, and its result is complete and exists once.
+// continues, and each file of the result exists exactly once.
 func TestTasksOutliveTheirServers(t *testing.T) {
 	u := platform.User(t)
 	// folder creates a folder with this number of files.
@@ -264,5 +264,5 @@ func TestTasksOutliveTheirServers(t *testing.T) {
 	})
 }
 
-// few directories of the proxies themselves are created and deleted.
+// few is the number of directories that the proxies create and delete themselves.
 const few = 16

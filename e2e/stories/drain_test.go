@@ -81,7 +81,7 @@ func TestDrain(t *testing.T) {
 	once(t, operator)
 }
 
-// other returns an agent that is none of the given ones.
+// other returns an agent that is not among the given ones.
 func other(than ...string) string {
 	for _, n := range nodes() {
 		if !strings.Contains(strings.Join(than, " "), n) {

@@ -22,8 +22,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// oneBinary creates the image one:1. It contains one static program and nothing else, as FROM
-// scratch does.
+// oneBinary creates the image one:1, which contains only one static program, as with FROM scratch.
 func oneBinary(t *testing.T) (dir string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "one")
@@ -69,8 +68,8 @@ func oneBinary(t *testing.T) (dir string) {
 	return dir
 }
 
-// In an image without a shell, users or libraries, a session starts, and a terminal, commands, SSH, SFTP and
-// the ports that its program listens on work.
+// A session of an image without a shell, users or libraries starts. A terminal, commands, SSH, SFTP
+// and the ports of its program work.
 func TestImageOfOneBinary(t *testing.T) {
 	platform.OfferLayout(t, oneBinary(t))
 	g := platform.Gateway(t, "one-gateway", nil)

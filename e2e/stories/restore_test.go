@@ -10,9 +10,9 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// The database is restored from a backup as docs/backup.md says. Sessions that are newer than the
+// The database is restored from a backup as in docs/backup.md. Sessions that are newer than the
 // backup continue, and nothing ends until an operator leaves recovery mode. Then the operator ends
-// the sessions that the database does not know.
+// the sessions that are not in the database.
 func TestRestoreOfTheDatabase(t *testing.T) {
 	berth := operator(t)
 	group := group(t, berth, "restored", nodes())
@@ -46,7 +46,7 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 	strays := func() (found []client.OccupancyDrift, missing int) {
 		var audit client.OccupancyAudit
 		if r := berth.Run("admin", "occupancy", "-o", "json"); r.Code > 1 || !strings.HasPrefix(r.Stdout, "{") {
-			return nil, 0 // the managers are not there yet
+			return nil, 0 // no manager answers yet
 		} else {
 			read(t, r.Stdout, &audit)
 		}
@@ -60,8 +60,8 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 		}
 		return found, missing
 	}
-	// A report of the agent about the end of this session can arrive before recovery mode is on. Then
-	// the session is not missing: it has ended as it did before the restore.
+	// A report of the agent about the end of this session can arrive before recovery mode is on. In
+	// that case the session is not missing, because its end is recorded again.
 	reported := func() bool { return u.Show(ended).Status == "TERMINATED" }
 	var found []client.OccupancyDrift
 	cluster.Eventually(t, "the platform shows what it does not know and what it misses", func() bool {

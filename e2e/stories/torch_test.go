@@ -9,8 +9,8 @@ import (
 )
 
 // Four processes of PyTorch on two agents find each other through the environment variables of
-// torchrun, and add numbers with gloo. The test needs the large image torch, so it runs only where
-// that image was built.
+// torchrun, and add numbers with gloo. The test needs the large image torch, and is skipped without
+// it.
 func TestTorchOverAgents(t *testing.T) {
 	operator := operator(t)
 	for _, node := range []string{"node-1", "node-2"} {
