@@ -30,10 +30,10 @@ type Watcher struct {
 
 // state is the state of one check.
 type state struct {
-	worked bool      // once since the start
-	since  time.Time // when it began to fail; zero while it works
-	said   bool      // that it fails
-	times  int       // the failure was logged
+	worked bool      // it has worked since the start
+	since  time.Time // start of the outage; zero while it works
+	said   bool      // the outage was logged
+	times  int       // number of logged outages
 }
 
 // NewWatcher returns a watcher of a role, whose metrics it registers; to may be nil.

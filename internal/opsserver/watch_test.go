@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// TestWatcherWritesTwoLines has a store that goes away and comes back, twice.
+// TestWatcherWritesTwoLines stops and restarts a store twice.
 func TestWatcherWritesTwoLines(t *testing.T) {
 	var mu sync.Mutex
 	var away error
@@ -45,7 +45,7 @@ func TestWatcherWritesTwoLines(t *testing.T) {
 		wait.Until(t, "the stores are checked", func() bool {
 			mu.Lock()
 			defer mu.Unlock()
-			return looks > 3 // the third look began after the change, and has been noted
+			return looks > 3 // the third check began after the change, and its result was recorded
 		})
 	}
 	looked()
@@ -72,7 +72,7 @@ func TestWatcherWritesTwoLines(t *testing.T) {
 	<-done
 }
 
-// TestWatcherWaitsAtTheStart has a dependency that does not work yet.
+// TestWatcherWaitsAtTheStart begins with a dependency that does not work.
 func TestWatcherWaitsAtTheStart(t *testing.T) {
 	text := &safeBuffer{}
 	w := NewWatcher("agent", []Check{{Name: "managers"}}, nil, slog.New(slog.NewTextHandler(text, nil)))
@@ -86,7 +86,6 @@ func TestWatcherWaitsAtTheStart(t *testing.T) {
 	}
 }
 
-// value returns the only value of the only metric.
 func value(t *testing.T, from prometheus.Gatherer) float64 {
 	t.Helper()
 	families, err := from.Gather()

@@ -15,7 +15,7 @@ import (
 )
 
 func TestBefore(t *testing.T) {
-	order := []string{"a/0", "a/b/c", "a/b-c", "a/z", "a.txt", "b"} // as a tree is walked
+	order := []string{"a/0", "a/b/c", "a/b-c", "a/z", "a.txt", "b"} // order of a walk
 	for i, a := range order {
 		for j, b := range order {
 			if before(a, b) != (i < j) {
@@ -83,8 +83,8 @@ func TestLifeOfSignedRequests(t *testing.T) {
 	}
 }
 
-// An upload whose id was lost is recognized by its start time, and by the uploads that existed
-// before.
+// An upload whose ID was lost is recognized by its start time, and by excluding the uploads that
+// existed before.
 func TestUploadsThatMayBeOurs(t *testing.T) {
 	now := time.Now()
 	up := upload{Key: "k", Intended: now, Others: []string{"other"}}
@@ -105,7 +105,8 @@ func TestUploadsThatMayBeOurs(t *testing.T) {
 	}
 }
 
-// An object that an earlier run may have written is not an error for a run that replaces nothing.
+// An object that may be from an earlier run of the task is not an error, even if the task must not
+// replace objects.
 func TestWhatIsThereMayBeOurs(t *testing.T) {
 	core, err := minio.NewCore("s3.example.org", &minio.Options{})
 	if err != nil {

@@ -27,9 +27,9 @@ type Existing string
 
 // The treatments.
 const (
-	Update    Existing = "update"    // an equal one stays, another is replaced
+	Update    Existing = "update"    // an equal one is kept, a different one is replaced
 	Overwrite Existing = "overwrite" // it is replaced
-	Fail      Existing = "fail"      // it stays, and the task reports a failure
+	Fail      Existing = "fail"      // it is kept, and the task reports a failure
 )
 
 // ImportFolderInput imports the objects below a path of a storage into a directory of a

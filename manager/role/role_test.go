@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/manager/role"
 )
 
-// cut records whose connections were closed.
+// cut records the users whose connections were closed.
 type cut struct{ ids []uuid.UUID }
 
 func (c *cut) Disconnect(_ context.Context, id uuid.UUID) { c.ids = append(c.ids, id) }
@@ -134,7 +134,7 @@ func TestScopesOfGrants(t *testing.T) {
 	} {
 		in := role.GrantRoleInput{Role: r.ID, User: w.B.Loner.ID, Scope: c.scope, ScopeID: c.id}
 		code := c.code
-		if c.name == "an id of nothing" { // whichever kind a random id has
+		if c.name == "an id of nothing" { // a random id can be of any kind
 			if _, err := w.GrantRole(w.as(t, w.Superadmin), in); err == nil {
 				t.Error("a random id is accepted")
 			}
@@ -162,8 +162,8 @@ func TestScopesOfGrants(t *testing.T) {
 	}
 }
 
-// A user who can grant a role cannot give permissions that they lack on the scope, neither by a
-// grant nor by changing a granted role.
+// A user cannot grant permissions that they lack on the scope, neither with a new grant nor by
+// changing a granted role.
 func TestNobodyGrantsMoreThanHeHas(t *testing.T) {
 	w := start(t)
 	hands := w.role(t, "hands out", on(access.Role, access.Read, access.Update, access.Grant), on(access.User, access.Read))
@@ -195,7 +195,7 @@ func TestNobodyGrantsMoreThanHeHas(t *testing.T) {
 	want(t, "by who does not see it", err, problem.CodeNotFound, "role")
 }
 
-// A grant opens rows at once, and its end closes them.
+// A grant makes rows visible at once, and its revocation hides them at once.
 func TestGrantsTakeEffect(t *testing.T) {
 	w := start(t)
 	r := w.role(t, "reader", on(access.User, access.Read))
@@ -222,7 +222,7 @@ func TestGrantsTakeEffect(t *testing.T) {
 	}
 }
 
-// The shown permissions on users equal those that mutations enforce.
+// The permissions that the API shows on users equal those that mutations enforce.
 func TestPermissionsOfUsers(t *testing.T) {
 	w := start(t)
 	support := w.role(t, "support", on(access.User, access.Read, access.Update))

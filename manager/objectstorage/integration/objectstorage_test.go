@@ -29,7 +29,7 @@ func TestHostileObjects(t *testing.T) {
 	l := newLake(t, map[string][]byte{"good": []byte("good"), "zz": []byte("zz")})
 	hostile := []string{"..%2Fup", "a%2F..%2Fb", "%2Fabsolute", "n%00ul", "b%2F", "good%2Fbelow", "x%2F%2Fy", strings.Repeat("n", 256), "bell%07"}
 	l.breaks(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Path == "/lake/good/below" { // which a directory of files cannot serve
+		if r.URL.Path == "/lake/good/below" { // the server keeps objects as files and cannot serve this key
 			w.Header().Set("ETag", `"x"`)
 			_, _ = io.WriteString(w, "four")
 			return true
@@ -150,7 +150,7 @@ func TestBrokenObjectStorage(t *testing.T) {
 	}
 }
 
-// A storage that is busy when it is first listed is tried again.
+// A storage that is busy during its first listing is retried.
 func TestBusyObjectStorage(t *testing.T) {
 	l := newLake(t, map[string][]byte{"a": random(10)})
 	var refused atomic.Int32
@@ -194,7 +194,7 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 		"no such host":   {su, managertest.Vars{"endpoint": "http://no-such-host.invalid"}, "endpoint", "cannot be reached: the host does not exist"},
 		"metadata":       {su, managertest.Vars{"endpoint": "http://169.254.169.254"}, "endpoint", "is not on the Internet"},
 		"inside":         {su, managertest.Vars{"endpoint": inside}, "endpoint", "is not on the Internet"},
-		// Only the operator learns which services listen where.
+		// Only operators see which services listen on which host.
 		"a domain's bucket":          {admin, managertest.Vars{"bucket": "no-such"}, "endpoint", unproven},
 		"a domain's secret":          {admin, managertest.Vars{"secret": "another"}, "endpoint", unproven},
 		"a domain's, nobody listens": {admin, managertest.Vars{"endpoint": "http://127.0.0.1:1"}, "endpoint", unproven},

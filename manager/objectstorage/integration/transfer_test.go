@@ -19,7 +19,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// killManager has another manager take over.
+// killManager stops the manager, and another manager takes over.
 func (l *lake) killManager(t *testing.T) {
 	t.Helper()
 	l.Manager.Kill()
@@ -118,12 +118,12 @@ func TestCancelExport(t *testing.T) {
 	}
 }
 
-// The process that begins a multipart upload dies before it learns the id: its parts are removed,
-// and uploads of others to the same key stay.
+// The process that begins a multipart upload is killed before it learns the ID. Its parts are
+// removed, and other uploads to the same key remain.
 func TestNothingStaysOfAnUploadThatNobodyKnows(t *testing.T) {
 	const cancel = `mutation($id: ID!) { cancelTask(input: {id: $id}) { task { status } } }`
 	for name, c := range map[string]struct {
-		asked bool // the storage has begun it
+		asked bool // the storage has started the upload
 		end   func(t *testing.T, l *lake, id uuid.UUID)
 		want  task.Status
 	}{
@@ -214,7 +214,7 @@ func TestATransferEndsWithItsRights(t *testing.T) {
 	}
 }
 
-// A file that changes while its parts are sent is refused, and its parts do not stay.
+// A file that changes while its parts are sent fails, and its parts are removed.
 func TestLargeFileChangesMeanwhile(t *testing.T) {
 	l := newLake(t, nil)
 	l.write(t, "large", random(70<<20))
