@@ -92,7 +92,7 @@ var (
 	}
 )
 
-// bound restricts a token of one project to rows of the project.
+// bound restricts a token of one project to the rows of that project.
 func bound(v *viewer.Viewer, s *sql.Selector, p *sql.Predicate) *sql.Predicate {
 	column := projectColumns[s.TableName()]
 	if v.Within == uuid.Nil || column == "" || s.TableName() == "audit_entries" {
@@ -101,7 +101,7 @@ func bound(v *viewer.Viewer, s *sql.Selector, p *sql.Predicate) *sql.Predicate {
 	return sql.And(p, sql.EQ(s.C(column), v.Within))
 }
 
-// anyone is the rule of entities that every logged-in user may read.
+// anyone is the rule of entities that every logged-in user can read.
 func anyone(*viewer.Viewer, *sql.Selector) *sql.Predicate { return sql.ExprP("TRUE") }
 
 // onlySystem is the rule of entities that only superadmins and the system can read.

@@ -58,7 +58,7 @@ func TestActingForAnother(t *testing.T) {
 		{"a superadmin as an inactive user", root, stopped.Email, http.StatusBadRequest},
 	} {
 		v, got := m.acting(t, c.cookie, c.who)
-		if c.name == "a superadmin as an inactive user" && got != http.StatusOK { // any refusal with a class of its own
+		if c.name == "a superadmin as an inactive user" && got != http.StatusOK { // any error with a class
 			c.status = got
 		}
 		if v != nil || got != c.status {
@@ -118,7 +118,7 @@ func TestActingEndsWithEitherRights(t *testing.T) {
 				t.Fatalf("status %d", status)
 			}
 			ended := m.Watch(t.Context(), v)
-			time.Sleep(100 * time.Millisecond) // several checks
+			time.Sleep(100 * time.Millisecond) // wait for several checks
 			goesOn(t, "connection with all rights", ended)
 			change(v)
 			ends(t, "connection", ended)

@@ -20,7 +20,7 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// bearer returns the viewer of a token, nil when it is refused.
+// bearer returns the viewer of a token, or nil if the token is rejected.
 func (m *manager) bearer(t *testing.T, secret string) *viewer.Viewer {
 	t.Helper()
 	v, err := m.Bearer(t.Context(), "Bearer "+secret)
@@ -85,7 +85,7 @@ func TestWhatATokenMakesEndsWithIt(t *testing.T) {
 	if n := w.Client.SSHKey.Query().CountX(system); n > 0 {
 		t.Error("the SSH key lives on")
 	}
-	// A token that was just revoked, of a running request, cannot create another one.
+	// A request whose token has just been revoked cannot create another token.
 	_, err = m.CreateAccessToken(ctx, auth.CreateAccessTokenInput{Name: "late"})
 	code(t, err, problem.CodeUnauthenticated)
 }
@@ -209,7 +209,7 @@ func TestEverythingEnds(t *testing.T) {
 			if c.keep {
 				return
 			}
-			// After reactivation, no one knows the secret of a keypair.
+			// After reactivation, the old secret of a keypair is no longer valid.
 			if _, err := m.UpdateKeypair(w.As(t, w.A.Member), auth.UpdateKeypairInput{ID: made.Keypair.ID, Active: &yes}); err != nil {
 				t.Fatal(err)
 			}

@@ -35,8 +35,7 @@ func (s *Service) signed(w http.ResponseWriter, r *http.Request) (*viewer.Viewer
 	if err != nil {
 		return nil, err
 	}
-	// Checked only now, so that a client without the secret learns nothing, not even the
-	// server's time.
+	// Checked last, so that a client without the secret learns nothing, not even the server's time.
 	if t := clock.Now(); !parts.Fresh(t) {
 		return nil, problem.Unauthenticated("the signature has expired, or was created more than %s from the server's time, %d (%s)",
 			signature.MaxSkew, t.Unix(), t.UTC().Format(time.RFC3339)).WithField(signature.HeaderInput)

@@ -15,8 +15,8 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// A user who is not active, or whose domain is not, cannot get in: not with a password, an old
-// cookie, a token or a keypair, and no one can act as them.
+// A user who is inactive, or whose domain is inactive, cannot log in or use an old cookie, a token
+// or a keypair, and no one can act as them.
 func TestOnlyTheActiveAreLetIn(t *testing.T) {
 	w := identitytest.New(t)
 	m := start(t, w.Client, "", sealing(t))
@@ -70,7 +70,7 @@ func TestOnlyTheActiveAreLetIn(t *testing.T) {
 	tryAll("inactive domain", http.StatusUnauthorized)
 }
 
-// A user who logs in with a password alone must enrol a second factor at once if the domain
+// A user who logs in with a password alone must enrol a second factor immediately if the domain
 // requires one.
 func TestSecondFactorIsNotShedWhereItIsAsked(t *testing.T) {
 	w := identitytest.New(t)
@@ -95,7 +95,7 @@ func TestSecondFactorIsNotShedWhereItIsAsked(t *testing.T) {
 	}
 }
 
-// Of many concurrent uses of one recovery code, one succeeds.
+// If one recovery code is used concurrently, one use succeeds.
 func TestRecoveryCodeAtOnce(t *testing.T) {
 	w := identitytest.New(t)
 	m := startSealed(t, w.Client)

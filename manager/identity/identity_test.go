@@ -33,7 +33,7 @@ type cut struct {
 	ids []uuid.UUID
 }
 
-// ring encrypts for all tests. Its file is only needed at its creation.
+// ring is the key ring of all tests. Its file is only needed to create it.
 var ring = sync.OnceValue(func() *seal.Ring {
 	dir, err := os.MkdirTemp("", "ring")
 	if err != nil {
@@ -65,7 +65,7 @@ func service(client *ent.Client) (*identity.Service, *cut) {
 	}), open
 }
 
-// want checks an error's code; "": there must be no error.
+// want checks the code and field of an error; "" expects no error.
 func want(t *testing.T, err error, code, field string) {
 	t.Helper()
 	if err == nil && code == "" {
@@ -86,7 +86,7 @@ func TestBootstrapOnce(t *testing.T) {
 	passwords := make([]string, 8)
 	for i := range passwords {
 		wg.Go(func() {
-			s, _ := service(client) // as many managers
+			s, _ := service(client) // as for several managers
 			p, created, err := s.Bootstrap(t.Context(), "Root@Example.org")
 			if err != nil || created != (p != "") {
 				t.Errorf("created %v, password %q, %v", created, p, err)
@@ -397,7 +397,7 @@ func TestDomainsAndProjects(t *testing.T) {
 	}
 }
 
-// Errors of ent reach people as readable messages, not as ent's text for programmers.
+// Errors of ent are replaced by messages that users can understand.
 func TestErrorsOfEntExplainThemselves(t *testing.T) {
 	w := identitytest.New(t)
 	ctx := w.As(t, w.Superadmin)

@@ -19,7 +19,7 @@ func at(minutes float64) time.Time {
 
 func minutes(n int) time.Duration { return time.Duration(n) * time.Minute }
 
-// steady has every series at a level all the time.
+// steady returns a constant level for every series.
 func steady(levels map[string]float64) func(string, time.Duration) (Level, bool) {
 	return func(series string, _ time.Duration) (Level, bool) {
 		v, ok := levels[series]
@@ -51,7 +51,7 @@ func TestDecide(t *testing.T) {
 		on     Subject
 		before *report.Idle
 		now    time.Time
-		want   *report.Idle // without the reason
+		want   *report.Idle // expected report without the reason
 	}{
 		{"nothing binds", nil, plain, nil, at(600), nil},
 		{"lifetime from the start", []Rule{life}, plain, nil, at(1), was("life", "lifetime", at(60), time.Time{})},
@@ -102,9 +102,9 @@ func TestDecide(t *testing.T) {
 
 func changed(s Subject, change func(*Subject)) Subject { change(&s); return s }
 
-// TestNoSessionEndsEarly lives through random days of random rules: whatever
-// happens, a session ends only when a rule's time is over, after a warning that
-// is as old as the rule says, and it ends soon after that.
+// TestNoSessionEndsEarly simulates random days with random rules. A session ends only when a rule's
+// timeout is over, after a warning that is as old as the rule requires, and it ends soon after
+// that.
 func TestNoSessionEndsEarly(t *testing.T) {
 	ended := 0
 	for seed := range uint64(3000) {
@@ -125,7 +125,7 @@ func TestNoSessionEndsEarly(t *testing.T) {
 		for now.Before(at(24 * 60)) {
 			now = now.Add(time.Duration(1+r.IntN(20)) * time.Second)
 			if r.IntN(100) == 0 {
-				now = now.Add(minutes(r.IntN(60))) // no one looks
+				now = now.Add(minutes(r.IntN(60))) // no check runs
 			}
 			if r.IntN(200) == 0 {
 				s.Used = map[string]time.Time{"": now}
@@ -155,7 +155,7 @@ func TestNoSessionEndsEarly(t *testing.T) {
 			}
 			break
 		}
-		for i := range rules { // one that never sleeps and is never used past all that is allowed is over by now
+		for i := range rules { // a session that was unused for longer than every rule allows must have ended
 			due, _, _ := rules[i].Due(&s, now)
 			if !over(idle, now) && now.Sub(later(due, start)) > 3*time.Hour+2*rules[i].Warning {
 				t.Fatalf("seed %d: %s was due at %s and is not over at %s: %+v", seed, rules[i].Name, due, now, idle)

@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// feed samples a series every 5 s from one moment to another.
+// feed adds a sample to a series every 5 s, from one time to another.
 func feed(s *Series, from, to time.Time, value float64) {
 	for at := from; at.Before(to); at = at.Add(5 * time.Second) {
 		s.add(at, value)
@@ -46,8 +46,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// What is asked of a series is within a piece's width of what its samples say,
-// however long ago it began, and costs a bounded amount of memory.
+// The level of a series equals that of its samples, within the width of a piece and however long
+// ago it began, and the memory is bounded.
 func TestOverAgainstSamples(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -81,7 +81,7 @@ func TestOverAgainstSamples(t *testing.T) {
 				}
 				return sum / float64(n)
 			}
-			// The window may begin up to a piece earlier than asked.
+			// The window may begin earlier by up to one piece.
 			low, high := math.Inf(1), math.Inf(-1)
 			for _, more := range []time.Duration{0, span / 8, span / 4, 20 * time.Second} {
 				m := mean(span + more)

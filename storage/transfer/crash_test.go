@@ -61,7 +61,7 @@ func TestUploadsSurviveKillsAtRandom(t *testing.T) {
 					at, tk = "", ""
 					files++
 				}
-				if at == "" { // also after an answer that was lost: the ticket names its upload
+				if at == "" { // also after a lost answer, because the ticket identifies its upload
 					if tk == "" {
 						name = fmt.Sprintf("f%d", files)
 						data = storagetest.Random(1<<20 + rnd.IntN(2<<20))
@@ -270,7 +270,7 @@ func TestUploadSurvivesKill(t *testing.T) {
 	h.WantFile("big", data)
 }
 
-// blocker never ends.
+// blocker is a reader that blocks until the end of the test.
 type blocker struct{}
 
 func (blocker) Read([]byte) (int, error) { select {} }

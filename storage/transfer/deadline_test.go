@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// endless is a file without an end.
+// endless is a file of unlimited size.
 type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// TestADownloadThatNobodyReads has clients that send a request and read nothing. The response ends,
-// and its resources are freed.
+// TestADownloadThatNobodyReads sends requests without reading the response. The response ends, and
+// its resources are freed.
 func TestADownloadThatNobodyReads(t *testing.T) {
 	for name, send := range map[string]func(*exchange) error{
 		"as a file": func(x *exchange) error {

@@ -32,7 +32,7 @@ func (l *ledger) Record(_ context.Context, q *storagepb.RecordRequest) (*storage
 	return &storagepb.RecordResponse{}, nil
 }
 
-// Records of file activity survive kills of the proxy at any moment, until a manager has received
+// Records of file activity survive kills of the proxy at any time, until a manager has received
 // them. No record is lost, and no record is sent again after a later round.
 func TestTrailOutlivesKills(t *testing.T) {
 	const rows = 2*maxBatch + 1
@@ -56,18 +56,18 @@ func TestTrailOutlivesKills(t *testing.T) {
 	round(first)
 	proxy() // killed before its first round
 	m.room = 1
-	round(proxy()) // the manager receives the first part and disconnects
+	round(proxy()) // the manager accepts the first call only
 	if len(m.told) != maxBatch {
 		t.Fatalf("%d rows told, want %d", len(m.told), maxBatch)
 	}
 	proxy()
 	m.room = rows
-	proxy().flush(t.Context()) // killed after everything was sent and before it noted that
+	proxy().flush(t.Context()) // killed after all rows were sent, before it recorded that
 	round(proxy())
 	if len(m.told) != rows {
 		t.Errorf("%d rows told, want %d", len(m.told), rows)
 	}
-	var twice int // sent by the one before the last, too
+	var twice int // rows that an earlier proxy has also sent
 	for row, n := range m.told {
 		if n > 2 {
 			t.Errorf("row %s was told %d times", row, n)
@@ -82,7 +82,7 @@ func TestTrailOutlivesKills(t *testing.T) {
 	}
 }
 
-// A proxy that is killed while it collects activity has stored it.
+// A proxy that is killed while it collects activity has already stored it.
 func TestTrailKeepsWhatItGathers(t *testing.T) {
 	dir := t.TempDir()
 	m := &ledger{room: 1, told: map[string]int{}}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// In whatever order the pieces of a file arrive, there is no gap before the front, and after all
+// Whatever the order of the pieces of a file, there is no gap before the front, and after all
 // pieces, the front is at the end.
 func TestFront(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

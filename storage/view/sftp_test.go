@@ -132,8 +132,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The partial upload of a new file is found by the user who sent it, and by no other user. Only
-// when the rest has arrived does the file appear.
+// The user who sent a partial file can resume it, and other users do not see it. The file appears
+// only when it is complete.
 func TestHalfIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
@@ -146,7 +146,8 @@ func TestHalfIsFoundAgain(t *testing.T) {
 	if err := os.WriteFile(source, whole, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// cut sends the beginning of the file, followed by a gap, and then the connection is cut.
+	// cut sends the beginning of the file and, after a gap, another part, and then cuts the
+	// connection.
 	cut := func(flags int, from, to int) {
 		t.Helper()
 		c, err := storagetest.DialSFTP(t, address, "rw")
@@ -211,7 +212,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 		t.Error("who opened it and wrote nothing changed it")
 	}
 
-	cut(os.O_APPEND, 1<<20, 2<<20) // one more time
+	cut(os.O_APPEND, 1<<20, 2<<20) // another attempt
 	wait.Until(t, "more of it is there", size(me, 2<<20))
 	if !gone() {
 		t.Error("a half is the file")
@@ -250,7 +251,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 
 	cut(fresh, 0, 1<<20)
 	wait.Until(t, "the third half is there", size(me, 1<<20))
-	if err := me.Truncate("/mine/data/f", 0); err != nil || !size(me, 0)() { // as sshfs does before it writes a file again
+	if err := me.Truncate("/mine/data/f", 0); err != nil || !size(me, 0)() { // as sshfs does before it rewrites a file
 		t.Errorf("truncate: %v", err)
 	}
 	again, err := me.OpenFile("/mine/data/f", os.O_WRONLY)
@@ -316,7 +317,7 @@ func TestSFTPTree(t *testing.T) {
 	begin := func(name string, flags int) error {
 		f, err := rw.OpenFile(name, os.O_WRONLY|flags)
 		if err == nil {
-			f.Close() // the close can be refused, too
+			f.Close() // the close can fail as well
 		}
 		return err
 	}
@@ -399,7 +400,7 @@ func TestSFTPTree(t *testing.T) {
 	}
 }
 
-// A file that must be new does not replace one that was created meanwhile. A file that replaces
+// A file that must be new does not replace a file that was created meanwhile. A file that replaces
 // another one keeps its mode.
 func TestSFTPNewAlone(t *testing.T) {
 	t.Parallel()
@@ -433,7 +434,7 @@ func TestSFTPNewAlone(t *testing.T) {
 	}
 }
 
-// Attributes that are set while a file is written apply to the file that appears.
+// Attributes that are set while a file is written apply to the published file.
 func TestSFTPSetWhileWriting(t *testing.T) {
 	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
@@ -601,7 +602,7 @@ func TestSFTPEnds(t *testing.T) {
 	}
 }
 
-// When a share ends, its transfers end, and nothing else.
+// When a share ends, only the transfers of its folder end.
 func TestSFTPShareEnds(t *testing.T) {
 	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
@@ -644,7 +645,7 @@ func TestSFTPShareEnds(t *testing.T) {
 	}
 }
 
-// The server offers nothing but SFTP.
+// The server supports only SFTP.
 func TestSFTPAlone(t *testing.T) {
 	t.Parallel()
 	_, _, address := storagetest.NewSFTP(t)
@@ -724,8 +725,8 @@ func TestSFTPTrail(t *testing.T) {
 	}
 }
 
-// A key gives access to the folders of its user. It does not work under another user name or
-// without its private key.
+// A key gives access to the folders of its user. It is rejected under another user name or without
+// its private key.
 func TestSFTPKeys(t *testing.T) {
 	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
@@ -756,7 +757,7 @@ func TestSFTPKeys(t *testing.T) {
 	if err := enter(user, pretender{key}); err == nil {
 		t.Error("a client without the private key is admitted")
 	}
-	for range 60 { // clients try all of their keys, which does not count as guessing
+	for range 60 { // trying several keys does not count as a failed login
 		_ = enter("other@example.org", key)
 	}
 	if enter(user, key) != nil {
@@ -766,7 +767,7 @@ func TestSFTPKeys(t *testing.T) {
 	wait.Until(t, "the key is not good any more", func() bool { return enter(user, key) != nil })
 }
 
-// pretender offers a key and signs with another one.
+// pretender presents a key and signs with another one.
 type pretender struct{ ssh.Signer }
 
 func (p pretender) Sign(r io.Reader, data []byte) (*ssh.Signature, error) {

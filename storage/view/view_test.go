@@ -121,7 +121,7 @@ func TestViewTree(t *testing.T) {
 
 const lockBody = `<?xml version="1.0"?><D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>`
 
-// Two users who have the same folder under different names see each other's locks.
+// Two users who see the same folder under different names share its locks.
 func TestViewLocks(t *testing.T) {
 	t.Parallel()
 	h, o := storagetest.NewViews(t)
@@ -152,7 +152,7 @@ func TestViewLocks(t *testing.T) {
 	}
 }
 
-// Incomplete uploads are never visible, and files that do not fit are refused.
+// Incomplete uploads are never visible, and files that do not fit are rejected.
 func TestViewUploads(t *testing.T) {
 	t.Parallel()
 	h, _ := storagetest.NewViews(t)
@@ -189,8 +189,8 @@ func TestViewUploads(t *testing.T) {
 	})
 }
 
-// Managers receive sums of file activity and not every file, including activity from the time when
-// no manager was connected.
+// Managers receive sums of file activity, not single files, including the activity from the time
+// when no manager was connected.
 func TestViewTrail(t *testing.T) {
 	t.Parallel()
 	h, o := storagetest.NewViews(t)
@@ -310,7 +310,7 @@ func TestLitmus(t *testing.T) {
 	for _, m := range regexp.MustCompile(`\d+\. (\w+?)\.+ FAIL`).FindAllStringSubmatch(string(out), -1) {
 		failed = append(failed, m[1])
 	}
-	// Properties of clients are not stored, and locks are exclusive.
+	// Properties of clients are not stored, and shared locks are not supported.
 	if want := []string{"owner_modify", "lock_shared", "owner_modify"}; !slices.Equal(failed, want) {
 		t.Errorf("failed %q, want %q:\n%s", failed, want, out)
 	}
@@ -354,7 +354,7 @@ func rcloneRound(t *testing.T, h *storagetest.Host, text string) {
 	}
 }
 
-// If several clients conditionally replace or create the same file, one of them succeeds.
+// If several clients conditionally replace or create the same file, exactly one succeeds.
 func TestViewConditions(t *testing.T) {
 	t.Parallel()
 	h, _ := storagetest.NewViews(t)
