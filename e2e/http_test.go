@@ -135,7 +135,7 @@ func TestForeignRequests(t *testing.T) {
 // users.
 func TestPasswordGuessing(t *testing.T) {
 	victim := platform.User(t)
-	told := map[string]string{}
+	answers := map[string]string{}
 	for who, email := range map[string]string{"known": victim.Email, "unknown": "nobody-" + victim.Email} {
 		for i := range 20 {
 			login, _ := json.Marshal(object{"email": email, "password": fmt.Sprintf("guess number %d", i)})
@@ -146,7 +146,7 @@ func TestPasswordGuessing(t *testing.T) {
 			}
 			switch {
 			case resp.StatusCode == 401 && i < 19:
-				told[who] = problem.Code + problem.Detail
+				answers[who] = problem.Code + problem.Detail
 			case resp.StatusCode == 429 && i > 0:
 				if resp.Header.Get("Retry-After") == "" || problem.Code != "RESOURCE_EXHAUSTED" {
 					t.Errorf("429 with Retry-After %q: %s", resp.Header.Get("Retry-After"), body)
@@ -156,8 +156,8 @@ func TestPasswordGuessing(t *testing.T) {
 			}
 		}
 	}
-	if told["known"] != told["unknown"] || told["known"] == "" {
-		t.Errorf("the answers differ: %q", told)
+	if answers["known"] != answers["unknown"] || answers["known"] == "" {
+		t.Errorf("the answers differ: %q", answers)
 	}
 	// Tokens stay valid, so that the user keeps access to running sessions.
 	if _, err := victim.Viewer(t.Context()); err != nil {

@@ -174,9 +174,9 @@ func TestBadCommands(t *testing.T) {
 	}
 	berth.Must("folder", "create", "data")
 	for _, tt := range []struct {
-		command string
-		code    int
-		says    string
+		command  string
+		code     int
+		wantText string
 	}{
 		{"session create no-such-image:1", 3, "image"},
 		{"session create minimal:1 --cpu 4096", 6, "slots.cpu"},
@@ -202,8 +202,8 @@ func TestBadCommands(t *testing.T) {
 	} {
 		t.Run(tt.command, func(t *testing.T) {
 			r := berth.RunWith("a password for it\n", strings.Fields(tt.command)...)
-			if r.Code != tt.code || !strings.Contains(r.Stderr, tt.says) || r.Stdout != "" {
-				t.Errorf("%+v; want %d and %q", r, tt.code, tt.says)
+			if r.Code != tt.code || !strings.Contains(r.Stderr, tt.wantText) || r.Stdout != "" {
+				t.Errorf("%+v; want %d and %q", r, tt.code, tt.wantText)
 			}
 			if lines := strings.Count(r.Stderr, "\n"); tt.code > 2 && lines > 3 {
 				t.Errorf("says it in %d lines", lines)

@@ -106,12 +106,12 @@ until test -s /writer -a -s /worker; do sleep 0.1; done`)
 		}
 	}
 	friend.Query(`query($id: ID!) { node(id: $id) { ... on Session { status mounts { revokedAt } history { code } } } }`, map[string]any{"id": s.ID}, &got)
-	told := ""
+	codes := ""
 	for _, e := range got.Node.History {
-		told += " " + e.Code
+		codes += " " + e.Code
 	}
-	if got.Node.Status != "RUNNING" || !strings.HasSuffix(told, "folder_writable folder_read_only folder_revoked") {
-		t.Errorf("the session is %s and was told%s", got.Node.Status, told)
+	if got.Node.Status != "RUNNING" || !strings.HasSuffix(codes, "folder_writable folder_read_only folder_revoked") {
+		t.Errorf("the session is %s and was told%s", got.Node.Status, codes)
 	}
 	if shell.Must("folder", "files", "thesis") == "" {
 		t.Error("the owner's files are gone")

@@ -27,18 +27,18 @@ type (
 
 // passage is the state of one proxied request.
 type passage struct {
-	at     location
-	e      *entry
-	up     *upstream
-	secure bool
-	asked  string // the protocol that the client wants to upgrade to
+	at      location
+	e       *entry
+	up      *upstream
+	secure  bool
+	upgrade string // the protocol that the client wants to upgrade to
 }
 
 func addressOf(ctx context.Context) netip.Addr { return auth.AddressFrom(ctx) }
 
 // forward sends a request to the app and the answer back.
 func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, at location, e *entry, up *upstream) {
-	p := &passage{at: at, e: e, up: up, secure: at.mode.secure, asked: r.Header.Get("Upgrade")}
+	p := &passage{at: at, e: e, up: up, secure: at.mode.secure, upgrade: r.Header.Get("Upgrade")}
 	ctx := context.WithValue(context.WithValue(r.Context(), upstreamKey{}, up), passageKey{}, p)
 	// Without full duplex, the server would read the whole upload before it sends the first byte of
 	// the answer.
@@ -113,7 +113,7 @@ func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
 	}
 	h.Del("Forwarded")
 	h.Del("X-Real-Ip")
-	if strings.EqualFold(p.asked, "h2c") { // requests within HTTP/2 would not be filtered
+	if strings.EqualFold(p.upgrade, "h2c") { // requests within HTTP/2 would not be filtered
 		h.Del("Upgrade")
 		h.Del("Connection")
 	}
@@ -166,14 +166,14 @@ func stripCookies(h http.Header) {
 // browser, and not only the app.
 var refusedHeaders = []string{"Clear-Site-Data", "Strict-Transport-Security", "Alt-Svc", "Service-Worker-Allowed", "Public-Key-Pins", "Report-To", "Nel", "Origin-Agent-Cluster"}
 
-// errUnasked is the error of a program that switches protocols without a request for it.
-var errUnasked = errors.New("the app answered 101 to a request without an upgrade")
+// errUnrequestedUpgrade is the error of an app that switches protocols without a request for it.
+var errUnrequestedUpgrade = errors.New("the app answered 101 to a request without an upgrade")
 
 // filter removes headers that an app must not set from an answer.
 func filter(resp *http.Response) error {
 	p := resp.Request.Context().Value(passageKey{}).(*passage)
-	if resp.StatusCode == http.StatusSwitchingProtocols && (p.asked == "" || resp.Header.Get("Upgrade") == "") {
-		return errUnasked
+	if resp.StatusCode == http.StatusSwitchingProtocols && (p.upgrade == "" || resp.Header.Get("Upgrade") == "") {
+		return errUnrequestedUpgrade
 	}
 	for _, name := range refusedHeaders {
 		resp.Header.Del(name)

@@ -204,7 +204,7 @@ func TestAnswersOfAppsAreFiltered(t *testing.T) {
 }
 
 // An app that switches protocols without a request for it cannot send raw bytes to the browser.
-func TestUnaskedSwitchOfProtocols(t *testing.T) {
+func TestUnrequestedSwitchOfProtocols(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -158,11 +158,11 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 	defer keeping.Wait()
 	defer stop()
 	keeping.Go(func() { k.keepLogWritten(writing) })
-	nudge := k.nudge
+	stopChanged := k.stopChanged
 	if k.stopRequest() != nil {
 		// The request came before the agent restarted, or while it started.
 		select {
-		case nudge <- struct{}{}:
+		case stopChanged <- struct{}{}:
 		default:
 		}
 	}
@@ -180,7 +180,7 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 				return end{}, r.err // the error of the context
 			}
 			return k.why(ctx, end{code: r.exit.Code, reason: Completed, at: r.exit.Time}), nil
-		case <-nudge:
+		case <-stopChanged:
 			if !asked {
 				k.say(agentpb.KernelState_STOPPING, k.stopRequest().Reason)
 				k.awaitRunner(ctx)

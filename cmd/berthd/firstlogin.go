@@ -62,9 +62,9 @@ func pageURL(cfg manager.Config) string {
 	return "http://" + cfg.HTTP.Addr().String()
 }
 
-// sayFirstLogin prints the password on a terminal. Otherwise it prints only the path of the
+// printFirstLogin prints the password on a terminal. Otherwise it prints only the path of the
 // file, because the output of a service stays in the journal.
-func sayFirstLogin(email, password, file string) {
+func printFirstLogin(email, password, file string) {
 	where := "in " + file
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		where = password

@@ -110,9 +110,9 @@ func TestRotateTicketKey(t *testing.T) {
 		return out.String(), err
 	}
 	for _, c := range []struct {
-		args []string
-		says string
-		keys int
+		args     []string
+		wantText string
+		keys     int
 	}{
 		{[]string{"--secrets", secrets}, "the new key signs from ", 2},
 		{[]string{"--data", data, "--after", "2m"}, "tickets of the old one are valid until ", 3},
@@ -120,7 +120,7 @@ func TestRotateTicketKey(t *testing.T) {
 	} {
 		said, err := run(c.args...)
 		ring, lerr := ticket.LoadRing(secrets)
-		if err != nil || lerr != nil || !strings.Contains(said, c.says) {
+		if err != nil || lerr != nil || !strings.Contains(said, c.wantText) {
 			t.Fatalf("%v: %q, %v, %v", c.args, said, err, lerr)
 		}
 		if n := len(ring.PublicKeys()); n != c.keys {

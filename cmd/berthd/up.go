@@ -336,7 +336,7 @@ func (p *platform) greet(ctx context.Context, started time.Time) error {
 		return err
 	}
 	if p.password != "" {
-		sayFirstLogin(p.email, p.password, first)
+		printFirstLogin(p.email, p.password, first)
 	}
 	if err := p.manager.AddRegistry(ctx, "local", p.images.Addr().String(), registry.ReaderName, p.readers); err != nil {
 		p.log.Warn("scan the local registry", "error", err)

@@ -21,7 +21,7 @@ var (
 
 // inside inspects a device from inside a session, and returns the environment variables and files
 // that describe it.
-func inside(t *testing.T, u *cluster.User, session string, want view) (told string) {
+func inside(t *testing.T, u *cluster.User, session string, want view) (resources string) {
 	t.Helper()
 	want.files = maps.Clone(want.files)
 	if want.files == nil {
@@ -62,10 +62,10 @@ func inside(t *testing.T, u *cluster.User, session string, want view) (told stri
 			t.Errorf("%s: want %s in\n%s", file, want.files[file], text)
 		}
 		if file == mount.Resources {
-			told = texts[fmt.Sprintf("file%d", i)]
+			resources = texts[fmt.Sprintf("file%d", i)]
 		}
 	}
-	return told
+	return resources
 }
 
 func same(t *testing.T, what, want string, got []string) {

@@ -125,9 +125,9 @@ func (s *stand) look(t *testing.T, u *cluster.User, session string) string {
 	}
 	want := s.sees(i)
 	want.env = strings.ReplaceAll(want.env, "{id}", on)
-	told := inside(t, u, session, want)
-	if line := strings.ToUpper(strings.ReplaceAll(s.plugin, "-", "_")) + "_0_DEVICE=" + on + "\n"; !strings.Contains(told, line) {
-		t.Errorf("the container is told\n%swant %s", told, line)
+	resources := inside(t, u, session, want)
+	if line := strings.ToUpper(strings.ReplaceAll(s.plugin, "-", "_")) + "_0_DEVICE=" + on + "\n"; !strings.Contains(resources, line) {
+		t.Errorf("the container is told\n%swant %s", resources, line)
 	}
 	return on
 }

@@ -140,8 +140,8 @@ func TestDiskPressure(t *testing.T) {
 	before := u.Run(cluster.Interactive())
 	u.Until(before.ID, "RUNNING")
 	for _, full := range []struct {
-		kind, says string
-		fill       func() func()
+		kind, wantText string
+		fill           func() func()
 	}{
 		{"disk_pressure", "disk pressure", func() func() { return ballast(t, p, 6<<20) }},
 		{"inode_pressure", "inode pressure", func() func() { return crumbs(t, p) }},
@@ -150,12 +150,12 @@ func TestDiskPressure(t *testing.T) {
 		if c := holds(t, admin, full.kind, true); c.Reason == "" || c.Since.IsZero() {
 			t.Errorf("the condition says %+v", c)
 		}
-		if out := admin.Shell().Must("agent", "ls"); !strings.Contains(out, full.says) {
+		if out := admin.Shell().Must("agent", "ls"); !strings.Contains(out, full.wantText) {
 			t.Errorf("berth agent ls:\n%s", out)
 		}
 		wait.Until(t, "the metrics report "+full.kind, func() bool { return strings.Contains(metrics(t, p), `condition="`+full.kind+`"} 1`) })
 		waits := u.Run(cluster.Interactive())
-		waitsFor(t, u, waits.ID, "unfit", full.says)
+		waitsFor(t, u, waits.ID, "unfit", full.wantText)
 		if out, code := u.Exec(before.ID, "echo on"); out != "on\n" || code != 0 {
 			t.Errorf("exec in a running session: %q, %d", out, code)
 		}

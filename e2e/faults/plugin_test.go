@@ -63,14 +63,14 @@ func TestVolumePluginKilled(t *testing.T) {
 	}
 	berth.Must("folder", "create", "disk")
 	put := berth.Command("folder", "put", "disk", "data")
-	var says bytes.Buffer
-	put.Stderr = &says
+	var output bytes.Buffer
+	put.Stderr = &output
 	if err := put.Start(); err != nil {
 		t.Fatal(err)
 	}
 	platform.KillPlugins(t, "volume/vfs")
 	if err := put.Wait(); err != nil {
-		t.Fatalf("upload: %v\n%s", err, says.String())
+		t.Fatalf("upload: %v\n%s", err, output.String())
 	}
 	platform.KillPlugins(t, "volume/vfs")
 	berth.Must("folder", "get", "disk:data", "back")

@@ -40,14 +40,14 @@ func TestPutIsCutInTheMiddle(t *testing.T) {
 	begin := func() (wait, kill func() error) {
 		t.Helper()
 		cmd := berth.Command("folder", "put", "-r", "--skip-existing", "cut", "in/.")
-		var says bytes.Buffer
-		cmd.Stderr = &says
+		var output bytes.Buffer
+		cmd.Stderr = &output
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
 			if t.Failed() {
-				t.Logf("put says:\n%s", says.String())
+				t.Logf("put says:\n%s", output.String())
 			}
 		})
 		return cmd.Wait, cmd.Process.Kill

@@ -15,7 +15,7 @@ import (
 
 // refused uploads a directory that does not fit. The command reports the error, and no part of a
 // file is visible.
-func refused(t *testing.T, berth *cluster.Shell, folder, says string, during func()) {
+func refused(t *testing.T, berth *cluster.Shell, folder, wantText string, during func()) {
 	t.Helper()
 	cmd := berth.Command("folder", "put", "-r", "--skip-existing", folder, "in/.")
 	var stderr bytes.Buffer
@@ -24,8 +24,8 @@ func refused(t *testing.T, berth *cluster.Shell, folder, says string, during fun
 		t.Fatal(err)
 	}
 	during()
-	if err := cmd.Wait(); err == nil || !strings.Contains(stderr.String(), says) {
-		t.Errorf("put without room: %v, wants to say %q:\n%s", err, says, stderr.String())
+	if err := cmd.Wait(); err == nil || !strings.Contains(stderr.String(), wantText) {
+		t.Errorf("put without room: %v, wants to say %q:\n%s", err, wantText, stderr.String())
 	}
 	seen := filepath.Join(t.TempDir(), "seen")
 	berth.Must("folder", "get", "-r", folder, seen)
@@ -109,8 +109,8 @@ func TestVolumeIsUnmounted(t *testing.T) {
 	total := fill(t, filepath.Join(berth.Dir, "in"), 30, 32<<20)
 	folderOn(t, u, "disk", "away")
 	put := berth.Command("folder", "put", "-r", "away", "in/.")
-	var says bytes.Buffer
-	put.Stderr = &says
+	var wantText bytes.Buffer
+	put.Stderr = &wantText
 	wire := platform.Wires[0]
 	wire.Hold(total / 2)
 	if err := put.Start(); err != nil {
@@ -154,7 +154,7 @@ func TestVolumeIsUnmounted(t *testing.T) {
 	}
 	cluster.Eventually(t, "the volume is healthy", health("HEALTHY"))
 	if err := put.Wait(); err != nil {
-		t.Fatalf("put goes on: %v\n%s", err, says.String())
+		t.Fatalf("put goes on: %v\n%s", err, wantText.String())
 	}
 	berth.Must("folder", "get", "-r", "away", "out")
 	if d := cmp.Diff(sums(t, filepath.Join(berth.Dir, "in")), sums(t, filepath.Join(berth.Dir, "out"))); d != "" {

@@ -75,8 +75,8 @@ func TestSharedFolderIsTakenAway(t *testing.T) {
 	wire := platform.Wires[0]
 	wire.Hold(16 << 20)
 	cmd := his.Command("folder", "put", "thesis", "result.bin")
-	var says bytes.Buffer
-	cmd.Stderr = &says
+	var output bytes.Buffer
+	cmd.Stderr = &output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +91,8 @@ func TestSharedFolderIsTakenAway(t *testing.T) {
 		t.Errorf("the download ends with %v", err)
 	}
 	wire.Restore()
-	if err := cmd.Wait(); err == nil || !strings.Contains(says.String(), "result.bin") {
-		t.Errorf("the upload: %v, %s", err, says.String())
+	if err := cmd.Wait(); err == nil || !strings.Contains(output.String(), "result.bin") {
+		t.Errorf("the upload: %v, %s", err, output.String())
 	}
 	cluster.Eventually(t, "WebDAV does not have it any more", func() bool { return dav() == http.StatusNotFound })
 	if resp, err := http.Get(got.CreateDownload.URL); err != nil || resp.StatusCode != http.StatusForbidden {

@@ -118,8 +118,8 @@ func endAll(t *testing.T, u *cluster.User) {
 	})
 }
 
-// says fails unless the text contains all parts.
-func says(t *testing.T, text string, parts ...string) {
+// mustContain fails unless the text contains all parts.
+func mustContain(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {

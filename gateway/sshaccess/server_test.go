@@ -242,8 +242,8 @@ func (w *world) token(u *ent.User, scopes ...access.TokenScope) ssh.AuthMethod {
 	return ssh.Password(*made.Secret)
 }
 
-// says runs a command and returns its output, or the message of the gateway.
-func (w *world) says(user string, how ssh.AuthMethod) string {
+// output runs a command and returns its output, or the message of the gateway.
+func (w *world) output(user string, how ssh.AuthMethod) string {
 	c, err := w.dial(user, how)
 	if err != nil {
 		return "no login"
@@ -288,7 +288,7 @@ func TestWhoEnters(t *testing.T) {
 		"of a member, with the rights of an administrator": {"train", w.token(w.A.Lead, access.TokenSessions, access.TokenAdmin), "you may not enter this session"},
 		"of a member, with a key":                          {"train", ssh.PublicKeys(w.key(w.A.Lead)), "not found"}, // keys have no rights of administrators
 	} {
-		if got := w.says(c.user, c.how); !strings.Contains(got, c.want) {
+		if got := w.output(c.user, c.how); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -310,10 +310,10 @@ func TestNames(t *testing.T) {
 	w := newWorld(t)
 	w.running("same", w.A.Member)
 	w.running("same", w.A.Loner)
-	if got := w.says("same", ssh.PublicKeys(w.key(w.A.Member))); got != "inside" {
+	if got := w.output("same", ssh.PublicKeys(w.key(w.A.Member))); got != "inside" {
 		t.Errorf("the own session: %q", got)
 	}
-	if got := w.says("same", w.token(w.A.Lead, access.TokenSessions, access.TokenAdmin)); !strings.Contains(got, "several sessions are named same") {
+	if got := w.output("same", w.token(w.A.Lead, access.TokenSessions, access.TokenAdmin)); !strings.Contains(got, "several sessions are named same") {
 		t.Errorf("two of others: %q", got)
 	}
 }
@@ -325,10 +325,10 @@ func TestKeyOfTwoAccounts(t *testing.T) {
 	w.running("train", w.A.Member)
 	s := w.key(w.A.Member)
 	w.add(w.B.Member, s)
-	if got := w.says("train", ssh.PublicKeys(s)); got != "no login" {
+	if got := w.output("train", ssh.PublicKeys(s)); got != "no login" {
 		t.Errorf("without an account: %q", got)
 	}
-	if got := w.says("member-a@example.org+train", ssh.PublicKeys(s)); got != "inside" {
+	if got := w.output("member-a@example.org+train", ssh.PublicKeys(s)); got != "inside" {
 		t.Errorf("with the account: %q", got)
 	}
 }

@@ -10,8 +10,8 @@ func TestRules(t *testing.T) {
 	r.Add("x.part", false, []string{"x.dev*"})
 	capacity := Slots{"x.device": 1, "x.shares": 1000, "x.mem": 1 << 30, "x.part": 2}
 	for name, c := range map[string]struct {
-		used Slots
-		says string
+		used     Slots
+		wantText string
 	}{
 		"nothing":         {Slots{}, ""},
 		"whole":           {Slots{"x.device": 1}, ""},
@@ -22,8 +22,8 @@ func TestRules(t *testing.T) {
 		"what nobody has": {Slots{"x.device": 1, "x.shares": 0}, ""},
 		"beside it":       {Slots{"x.shares": 1, "x.part": 1}, ""},
 	} {
-		if got := r.Against(c.used, capacity); got != c.says {
-			t.Errorf("%s: %q, want %q", name, got, c.says)
+		if got := r.Against(c.used, capacity); got != c.wantText {
+			t.Errorf("%s: %q, want %q", name, got, c.wantText)
 		}
 	}
 	if got := new(Rules).Against(Slots{"x.device": 1, "x.shares": 1}, capacity); got != "" {

@@ -54,13 +54,13 @@ func (b *blade) pass(ctx context.Context) error {
 type morgue struct {
 	*identitytest.World
 	*blade
-	s      *identity.Service
-	tasks  *task.Service
-	lies   map[uuid.UUID]uuid.UUID // by folder: owner of the scope that has its bytes
-	told   []string
-	group  uuid.UUID
-	image  uuid.UUID
-	volume uuid.UUID
+	s       *identity.Service
+	tasks   *task.Service
+	lies    map[uuid.UUID]uuid.UUID // by folder: owner of the scope that has its bytes
+	reports []string
+	group   uuid.UUID
+	image   uuid.UUID
+	volume  uuid.UUID
 }
 
 func newMorgue(t *testing.T) *morgue {
@@ -83,7 +83,7 @@ func newMorgue(t *testing.T) *morgue {
 		Client: m.Client, Passwords: identitytest.Hasher(), Logins: newCut(m.Client), Logger: log,
 		Tasks: m.tasks, Sessions: m, Folders: m,
 		Purged: func(_ context.Context, by uuid.UUID, who *ent.User, folders string) {
-			m.told = append(m.told, by.String()+" "+who.Email+" "+folders)
+			m.reports = append(m.reports, by.String()+" "+who.Email+" "+folders)
 		},
 	})
 	system := viewer.SystemContext(t.Context())
@@ -269,8 +269,8 @@ func (m *morgue) purged(t *testing.T, u *ent.User, one uuid.UUID, heir *uuid.UUI
 	if heir != nil {
 		fate = "2 folders to " + m.A.Member.Email
 	}
-	if said := m.A.Admin.ID.String() + " " + u.Email + " " + fate; len(m.told) == 0 || m.told[len(m.told)-1] != said {
-		t.Errorf("told %q, want %q", m.told, said)
+	if said := m.A.Admin.ID.String() + " " + u.Email + " " + fate; len(m.reports) == 0 || m.reports[len(m.reports)-1] != said {
+		t.Errorf("told %q, want %q", m.reports, said)
 	}
 }
 
@@ -305,10 +305,10 @@ func TestPurgeIsRefused(t *testing.T) {
 	m.Client.User.UpdateOne(boss).SetRole(user.RoleSuperadmin).ExecX(ctx)
 	type input = identity.DeleteUserInput
 	for _, c := range []struct {
-		name              string
-		as                *ent.User
-		in                input
-		code, field, says string
+		name                  string
+		as                    *ent.User
+		in                    input
+		code, field, wantText string
 	}{
 		{"by a plain user", m.A.Member, input{ID: idle.ID}, problem.CodePermissionDenied, "", ""},
 		{"by a project admin", m.A.Lead, input{ID: idle.ID}, problem.CodePermissionDenied, "", ""},
@@ -329,8 +329,8 @@ func TestPurgeIsRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := m.s.DeleteUser(m.As(t, c.as), c.in)
 			want(t, err, c.code, c.field)
-			if p, _ := problem.From(err); !strings.Contains(p.Message, c.says) {
-				t.Errorf("it says %q, want %q", p.Message, c.says)
+			if p, _ := problem.From(err); !strings.Contains(p.Message, c.wantText) {
+				t.Errorf("it says %q, want %q", p.Message, c.wantText)
 			}
 		})
 	}

@@ -145,15 +145,15 @@ func TestWhoHoldsWhatIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := map[uuid.UUID]uuid.UUID{}
+	reported := map[uuid.UUID]uuid.UUID{}
 	for _, d := range a.Drift {
 		if d.Kind != occupancy.Gone || d.Device != "gone" || d.Kernel == nil || d.Session == nil {
 			t.Errorf("%+v", d)
 			continue
 		}
-		told[*d.Session] = *d.Kernel
+		reported[*d.Session] = *d.Kernel
 	}
-	if len(a.Drift) != 2 || told[one.SessionID] != one.KernelID || told[two.SessionID] != two.KernelID {
+	if len(a.Drift) != 2 || reported[one.SessionID] != one.KernelID || reported[two.SessionID] != two.KernelID {
 		t.Errorf("%+v", a.Drift)
 	}
 }

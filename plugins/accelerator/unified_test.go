@@ -13,8 +13,8 @@ func unify(list []*pb.SlotType) { list[1].Unified, list[2].Unified = true, true 
 
 func TestValidateUnified(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil func(d *pb.DescribeResponse)
-		says  string // the error must contain this; empty: no error
+		spoil    func(d *pb.DescribeResponse)
+		wantText string // the error must contain this; empty: no error
 	}{
 		"shares and bytes":     {func(*pb.DescribeResponse) {}, ""},
 		"wholes excluded":      {func(d *pb.DescribeResponse) { d.Slots[1].ExclusiveWith = []string{"x.device", "x.device:*"} }, ""},
@@ -30,8 +30,8 @@ func TestValidateUnified(t *testing.T) {
 		unify(d.Slots)
 		c.spoil(d)
 		err := accelerator.ValidateDescription(d)
-		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
+		if (err == nil) != (c.wantText == "") || err != nil && !strings.Contains(err.Error(), c.wantText) {
+			t.Errorf("%s: %v, want %q", name, err, c.wantText)
 		}
 	}
 

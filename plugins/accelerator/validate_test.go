@@ -200,8 +200,8 @@ func TestValidatePrepared(t *testing.T) {
 		}
 	}
 	for name, row := range map[string]struct {
-		r    *pb.PrepareResponse
-		says string
+		r        *pb.PrepareResponse
+		wantText string
 	}{
 		"edits":        {&pb.PrepareResponse{Edits: &pb.ContainerEdits{LibraryDirs: []string{"a"}}}, "edits: library path"},
 		"two lines":    {lines("X", "0\nPATH=/evil"), "X is not one line"},
@@ -215,8 +215,8 @@ func TestValidatePrepared(t *testing.T) {
 		"device's id":  {&pb.PrepareResponse{Attached: []*pb.AttachedDevice{{DeviceId: "a b"}}}, `"a b"`},
 		"many devices": {&pb.PrepareResponse{Attached: make([]*pb.AttachedDevice, 100_000)}, "100000 attached devices are more than 1024"},
 	} {
-		if err := accelerator.ValidatePrepared(row.r); err == nil || !strings.Contains(err.Error(), row.says) {
-			t.Errorf("%s: %v, want %s", name, err, row.says)
+		if err := accelerator.ValidatePrepared(row.r); err == nil || !strings.Contains(err.Error(), row.wantText) {
+			t.Errorf("%s: %v, want %s", name, err, row.wantText)
 		}
 	}
 }

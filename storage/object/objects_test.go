@@ -321,9 +321,9 @@ func TestALargeObjectTwiceAtOnce(t *testing.T) {
 func TestObjectsThatAreOthers(t *testing.T) {
 	h := storagetest.New(t)
 	for name, c := range map[string]struct {
-		etag func(listed string) string
-		size int64
-		says string
+		etag     func(listed string) string
+		size     int64
+		wantText string
 	}{
 		"longer":      {func(listed string) string { return listed }, 4 << 20, "longer than the 3145728 bytes"},
 		"another tag": {func(string) string { return "another" }, 3 << 20, "has changed since it was listed"},
@@ -335,7 +335,7 @@ func TestObjectsThatAreOthers(t *testing.T) {
 			_, _ = io.Copy(w, made{5, c.size}.reader())
 		})
 		r, err := bring(h, t.Context(), s, s.etag)
-		if err != nil || codes.Code(r.GetCode()) != codes.FailedPrecondition || !strings.Contains(r.GetError(), c.says) {
+		if err != nil || codes.Code(r.GetCode()) != codes.FailedPrecondition || !strings.Contains(r.GetError(), c.wantText) {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
 		if left := h.Staged(); len(left) > 0 {

@@ -280,7 +280,7 @@ func (s *Server) sweepStaging(ctx context.Context, v *volume.Volume, st *volume.
 func (s *Server) abandon(ctx context.Context, v *volume.Volume, st *volume.Staging, id string, now time.Time) error {
 	u, err := readUpload(st, id)
 	if err == nil && now.Before(u.Claims.Expires) {
-		return nil // the ticket of a complete upload could be used again
+		return nil // the ticket is still valid
 	}
 	release, err := s.locks.take(ctx, id, func() {})
 	if err != nil {

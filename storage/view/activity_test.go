@@ -17,8 +17,8 @@ import (
 // ledger is a manager that accepts a limited number of calls.
 type ledger struct {
 	Manager
-	room int
-	told map[string]int // reported operations, by folder
+	room     int
+	recorded map[string]int // reported operations, by folder
 }
 
 func (l *ledger) Record(_ context.Context, q *storagepb.RecordRequest) (*storagepb.RecordResponse, error) {
@@ -27,7 +27,7 @@ func (l *ledger) Record(_ context.Context, q *storagepb.RecordRequest) (*storage
 	}
 	l.room--
 	for _, d := range q.Activities {
-		l.told[d.Folder]++
+		l.recorded[d.Folder]++
 	}
 	return &storagepb.RecordResponse{}, nil
 }
@@ -37,7 +37,7 @@ func (l *ledger) Record(_ context.Context, q *storagepb.RecordRequest) (*storage
 func TestTrailOutlivesKills(t *testing.T) {
 	const rows = 2*maxBatch + 1
 	dir := t.TempDir()
-	m := &ledger{told: map[string]int{}}
+	m := &ledger{recorded: map[string]int{}}
 	// A killed proxy is one that the test no longer uses.
 	proxy := func() *activityLog {
 		tr := newActivityLog(m, dir, slog.New(slog.DiscardHandler))
@@ -57,20 +57,20 @@ func TestTrailOutlivesKills(t *testing.T) {
 	proxy() // killed before its first round
 	m.room = 1
 	round(proxy()) // the manager accepts the first call only
-	if len(m.told) != maxBatch {
-		t.Fatalf("%d rows told, want %d", len(m.told), maxBatch)
+	if len(m.recorded) != maxBatch {
+		t.Fatalf("%d rows recorded, want %d", len(m.recorded), maxBatch)
 	}
 	proxy()
 	m.room = rows
 	proxy().flush(t.Context()) // killed after all rows were sent, before it recorded that
 	round(proxy())
-	if len(m.told) != rows {
-		t.Errorf("%d rows told, want %d", len(m.told), rows)
+	if len(m.recorded) != rows {
+		t.Errorf("%d rows recorded, want %d", len(m.recorded), rows)
 	}
 	var twice int // rows that an earlier proxy has also sent
-	for row, n := range m.told {
+	for row, n := range m.recorded {
 		if n > 2 {
-			t.Errorf("row %s was told %d times", row, n)
+			t.Errorf("row %s was recorded %d times", row, n)
 		}
 		twice += n - 1
 	}
@@ -85,21 +85,21 @@ func TestTrailOutlivesKills(t *testing.T) {
 // A proxy that is killed while it collects activity has already stored it.
 func TestTrailKeepsWhatItGathers(t *testing.T) {
 	dir := t.TempDir()
-	m := &ledger{room: 1, told: map[string]int{}}
+	m := &ledger{room: 1, recorded: map[string]int{}}
 	killed := newActivityLog(m, dir, slog.New(slog.DiscardHandler))
 	killed.note(actor{user: uuid.NewString(), folder: "f"}, storagepb.FileOperation_WROTE, "a", 1, time.Now())
 	killed.collect(time.Now()) // a tick: no record is due yet
 	killed.flush(t.Context())
 	killed.keep()
-	if len(m.told) != 0 {
+	if len(m.recorded) != 0 {
 		t.Fatal("it was told already")
 	}
 	next := newActivityLog(m, dir, slog.New(slog.DiscardHandler))
 	next.load()
 	next.flush(t.Context())
 	next.keep()
-	if m.told["f"] != 1 {
-		t.Errorf("told %v", m.told)
+	if m.recorded["f"] != 1 {
+		t.Errorf("told %v", m.recorded)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("left: %v %v", left, err)

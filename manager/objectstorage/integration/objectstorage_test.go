@@ -74,9 +74,9 @@ func TestBrokenObjectStorage(t *testing.T) {
 	body := random(5 << 20)
 	l := newLake(t, map[string][]byte{"a": body, "b": random(100)})
 	for name, c := range map[string]struct {
-		wrong func() func(w http.ResponseWriter, r *http.Request) bool
-		want  task.Status
-		says  string
+		wrong    func() func(w http.ResponseWriter, r *http.Request) bool
+		want     task.Status
+		wantText string
 	}{
 		"cut twice": {func() func(http.ResponseWriter, *http.Request) bool {
 			var n atomic.Int32
@@ -137,8 +137,8 @@ func TestBrokenObjectStorage(t *testing.T) {
 			l.breaks(c.wrong())
 			defer l.breaks(nil)
 			got := l.ends(t, l.bring(t, managertest.Vars{"existing": "OVERWRITE", "directory": strings.ReplaceAll(name, " ", "-")}), c.want)
-			if !strings.Contains(got.Message, c.says) {
-				t.Errorf("says %q, want %q", got.Message, c.says)
+			if !strings.Contains(got.Message, c.wantText) {
+				t.Errorf("says %q, want %q", got.Message, c.wantText)
 			}
 			if c.want == task.StatusDone && !bytes.Equal(l.file(t, strings.ReplaceAll(name, " ", "-")+"/a"), body) {
 				t.Error("other bytes came")
@@ -181,9 +181,9 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 	su := l.Manager.As(t, l.Superadmin)
 	const unproven = "does not answer a listing"
 	for name, c := range map[string]struct {
-		as          *managertest.Client
-		more        managertest.Vars
-		field, says string
+		as              *managertest.Client
+		more            managertest.Vars
+		field, wantText string
 	}{
 		"nothing":        {admin, nil, "", ""},
 		"the bucket":     {su, managertest.Vars{"bucket": "no-such"}, "bucket", "bucket"},
@@ -217,8 +217,8 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 			}
 			c.as.Must(t, testStorage, managertest.Vars{"id": id}, &got)
 			r := got.TestObjectStorage
-			if r.Ok != (c.field == "") || r.Field != c.field || !strings.Contains(r.Message, c.says) {
-				t.Errorf("%+v, want field %q and %q", r, c.field, c.says)
+			if r.Ok != (c.field == "") || r.Field != c.field || !strings.Contains(r.Message, c.wantText) {
+				t.Errorf("%+v, want field %q and %q", r, c.field, c.wantText)
 			}
 			if strings.Contains(r.Message, "secret of the test") || strings.Contains(r.Message, "X-Amz-") {
 				t.Errorf("a secret shows in %q", r.Message)

@@ -22,7 +22,7 @@ func TestAgentsWithoutANetwork(t *testing.T) {
 		networked *int
 		kernels   int // number of kernels, of one core each
 		on        int // number of agents in use; 0: the session waits
-		says      string
+		wantText  string
 	}{
 		"the only one, with room":          {[]int64{2}, []int{0}, nil, 2, 1, ""},
 		"the only one, without":            {[]int64{1}, []int{0}, nil, 2, 0, "room for some of the containers, but no network between them and the others (a0: off)"},
@@ -66,7 +66,7 @@ func TestAgentsWithoutANetwork(t *testing.T) {
 					t.Errorf("it is on an agent without a network, and on others")
 				}
 			}
-			if d.Waiting != nil && !strings.Contains(d.Waiting.Summary, c.says) {
+			if d.Waiting != nil && !strings.Contains(d.Waiting.Summary, c.wantText) {
 				t.Errorf("it waits because %s", d.Waiting.Summary)
 			}
 		})

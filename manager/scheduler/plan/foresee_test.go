@@ -13,13 +13,13 @@ import (
 
 // review plans a snapshot and returns the foreseen start of each waiting session.
 func review(s *plan.Snapshot) map[uuid.UUID]*time.Time {
-	told := map[uuid.UUID]*time.Time{}
+	estimates := map[uuid.UUID]*time.Time{}
 	for _, d := range new(plan.Planner).Decide(s, plan.Change{All: true, Review: true}) {
 		if !d.Placed() {
-			told[d.SessionID] = d.Waiting.EstimatedStart
+			estimates[d.SessionID] = d.Waiting.EstimatedStart
 		}
 	}
-	return told
+	return estimates
 }
 
 // TestForeseen has two devices, which are in use for one hour and for two. The foreseen start of a
@@ -61,9 +61,9 @@ func TestForeseen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := begin()
 			c.change(s)
-			told := review(&s.Snapshot)
+			estimates := review(&s.Snapshot)
 			for name, after := range map[string]time.Duration{"first": c.first, "second": c.second, "third": c.third} {
-				at := told[idOf(name)]
+				at := estimates[idOf(name)]
 				if (at != nil) != (after != 0) || at != nil && !at.Equal(noon.Add(after)) {
 					t.Errorf("%s is told %v, want noon and %s", name, at, after)
 				}
@@ -88,7 +88,7 @@ func TestNothingStartsLaterThanForeseen(t *testing.T) {
 		c.Groups[0].HoldAfter, c.Groups[0].Order = holdAfter, pick(w, plan.OrderFIFO, plan.OrderLIFO, plan.OrderDRF)
 		c.Groups[0].Strategy = pick(w, plan.Strategies...)
 		c.hold()
-		told := review(c.Snapshot)
+		estimates := review(c.Snapshot)
 		first := c.Now
 		for until := noon.Add(48 * time.Hour); ; {
 			c.decide()
@@ -102,7 +102,7 @@ func TestNothingStartsLaterThanForeseen(t *testing.T) {
 				break
 			}
 		}
-		for id, at := range told {
+		for id, at := range estimates {
 			started := c.started[id]
 			switch {
 			case at != nil && (started.IsZero() || started.After(*at)):

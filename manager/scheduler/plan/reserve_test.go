@@ -89,8 +89,8 @@ func TestHopelessHeadIsNoHead(t *testing.T) {
 // latest, and more devices are in use than if no session could pass it.
 func TestNoStarvationAndNoIdleMachine(t *testing.T) {
 	type result struct {
-		told, started time.Time
-		used          float64 // average of the devices in use, from the arrival of the large session to its start
+		estimated, started time.Time
+		used               float64 // average of the devices in use, from the arrival of the large session to its start
 	}
 	run := func(t *testing.T, after time.Duration, pass bool) (res result) {
 		w := newWorld(3)
@@ -123,8 +123,8 @@ func TestNoStarvationAndNoIdleMachine(t *testing.T) {
 				arrive()
 			}
 			for _, d := range c.decide() {
-				if d.SessionID == big.SessionID && !d.Placed() && d.Waiting.EstimatedStart != nil && res.told.IsZero() {
-					res.told = *d.Waiting.EstimatedStart
+				if d.SessionID == big.SessionID && !d.Placed() && d.Waiting.EstimatedStart != nil && res.estimated.IsZero() {
+					res.estimated = *d.Waiting.EstimatedStart
 				}
 			}
 			if res.started = c.started[big.SessionID]; !res.started.IsZero() {
@@ -140,8 +140,8 @@ func TestNoStarvationAndNoIdleMachine(t *testing.T) {
 	with, alone, never := run(t, time.Nanosecond, true), run(t, time.Nanosecond, false), run(t, -1, true)
 	t.Logf("backfill: started after %s with %.1f of 16 devices in use; nobody passes: after %s with %.1f",
 		with.started.Sub(noon), with.used, alone.started.Sub(noon), alone.used)
-	if with.told.IsZero() || with.started.IsZero() || with.started.After(with.told) {
-		t.Errorf("told %s, started %s", with.told, with.started)
+	if with.estimated.IsZero() || with.started.IsZero() || with.started.After(with.estimated) {
+		t.Errorf("told %s, started %s", with.estimated, with.started)
 	}
 	if !with.started.Equal(alone.started) && !with.started.Before(alone.started) {
 		t.Errorf("it starts at %s, and %s without backfill", with.started, alone.started)

@@ -114,7 +114,7 @@ func TestTheBetterOfTwoProxiesTells(t *testing.T) {
 	// The name of this proxy sorts before the other name, and its directory is missing.
 	bad := clustertest.NewProxyOf(t, c, "a1", storage.VolumeConfig{Name: "main", Backend: vfs, MountPath: filepath.Join(t.TempDir(), "not", "there")})
 	admin := c.Manager.As(t, c.Superadmin)
-	told := func() (proxy, health string) {
+	reported := func() (proxy, health string) {
 		var got struct {
 			Volumes struct {
 				Edges []struct {
@@ -141,13 +141,13 @@ func TestTheBetterOfTwoProxiesTells(t *testing.T) {
 		if _, errs := clustertest.CreateFolder(t, c.Member, managertest.Vars{"name": uuid.NewString()}); len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		if proxy, health := told(); proxy != "s1" || health != "HEALTHY" {
+		if proxy, health := reported(); proxy != "s1" || health != "HEALTHY" {
 			t.Errorf("%s says %s", proxy, health)
 		}
 	}
 	d.Stop()
 	managertest.Eventually(t, "the bad one tells when it is alone", func() bool {
-		proxy, health := told()
+		proxy, health := reported()
 		return proxy == "a1" && health == "UNAVAILABLE"
 	})
 	if errs := c.Member.Ask(t, clustertest.CreateFolderMutation, managertest.Vars{"in": managertest.Vars{"name": "more"}}, nil); len(errs) == 0 {
@@ -158,7 +158,7 @@ func TestTheBetterOfTwoProxiesTells(t *testing.T) {
 	}
 	d.StartProxy(t, nil)
 	managertest.Eventually(t, "the good one tells again", func() bool {
-		proxy, health := told()
+		proxy, health := reported()
 		return proxy == "s1" && health == "HEALTHY"
 	})
 }

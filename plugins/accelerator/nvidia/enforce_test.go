@@ -64,11 +64,11 @@ func TestLimit(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
 	}
-	told := map[string]string{
+	data := map[string]string{
 		"BERTH_CUDA_ENFORCEMENT": "limit", "BERTH_CUDA_SHARES": "GPU-00000000-0000-0000-0000-000000000000:0.013",
 		"BERTH_CUDA_MEMORY_LIMITS": "GPU-00000000-0000-0000-0000-000000000000:1073741824",
 	}
-	if diff := cmp.Diff(told, r.GetResourceData()); diff != "" {
+	if diff := cmp.Diff(data, r.GetResourceData()); diff != "" {
 		t.Errorf("resource data: %s", diff)
 	}
 	whole, err := m.ask(t, p, "whole", "a", "1 cuda.shares 1")

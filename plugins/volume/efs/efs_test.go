@@ -102,9 +102,9 @@ func TestRefused(t *testing.T) {
 	b.Must(err)
 	id := regexp.MustCompile(`AKIA\w+`).FindString(string(own))
 	for name, c := range map[string]struct {
-		more map[string]any
-		want codes.Code
-		says string
+		more     map[string]any
+		want     codes.Code
+		wantText string
 	}{
 		"unknown key":  {map[string]any{"credentials_file": write("[default]\naws_access_key_id=AKIANOBODY\naws_secret_access_key=" + secret)}, codes.Unauthenticated, "UnrecognizedClient"},
 		"wrong secret": {map[string]any{"credentials_file": write("[default]\naws_access_key_id=" + id + "\naws_secret_access_key=" + secret)}, codes.Unauthenticated, "InvalidSignature"},
@@ -120,7 +120,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := b.OpenAs("w", c.more)
-			if status.Code(err) != c.want || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "Canonical") {
+			if status.Code(err) != c.want || !strings.Contains(err.Error(), c.wantText) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "Canonical") {
 				t.Errorf("open: %v", err)
 			}
 		})
@@ -182,7 +182,7 @@ func TestStates(t *testing.T) {
 	for _, c := range []struct {
 		setting, value string
 		want           pb.HealthReport_State
-		says           string
+		wantText       string
 	}{
 		{"state", "updating", pb.HealthReport_HEALTHY, ""},
 		{"state", "error", pb.HealthReport_DEGRADED, "is error"},
@@ -191,7 +191,7 @@ func TestStates(t *testing.T) {
 		{"targets", "none", pb.HealthReport_DEGRADED, "no mount target"},
 	} {
 		b.Simulator.Set(c.setting, c.value)
-		if h := b.State(); h.State != c.want || !strings.Contains(h.Reason, c.says) {
+		if h := b.State(); h.State != c.want || !strings.Contains(h.Reason, c.wantText) {
 			t.Errorf("%s %s: health %v", c.setting, c.value, h)
 		}
 		b.Simulator.Set(c.setting, "")
