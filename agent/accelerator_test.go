@@ -52,7 +52,7 @@ func TestAccelerator(t *testing.T) {
 		t.Errorf("resources %q", resources)
 	}
 	if _, code := n.exec(t, first.KernelId, "", "write", mount.Resources, "text"); code == 0 {
-		t.Error("a container writes what it has")
+		t.Error("a container can write to its resources file")
 	}
 	kill()
 

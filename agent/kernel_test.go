@@ -59,7 +59,7 @@ func TestKernels(t *testing.T) {
 	t.Run("refusals", n.refusals)
 	t.Run("stats", n.stats)
 
-	t.Run("clean stop ends what runs", func(t *testing.T) {
+	t.Run("clean stop ends running kernels", func(t *testing.T) {
 		n.start(t, n.request("sleep", "600"))
 		n.start(t, n.request())
 		stop()

@@ -36,7 +36,7 @@ func TestRefusals(t *testing.T) {
 			`{"data":null,"errors":[{"message":"too many cores","path":["createSession"],"extensions":{"code":"RESOURCE_EXHAUSTED","field":"slots.cpu","limit":8,"requestId":"r1"}}]}`,
 			errdefs.IsResourceExhausted, "too many cores (field slots.cpu, limit 8, request r1)",
 		},
-		"a message that goes on from its field": {
+		"a message that continues from its field": {
 			200, "application/json",
 			`{"errors":[{"message":"must not be empty","extensions":{"code":"INVALID_ARGUMENT","field":"name"}}]}`,
 			errdefs.IsInvalidArgument, "name must not be empty (request from-header)",

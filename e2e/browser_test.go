@@ -18,11 +18,11 @@ func TestPages(t *testing.T) {
 	admin := platform.Admin(t)
 	platform.Watch(t)
 	for _, walk := range []struct{ name, script string }{
-		{"what a user does", "walk"},
+		{"a user's actions", "walk"},
 		{"the door and the account", "account"},
 		{"an administrator's people", "people"},
 		{"an administrator's rules", "rules"},
-		{"what the scheduler shows", "scheduler"},
+		{"the scheduler", "scheduler"},
 		{"names that are taken, limits, pages that are left", "folders"},
 		{"the files of a session", "files"},
 	} {

@@ -135,7 +135,7 @@ func TestEveryCredential(t *testing.T) {
 		platform.Secret("an SSH key", made.Payload.PrivateKey)
 	})
 
-	t.Run("what an administrator hands out", func(t *testing.T) {
+	t.Run("credentials from an administrator", func(t *testing.T) {
 		admin := platform.Admin(t)
 		var made struct {
 			Payload struct{ Domain struct{ ID string } } `json:"createDomain"`

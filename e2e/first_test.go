@@ -28,7 +28,7 @@ func TestFirstRun(t *testing.T) {
 	}
 	password := first.Password
 	if strings.Contains(platform.Log(), password) {
-		t.Error("the password is in what a service prints")
+		t.Error("the output of a service contains the password")
 	}
 
 	berth := admin.Shell()

@@ -68,7 +68,7 @@ func TestHostileQueries(t *testing.T) {
 		{"100,000 brackets", strings.Repeat("{a", 100_000)},
 		{"nothing", ""},
 		{"no number", `{ sessions(first: 1e400) { totalCount } }`},
-		{"null for what must be", `mutation { createVfolder(input: {name: null}) { vfolder { id } } }`},
+		{"null for a required field", `mutation { createVfolder(input: {name: null}) { vfolder { id } } }`},
 	} {
 		t.Run(tt.name, func(t *testing.T) { refusal(t, u.Client, tt.query, nil) })
 	}
@@ -114,7 +114,7 @@ func TestForeignRequests(t *testing.T) {
 		})
 	}
 	if all, err := u.Folders(t.Context(), client.FolderFilter{}); err != nil || len(all) != 0 {
-		t.Errorf("a foreign request made folders: %v, %v", all, err)
+		t.Errorf("a request of another origin created folders: %v, %v", all, err)
 	}
 	for _, path := range []string{"/graphql", "/sessions/00000000-0000-7000-8000-000000000000/terminal"} {
 		for origin, want := range map[string]int{"https://evil.example": 403, "null": 403} {
@@ -127,7 +127,7 @@ func TestForeignRequests(t *testing.T) {
 		}
 	}
 	if resp, _ := exchange(t, browser, "GET", platform.URL+"/auth/session", ""); resp.StatusCode != 200 {
-		t.Errorf("the login does not hold any more: %s", resp.Status)
+		t.Errorf("the login is no longer valid: %s", resp.Status)
 	}
 }
 

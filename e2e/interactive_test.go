@@ -142,7 +142,7 @@ func port(t *testing.T, u *cluster.User, session string) {
 	line := readLine(t, notes)
 	at := strings.Index(line, "127.0.0.1:")
 	if at < 0 {
-		t.Fatalf("forward says %q", line)
+		t.Fatalf("forward prints %q", line)
 	}
 	address := strings.Fields(line[at:])[0]
 	for i := range 3 {
@@ -158,7 +158,7 @@ func port(t *testing.T, u *cluster.User, session string) {
 	}
 	if conn, err := u.DialPort(t.Context(), session, 8889); err == nil {
 		if n, err := conn.Read(make([]byte, 1)); err == nil {
-			t.Errorf("%d bytes from a port where nobody listens", n)
+			t.Errorf("%d bytes from a port without a listener", n)
 		}
 		conn.Close()
 	}

@@ -43,7 +43,7 @@ func TestTerminalIsItsUsers(t *testing.T) {
 			}
 		}
 		if tty && (!strings.Contains(out.String(), "/dev/pts/") || !strings.Contains(out.String(), "tty of 4242")) {
-			t.Errorf("the terminal is not his: %s", out.String())
+			t.Errorf("the terminal belongs to another user: %s", out.String())
 		}
 	}
 	u.End(s.ID)

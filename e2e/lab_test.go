@@ -34,7 +34,7 @@ func TestNewLab(t *testing.T) {
 		t.Errorf("the preview of a list with a wrong line: %+v", preview)
 	}
 	if r := admin.Run("admin", "user", "show", "ann@vision.example"); r.Code != 3 {
-		t.Errorf("a preview made somebody: %+v", r)
+		t.Errorf("a preview created a user: %+v", r)
 	}
 	write(t, list, "email,full_name\nann@vision.example,Ann\nben@vision.example,Ben\ncleo@vision.example,Cleo\n")
 	var imported struct {
@@ -66,7 +66,7 @@ func TestNewLab(t *testing.T) {
 	}
 	admin.Must("admin", "group", "grant", "lab", "--project", "thesis")
 	if access := admin.Must("admin", "group", "access", "lab"); !contains(access, "project thesis", "user ann@vision.example project") {
-		t.Errorf("who may use the group:\n%s", access)
+		t.Errorf("access to the group:\n%s", access)
 	}
 	// She names no resource group, and gets the one that has a machine.
 	if r := run("--", "echo", "hello"); r.Code != 0 || r.Stdout != "hello\n" {
@@ -99,7 +99,7 @@ func TestNewLab(t *testing.T) {
 		}
 	}
 	if refused := admin.Must("admin", "audit", "ls", "--refused", "--actor", "ann@vision.example"); !contains(refused, "createSession") {
-		t.Errorf("what Ann was refused:\n%s", refused)
+		t.Errorf("Ann's rejected requests:\n%s", refused)
 	}
 	if mine := ann.Must("activity"); !contains(mine, "createSession") {
 		t.Errorf("Ann's own activity:\n%s", mine)
@@ -116,14 +116,14 @@ func TestNewLab(t *testing.T) {
 		t.Errorf("a user who is inactive looks on: %+v", r)
 	}
 	if r := admin.Run("admin", "user", "purge", "ben@vision.example", "-y"); r.Code == 0 || !contains(r.Stderr, "folder") {
-		t.Errorf("a purge that does not say what becomes of the folders: %+v", r)
+		t.Errorf("a purge without a decision about the folders: %+v", r)
 	}
 	admin.Must("admin", "user", "purge", "ben@vision.example", "--folders-to", "ann@vision.example", "-y")
 	if r := admin.Run("admin", "user", "show", "ben@vision.example"); r.Code != 3 {
 		t.Errorf("a user who was purged: %+v", r)
 	}
 	if got := ann.Must("folder", "get", "results:note.txt", "-"); got != "the last word" {
-		t.Errorf("what Ben left to Ann: %q", got)
+		t.Errorf("Ben's folders at Ann: %q", got)
 	}
 }
 

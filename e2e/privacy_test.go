@@ -113,10 +113,10 @@ func unheard(t *testing.T, a, b *cluster.User, session string) {
 		select {
 		case id := <-heard:
 			if id != own.ID {
-				t.Errorf("heard of %s", id)
+				t.Errorf("got an event about %s", id)
 			}
 		case <-ctx.Done():
-			t.Fatal("heard nothing of one's own session")
+			t.Fatal("got no event about one's own session")
 		case err := <-done:
 			t.Fatalf("subscription ended: %v", err)
 		}

@@ -42,7 +42,7 @@ func refused(t *testing.T, e client.GraphQLError, code, field, limit string) {
 	}
 	for _, secret := range []string{"SELECT", "pq:", "ERROR:", "goroutine", "/berth-e2e-", ".go:", "SQLSTATE"} {
 		if strings.Contains(e.Message, secret) {
-			t.Errorf("the message tells %q: %s", secret, e.Message)
+			t.Errorf("the message contains %q: %s", secret, e.Message)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestBadFolders(t *testing.T) {
 				t.Errorf("upload: %+v", e)
 			}
 			if _, err := u.CreateDirectories(t.Context(), f.ID, []string{path}); err == nil {
-				t.Error("the directory is made")
+				t.Error("the directory was created")
 			}
 			if path == "" || path == "." {
 				return
@@ -206,7 +206,7 @@ func TestBadCommands(t *testing.T) {
 				t.Errorf("%+v; want %d and %q", r, tt.code, tt.wantText)
 			}
 			if lines := strings.Count(r.Stderr, "\n"); tt.code > 2 && lines > 3 {
-				t.Errorf("says it in %d lines", lines)
+				t.Errorf("the message has %d lines", lines)
 			}
 		})
 	}

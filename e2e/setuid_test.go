@@ -46,14 +46,14 @@ func TestSetUIDProgramsOfSessions(t *testing.T) {
 	folder := ""
 	for _, p := range programs {
 		if out, err := nobody(p, "-u"); err == nil {
-			t.Errorf("nobody runs %s: %s", p, out)
+			t.Errorf("user nobody runs %s: %s", p, out)
 		}
 		if strings.HasPrefix(p, filepath.Join(platform.Data(), "volumes")) {
 			folder = filepath.Dir(p)
 		}
 	}
 	if out, err := nobody("cat", filepath.Join(folder, "private")); err == nil {
-		t.Errorf("nobody reads a folder: %q", out)
+		t.Errorf("user nobody reads a folder: %q", out)
 	}
 	// An operator may have made the path accessible.
 	for at := folder; at != platform.Data(); at = filepath.Dir(at) {

@@ -242,7 +242,7 @@ func ends(t *testing.T, w *world, c testpb.TestServiceClient, s *service) {
 				t.Errorf("%s: the call at the server has not ended", name)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("%s: the call goes on at the server", name)
+			t.Fatalf("%s: the call continues at the server", name)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -262,7 +262,7 @@ func ends(t *testing.T, w *world, c testpb.TestServiceClient, s *service) {
 	call = begin(t.Context())
 	w.e.end() // as when the login, the permission or the session ends
 	if _, err := call.Recv(); err == nil {
-		t.Error("the call goes on without a right")
+		t.Error("the call continues without permission")
 	}
 	over("without a right")
 }

@@ -82,7 +82,7 @@ func TestMonitorReadsWhatAdminsRead(t *testing.T) {
 	for _, q := range []string{`{ volumes { edges { node { grants { id permissions } } } } }`, `{ invitations { totalCount } }`} {
 		monitor.Must(t, q, nil, nil)
 		if errs := member.Ask(t, q, nil, nil); errs.Code() != "PERMISSION_DENIED" {
-			t.Errorf("a member asks %s: %s", q, errs)
+			t.Errorf("a member sends %s: %s", q, errs)
 		}
 	}
 	if errs := monitor.Ask(t, `mutation { createResourcePolicy(input: {name: "mine"}) { policy { id } } }`, nil, nil); errs.Code() != "PERMISSION_DENIED" {

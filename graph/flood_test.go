@@ -238,14 +238,14 @@ func TestNoChangeWithoutARow(t *testing.T) {
 		}
 		return e.Result
 	}
-	managertest.Eventually(t, "a row of what runs", func() bool { return result() == "STARTED" })
+	managertest.Eventually(t, "a row for the running mutation", func() bool { return result() == "STARTED" })
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case errs := <-done:
 		if len(errs) > 0 || result() != "OK" {
-			t.Errorf("%s; the row says %q", errs, result())
+			t.Errorf("%s; the row has %q", errs, result())
 		}
 	case <-time.After(managertest.Timeout):
 		t.Fatal("the change does not end")

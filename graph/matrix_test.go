@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-var update = flag.Bool("update", false, "write testdata/access.txt anew, to be reviewed")
+var update = flag.Bool("update", false, "rewrite testdata/access.txt, to be reviewed")
 
 // fixture has the objects for one mutation by one role on one scope.
 type fixture struct {

@@ -24,9 +24,9 @@ func TestNullHasAMeaning(t *testing.T) {
 			text := strings.ToLower(f.Description + " " + def.Description)
 			switch {
 			case def.Kind == ast.Object && !strings.Contains(text, "null"):
-				t.Errorf("%s.%s: its description does not say what null means", name, f.Name)
+				t.Errorf("%s.%s: its description does not explain null", name, f.Name)
 			case def.Kind == ast.InputObject && !saysDefault(text):
-				t.Errorf("%s.%s: its description does not say what happens without it", name, f.Name)
+				t.Errorf("%s.%s: its description does not explain its absence", name, f.Name)
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func TestFiltersAndOrdersAreNoOracle(t *testing.T) {
 			}
 			checked++
 			if !shown(schema.Types[object], f.Name) {
-				t.Errorf("%s.%s filters by what %s does not show to all who see it", name, f.Name, object)
+				t.Errorf("%s.%s filters by a field that not every viewer of %s can read", name, f.Name, object)
 			}
 		}
 	}
@@ -38,7 +38,7 @@ func TestFiltersAndOrdersAreNoOracle(t *testing.T) {
 		for _, v := range def.EnumValues {
 			checked++
 			if !shown(schema.Types[object], strings.ReplaceAll(strings.ToLower(v.Name), "_", "")) {
-				t.Errorf("%s.%s sorts by what %s does not show to all who see it", name, v.Name, object)
+				t.Errorf("%s.%s sorts by a field that not every viewer of %s can read", name, v.Name, object)
 			}
 		}
 	}

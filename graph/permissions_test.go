@@ -135,7 +135,7 @@ func TestPermissionsAreWhatIsEnforced(t *testing.T) {
 		}
 		how, ok := handled[def.Name]
 		if !ok {
-			t.Errorf("%s has permissions: say what its operations are", def.Name)
+			t.Errorf("%s has permissions: add its operations", def.Name)
 			continue
 		}
 		query := "query($id: ID!) { node(id: $id) { ... on " + def.Name + " { permissions } } }"

@@ -129,7 +129,7 @@ func TestBodiesAtTheLimit(t *testing.T) {
 		}
 	}
 	if name() != "" {
-		t.Error("what was too large ran")
+		t.Error("a request that was too large ran")
 	}
 	if status, text := member.Post(t, "/graphql", "application/json", fill(most)); status != http.StatusOK || name() != "big" {
 		t.Errorf("at the limit: %d %.200s", status, text)
@@ -454,7 +454,7 @@ func TestNodesOfOtherTenants(t *testing.T) {
 		}
 	}
 	if asked < 200 || len(seen) < 20 {
-		t.Errorf("only %d ids of %d kinds were asked for", asked, len(seen))
+		t.Errorf("only %d ids of %d kinds were requested", asked, len(seen))
 	}
 	for _, bad := range []string{"", "x", "00000000-0000-0000-0000-000000000000", "' OR 1=1", strings.Repeat("f", 32), w.A.ID.String() + "0"} {
 		var got struct{ Node *struct{ ID string } }

@@ -113,7 +113,7 @@ func TestStatementsOfAQueue(t *testing.T) {
 		for ; n < sessions; n++ {
 			waiting(t, w, w.A.Member, fmt.Sprint("s", n))
 		}
-		managertest.Eventually(t, "the queue is read anew", func() bool {
+		managertest.Eventually(t, "the queue is read again", func() bool {
 			var got struct {
 				ResourceGroups struct {
 					Edges []struct {

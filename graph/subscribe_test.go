@@ -264,13 +264,13 @@ func TestSocketsAreForOwnPages(t *testing.T) {
 	for {
 		got, err := s.read()
 		if errors.Is(err, context.DeadlineExceeded) {
-			t.Fatal("a stranger's socket stays open")
+			t.Fatal("an anonymous socket stays open")
 		}
 		if err != nil {
 			return
 		}
 		if got.Type == "connection_ack" {
-			t.Error("a stranger gets an ack")
+			t.Error("an anonymous client gets an ack")
 		}
 	}
 }

@@ -83,7 +83,7 @@ func TestEveryMutationIsInTheTrail(t *testing.T) {
 				denied++
 			}
 			if who.name == "nobody" && want != "UNAUTHENTICATED" {
-				t.Errorf("%s by nobody: %s", mutation, errs)
+				t.Errorf("%s without a login: %s", mutation, errs)
 			}
 			if errs := who.Ask(t, "{ server { version } }", nil, nil); len(errs) > 0 {
 				t.Fatalf("%s by %s: %s", mutation, who.name, errs)

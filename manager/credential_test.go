@@ -89,7 +89,7 @@ func TestForgedCredentials(t *testing.T) {
 		"an id":                 "Bearer " + w.Superadmin.ID.String(),
 		"a password":            "Basic " + base64.StdEncoding.EncodeToString([]byte(w.Superadmin.Email+":"+identitytest.Password)),
 		"an empty signature":    "signature",
-		"a made-up cookie":      "cookie",
+		"an invalid cookie":     "cookie",
 	} {
 		c := m.Anonymous()
 		switch authorization {
@@ -178,12 +178,12 @@ func TestUnknownUserCostsTheSame(t *testing.T) {
 			t.Errorf("%s user: %d KiB a try, one hash takes %d KiB", kind, got, one)
 		}
 		if len(a.texts) != 1 {
-			t.Errorf("%s user: told %v", kind, a.texts)
+			t.Errorf("%s user: got %v", kind, a.texts)
 		}
 	}
 	for text := range kinds["known"].texts {
 		if !kinds["unknown"].texts[text] {
-			t.Errorf("told %q and %v", text, kinds["unknown"].texts)
+			t.Errorf("got %q and %v", text, kinds["unknown"].texts)
 		}
 	}
 	known, unknown := kinds["known"].median(), kinds["unknown"].median()
@@ -284,6 +284,6 @@ func TestForwardedHeadersOfStrangers(t *testing.T) {
 		t.Errorf("the trail names %s", entry.ClientAddress)
 	}
 	if n := w.Client.LoginAttempt.Query().Where(loginattempt.ClientAddressNEQ("127.0.0.1")).CountX(ctx); n > 0 {
-		t.Errorf("%d lines of the history name what was claimed", n)
+		t.Errorf("%d lines of the history contain the claimed name", n)
 	}
 }

@@ -31,7 +31,7 @@ func until(t *testing.T, what string, began time.Time, ended <-chan error) {
 		}
 		t.Logf("%s ended after %s", what, time.Since(began).Round(time.Millisecond))
 	case <-time.After(managertest.Timeout):
-		t.Errorf("%s goes on", what)
+		t.Errorf("%s continues", what)
 	}
 }
 
@@ -218,9 +218,9 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	}
 	_, purgedAgain := slowUpload(t, d, c.Manager.As(t, purged), project)
 	set(purged, "INACTIVE")
-	managertest.Eventually(t, "his ticket is refused", func() bool { return purgedAgain() == http.StatusForbidden })
+	managertest.Eventually(t, "the user's ticket is rejected", func() bool { return purgedAgain() == http.StatusForbidden })
 	root.Must(t, `mutation($u: ID!) { deleteUser(input: {id: $u}) { __typename } }`, managertest.Vars{"u": purged.ID}, nil)
-	managertest.Eventually(t, "he is gone", func() bool { return !c.Client.User.Query().Where(user.ID(purged.ID)).ExistX(c.System(t)) })
+	managertest.Eventually(t, "the user is removed", func() bool { return !c.Client.User.Query().Where(user.ID(purged.ID)).ExistX(c.System(t)) })
 	set(c.A.Member, "INACTIVE") // the proxy is notified after the user was purged
 	managertest.Eventually(t, "another's ticket is refused", func() bool { return again() == http.StatusForbidden })
 	if status := purgedAgain(); status != http.StatusForbidden {

@@ -159,7 +159,7 @@ func TestTokensOfIssuers(t *testing.T) {
 		{"RS256 by a key from elsewhere", vars{"alg": "RS256", "kid": "own", "jku": "http://127.0.0.1:1/keys"}, nil, rs256(theirsRSA), false},
 		{"ES256 under the name of the RSA key", vars{"alg": "ES256", "kid": "rsa"}, nil, es256(p.ec), false},
 		{"a kid with a path", vars{"alg": "RS256", "kid": "../../dev/null"}, nil, hs256(nil), false},
-		{"what must be understood and is not", vars{"alg": "RS256", "kid": "rsa", "crit": []string{"x"}, "x": 1}, nil, ours, false},
+		{"an unknown critical header", vars{"alg": "RS256", "kid": "rsa", "crit": []string{"x"}, "x": 1}, nil, ours, false},
 		{"another audience", rs, vars{"aud": "other"}, ours, false},
 		{"no audience", rs, vars{"aud": nil}, ours, false},
 		{"expired", rs, vars{"exp": time.Now().Add(-time.Minute).Unix()}, ours, false},

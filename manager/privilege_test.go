@@ -87,7 +87,7 @@ func TestNobodyGivesHimselfMore(t *testing.T) {
 		}
 	}
 	if n := w.Client.User.Query().Where(user.Email("x@example.org")).CountX(ctx); n > 0 {
-		t.Error("a user was made")
+		t.Error("a user was created")
 	}
 }
 
@@ -149,7 +149,7 @@ func TestDoorsOfSessions(t *testing.T) {
 	c.Terminate(t, id, true)
 	c.WaitForEnd(t, id)
 	try("the owner, after its end", member, id, "", map[string][]int{"/terminal": {http.StatusConflict}, "/ports/80": {http.StatusConflict}, "/log": {http.StatusOK, http.StatusNotFound}})
-	try("a stranger, after its end", c.Manager.As(t, c.B.Member), id, "", all(http.StatusNotFound))
+	try("another user, after its end", c.Manager.As(t, c.B.Member), id, "", all(http.StatusNotFound))
 }
 
 // The credentials of people and containers do not work for machines: no access token and no ticket

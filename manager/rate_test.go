@@ -30,7 +30,7 @@ func TestKeypairRate(t *testing.T) {
 	m := w.Quiet(t)
 	root := m.As(t, w.Superadmin)
 	if errs := m.As(t, w.A.Member).Ask(t, createRated, managertest.Vars{"n": "mine", "r": 1_000_000}, nil); errs.Code() != "PERMISSION_DENIED" {
-		t.Errorf("a member sets his own rate: %s", errs)
+		t.Errorf("a member sets their own rate: %s", errs)
 	}
 	// If the window ends during the test, the counts are meaningless, and all requests are
 	// repeated.

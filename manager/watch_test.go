@@ -72,7 +72,7 @@ func TestAStoreGoesAwayAndComesBack(t *testing.T) {
 	away := log.Lines("level=WARN", `msg="dependency is away"`, "dependency=redis")
 	back := log.Lines("level=INFO", `msg="dependency is back"`, "dependency=redis", "away_seconds=")
 	if len(away) != 1 || len(back) != 1 {
-		t.Errorf("%d lines say that Redis is away, %d that it is back, want 1 and 1:\n%s%s", len(away), len(back), away, back)
+		t.Errorf("%d lines about the outage of Redis, %d about its end, want 1 and 1:\n%s%s", len(away), len(back), away, back)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestVersionsOfAllRoles(t *testing.T) {
 		t.Errorf("the agents are %+v", a)
 	}
 	if code := c.Member.Ask(t, versions, nil, nil).Code(); code != "PERMISSION_DENIED" {
-		t.Errorf("a member is told the versions: %s", code)
+		t.Errorf("a member gets the versions: %s", code)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestRequestsAreFollowedThroughRoles(t *testing.T) {
 		"end":       len(log.Lines("level=INFO", `msg="session ended"`, session, "reason=user_requested", "request=end-it")),
 	} {
 		if found != 1 {
-			t.Errorf("%d lines of the manager tell of the %s, want 1", found, what)
+			t.Errorf("%d lines of the manager about the %s, want 1", found, what)
 		}
 	}
 	if len(agents.Lines("call=TerminateKernel", "request=end-it")) == 0 {

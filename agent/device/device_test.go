@@ -234,7 +234,7 @@ func TestUnplugged(t *testing.T) {
 		t.Fatal(err)
 	}
 	testenv.Replace(t, filepath.Join(faults, "unplug"), "0 1")
-	wait.Until(t, "the idle device is gone", func() bool { return find(m, idle) == nil })
+	wait.Until(t, "the idle device has disappeared", func() bool { return find(m, idle) == nil })
 	if d := find(m, held); d == nil || d.Health != agentpb.Device_LOST || d.Allocatable {
 		t.Errorf("held device: %v", d)
 	}

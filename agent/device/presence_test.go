@@ -101,7 +101,7 @@ func TestAFirstLookThatFails(t *testing.T) {
 	if !log.has("plugin does not see all of its hardware") || !log.has("mock-smi prints no JSON") {
 		t.Errorf("log: %s", log.text.String())
 	}
-	wait.Until(t, "the preflight says so", func() bool {
+	wait.Until(t, "the preflight reports it", func() bool {
 		return checked(reported(m), agentpb.PluginCheck_ERROR, "mock-smi prints no JSON")
 	})
 	order("")

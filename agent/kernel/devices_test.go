@@ -158,7 +158,7 @@ func TestSlowPrepareIsSaid(t *testing.T) {
 		k, err := f.Get("k")
 		return err == nil && k.State().Message == want
 	}
-	wait.Until(t, "the kernel says that it waits for the plugin", func() bool { return wantText("waits for plugin play to prepare its devices") })
+	wait.Until(t, "the kernel reports that it waits for the plugin", func() bool { return wantText("waits for plugin play to prepare its devices") })
 	s.Remove("prepare")
 	f.reaches(t, "k", agentpb.KernelState_RUNNING)
 	if !wantText("") {

@@ -111,7 +111,7 @@ func (k *Kernel) bring(ctx context.Context) error {
 		}
 		// The container was created only in part. The start is repeated if that is safe.
 		if err := k.container.Remove(ctx); err != nil {
-			return fmt.Errorf("remove half-made container: %w", err)
+			return fmt.Errorf("remove incomplete container: %w", err)
 		}
 		k.hold(nil)
 	} else if !creating {

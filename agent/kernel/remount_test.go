@@ -115,7 +115,7 @@ func TestUpdateMountsOfAContainerToBe(t *testing.T) {
 	}
 	gone := update(1, 1, &agentpb.MountUpdate{Target: "/one", Gone: true}, &agentpb.MountUpdate{Target: "/two", ReadOnly: true})
 	if err := f.UpdateMounts(t.Context(), gone); !errdefs.IsUnavailable(err) {
-		t.Fatalf("while it is made: %v", err)
+		t.Fatalf("while the container is created: %v", err)
 	}
 	k, err := f.Get("k")
 	if err != nil {

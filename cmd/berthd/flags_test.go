@@ -46,11 +46,11 @@ func TestPathsAreAbsolute(t *testing.T) {
 	look(root())
 	for _, name := range []string{"up --bin", "up --data", "agent --bin", "agent --plugin-file", "storage --data", "manager --secrets", "rotate-keys --data", "rotate-ticket-key --data", "hang --data"} {
 		if !seen[name] {
-			t.Errorf("%s is no path", name)
+			t.Errorf("%s is not a path", name)
 		}
 	}
 	if flag := upCommand().Flags().Lookup("data"); flag.DefValue != "var" {
-		t.Errorf("help says %s", flag.DefValue)
+		t.Errorf("help shows %s", flag.DefValue)
 	}
 }
 

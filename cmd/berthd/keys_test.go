@@ -68,7 +68,7 @@ func TestRotateKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := "registries.password_sealed: 1 encrypted again\nthe old keys are removed\n"; out.String() != want {
-			t.Errorf("it says %q, want %q", out.String(), want)
+			t.Errorf("got %q, want %q", out.String(), want)
 		}
 		note()
 	}

@@ -30,7 +30,7 @@ func load(t *testing.T, name string) *stand {
 	}
 	r, ok := rows[name]
 	if !ok {
-		t.Errorf("the machine %s has no row in rows_test.go that says what a session on it sees", name)
+		t.Errorf("the machine %s has no row in rows_test.go with the devices that a session sees", name)
 		return nil
 	}
 	return &stand{row: r, m: m}
@@ -76,7 +76,7 @@ func (s *stand) complete(u *cluster.User) error {
 			allocatable++
 			sum.Add(d.Capacity)
 		} else if len(d.RejectReasons) == 0 {
-			return fmt.Errorf("%s is not given away, and nobody says why", id)
+			return fmt.Errorf("%s cannot be allocated, and no reason is shown", id)
 		}
 	}
 	if len(all) != want.Devices || allocatable != want.Allocatable {
@@ -127,7 +127,7 @@ func (s *stand) look(t *testing.T, u *cluster.User, session string) string {
 	want.env = strings.ReplaceAll(want.env, "{id}", on)
 	resources := inside(t, u, session, want)
 	if line := strings.ToUpper(strings.ReplaceAll(s.plugin, "-", "_")) + "_0_DEVICE=" + on + "\n"; !strings.Contains(resources, line) {
-		t.Errorf("the container is told\n%swant %s", resources, line)
+		t.Errorf("the container's resources are\n%swant %s", resources, line)
 	}
 	return on
 }

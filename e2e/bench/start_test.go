@@ -101,7 +101,7 @@ func start(b *testing.B, u *cluster.User, running <-chan string) started {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Logf("started in %s, heard after %s", detail.StartedAt.Sub(detail.CreatedAt), out.took)
+	b.Logf("started in %s, event after %s", detail.StartedAt.Sub(detail.CreatedAt), out.took)
 	out.image = detail.Image.Reference
 	if _, err := u.TerminateSession(b.Context(), s.ID, true); err != nil {
 		b.Fatal(err)

@@ -226,7 +226,7 @@ func (s *Spread) Leader(t testing.TB) *Process {
 		}
 	}
 	if leader == nil {
-		t.Fatal("no manager says that it leads")
+		t.Fatal("no manager has logged that it leads")
 	}
 	return leader
 }

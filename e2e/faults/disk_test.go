@@ -148,7 +148,7 @@ func TestDiskPressure(t *testing.T) {
 	} {
 		empty := full.fill()
 		if c := holds(t, admin, full.kind, true); c.Reason == "" || c.Since.IsZero() {
-			t.Errorf("the condition says %+v", c)
+			t.Errorf("the condition is %+v", c)
 		}
 		if out := admin.Shell().Must("agent", "ls"); !strings.Contains(out, full.wantText) {
 			t.Errorf("berth agent ls:\n%s", out)

@@ -54,7 +54,7 @@ func TestSessionFloodsInodes(t *testing.T) {
 	s := limited(t, u, 64<<20)
 	out, code := u.Exec(s.ID, "cd /home/work && i=0; while [ $i -lt 4000 ] && true > f$i; do i=$((i+1)); done 2>/dev/null; echo $i; [ $i -lt 4000 ]")
 	if code != 0 {
-		t.Errorf("files made: %s", out)
+		t.Errorf("files created: %s", out)
 	}
 	u.End(s.ID)
 }

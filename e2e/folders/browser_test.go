@@ -23,7 +23,7 @@ func steer(t *testing.T, w *cluster.Wire) *httptest.Server {
 	mux.HandleFunc("POST /held", func(rw http.ResponseWriter, _ *http.Request) {
 		for deadline := time.Now().Add(cluster.Timeout); !w.Held(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				http.Error(rw, "nobody sends so much", http.StatusGatewayTimeout)
+				http.Error(rw, "no client has sent so much", http.StatusGatewayTimeout)
 				return
 			}
 		}

@@ -75,7 +75,7 @@ func TestPutIsCutInTheMiddle(t *testing.T) {
 	time.Sleep(time.Second) // the connection stays cut for a while
 	second.Restore()
 	if err := wait(); err != nil {
-		t.Fatalf("put goes on: %v", err)
+		t.Fatalf("put continues: %v", err)
 	}
 	platform.Proxies[0].Return(t)
 

@@ -32,7 +32,7 @@ func refused(t *testing.T, berth *cluster.Shell, folder, wantText string, during
 	there, here := sums(t, seen), sums(t, filepath.Join(berth.Dir, "in"))
 	for name, sum := range there {
 		if here[name] != sum {
-			t.Errorf("%s is there, and is not what was sent", name)
+			t.Errorf("%s exists, and differs from the file that was sent", name)
 		}
 	}
 	if len(there) == len(here) {
@@ -154,7 +154,7 @@ func TestVolumeIsUnmounted(t *testing.T) {
 	}
 	cluster.Eventually(t, "the volume is healthy", health("HEALTHY"))
 	if err := put.Wait(); err != nil {
-		t.Fatalf("put goes on: %v\n%s", err, wantText.String())
+		t.Fatalf("put continues: %v\n%s", err, wantText.String())
 	}
 	berth.Must("folder", "get", "-r", "away", "out")
 	if d := cmp.Diff(sums(t, filepath.Join(berth.Dir, "in")), sums(t, filepath.Join(berth.Dir, "out"))); d != "" {

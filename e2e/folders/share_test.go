@@ -36,7 +36,7 @@ func TestSharedFolderIsTakenAway(t *testing.T) {
 	his.Must("folder", "files", "thesis")
 	put(t, filepath.Join(his.Dir, "result.bin"), make([]byte, 32<<20))
 	if r := his.Run("folder", "put", "thesis", "result.bin"); r.Code == 0 || !strings.Contains(r.Stderr, "may") {
-		t.Errorf("who may read writes: %d %s", r.Code, r.Stderr)
+		t.Errorf("a user with read-only access writes: %d %s", r.Code, r.Stderr)
 	}
 	mine.Must("folder", "share", "thesis", friend.Email, "--permission", "read-write")
 
@@ -94,7 +94,7 @@ func TestSharedFolderIsTakenAway(t *testing.T) {
 	if err := cmd.Wait(); err == nil || !strings.Contains(output.String(), "result.bin") {
 		t.Errorf("the upload: %v, %s", err, output.String())
 	}
-	cluster.Eventually(t, "WebDAV does not have it any more", func() bool { return dav() == http.StatusNotFound })
+	cluster.Eventually(t, "WebDAV no longer shows it", func() bool { return dav() == http.StatusNotFound })
 	if resp, err := http.Get(got.CreateDownload.URL); err != nil || resp.StatusCode != http.StatusForbidden {
 		t.Errorf("the ticket still counts: %v %v", resp, err)
 	} else {

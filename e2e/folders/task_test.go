@@ -146,7 +146,7 @@ func killing(t *testing.T, u *cluster.User, task *client.FolderTask, all int, do
 	last := ended()
 	t.Logf("of %d files %d were done when the manager had been killed, %d the proxies; %d tries", all, first, second, last.Attempt)
 	if first >= all || second >= all {
-		t.Error("nothing was left to go on with")
+		t.Error("no work was left to continue")
 	}
 }
 
@@ -256,11 +256,11 @@ func TestTasksOutliveTheirServers(t *testing.T) {
 		if _, err := u.CancelTask(t.Context(), begun.Task.ID); err != nil {
 			t.Fatal(err)
 		}
-		cluster.Eventually(t, "the clone is gone, with all that was copied", func() bool {
+		cluster.Eventually(t, "the clone and all of its files are deleted", func() bool {
 			left, err := u.Folders(t.Context(), client.FolderFilter{ID: begun.Vfolder.ID})
 			return err == nil && len(left) == 0 && entries(t) <= before+few
 		})
-		t.Logf("gone %s after that was asked for", time.Since(asked).Round(time.Millisecond))
+		t.Logf("deleted %s after the request", time.Since(asked).Round(time.Millisecond))
 	})
 }
 

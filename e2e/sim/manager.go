@@ -264,10 +264,10 @@ func (e *election) depose() {
 	w := e.w
 	e.leader = nil
 	blind := w.between(0, 15*time.Second)
-	w.logf("%s loses its lease and knows in %s", t.p.name, blind.Round(time.Millisecond))
+	w.logf("%s loses its lease and notices after %s", t.p.name, blind.Round(time.Millisecond))
 	w.play(func() {
 		if sleep(w.ctx, blind) == nil {
-			w.enter(t.p.name + " knows that it does not lead")
+			w.enter(t.p.name + " notices that it does not lead")
 			t.cancel()
 		}
 	})

@@ -87,7 +87,7 @@ func (ps *people) create(p *process, a *asked) {
 	w.enter("answer for " + *a.in.Name)
 	switch {
 	case err == nil && a.id != uuid.Nil && a.id != got.Session.ID:
-		w.fail("I6", "%s was made twice for one idempotency key", *a.in.Name)
+		w.fail("I6", "%s was created twice for one idempotency key", *a.in.Name)
 	case err == nil:
 		a.id = got.Session.ID
 	case unknown(err):

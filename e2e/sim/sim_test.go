@@ -144,7 +144,7 @@ func summary(t *testing.T, all []result, took time.Duration) {
 			t.Errorf("seed %d: %s\nagain: go test ./e2e/sim -count 3 -run TestSeeds -sim.seed %d -sim.seeds 1 -sim.trace", r.Seed, strings.Join(r.Broken, "\n"), r.Seed)
 		}
 	}
-	t.Logf("%d seeds in %s: %.1f seeds/s, %.2f simulated hours per second; %d steps, %d sessions asked for",
+	t.Logf("%d seeds in %s: %.1f seeds/s, %.2f simulated hours per second; %d steps, %d sessions requested",
 		len(all), took.Round(time.Millisecond), float64(len(all))/took.Seconds(), simulated.Hours()/took.Seconds(), steps, asked)
 }
 

@@ -36,7 +36,7 @@ func TestDrain(t *testing.T) {
 	drain(from, "1h", "reschedule")
 	drain(last, "1h", "terminate")
 	for _, s := range []*client.Session{moves, ends} {
-		cluster.Eventually(t, "the owner is told", func() bool {
+		cluster.Eventually(t, "the owner is notified", func() bool {
 			return strings.Contains(u.Show(s.ID).StatusMessage, "disk replacement")
 		})
 	}

@@ -93,7 +93,7 @@ func TestGatewaysAndAgentsThatEnd(t *testing.T) {
 	session := made.CreateSession.Session
 	u.Until(session.ID, "RUNNING")
 	var opened struct{ OpenApp struct{ URL, Address string } }
-	cluster.Eventually(t, "the manager knows the gateways", func() bool {
+	cluster.Eventually(t, "the manager lists the gateways", func() bool {
 		resp, err := u.Raw(t.Context(), client.Request{Query: `mutation($in: OpenAppInput!) { openApp(input: $in) { url address } }`, Variables: map[string]any{"in": map[string]any{"session": session.ID, "app": "docs"}}})
 		return err == nil && resp.Err() == nil && json.Unmarshal(resp.Data, &opened) == nil
 	})

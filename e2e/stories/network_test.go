@@ -28,7 +28,7 @@ func TestKernelsOverAgents(t *testing.T) {
 	pair, strangers := wide(t, u, group, "2"), wide(t, u, group, "1")
 
 	if out, code := u.Exec(pair.ID, "echo $BERTH_CLUSTER_HOST $BERTH_CLUSTER_HOSTS $MASTER_ADDR; hostname"); out != "main main,sub1 main\nmain\n" || code != 0 {
-		t.Errorf("the first kernel is told %q, %d", out, code)
+		t.Errorf("the first kernel gets %q, %d", out, code)
 	}
 	pair.talk(t)
 	pair.send(t)
@@ -132,7 +132,7 @@ func (k server) served(t *testing.T, to server) {
 	// The other kernel may not listen yet.
 	ask := fmt.Sprintf("for i in 1 2 3 4 5 6 7 8 9 10; do nc -w 10 %s 8000 </dev/null 2>/dev/null && break; sleep 1; done", k.by())
 	if out := to.run(ask); out != k.hostname {
-		t.Errorf("%s asks %s for its name: %q", to.hostname, k.hostname, out)
+		t.Errorf("%s requests the name of %s: %q", to.hostname, k.hostname, out)
 	}
 }
 

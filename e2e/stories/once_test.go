@@ -17,10 +17,10 @@ func once(t *testing.T, berth *cluster.Shell) {
 	var said, there map[string]string
 	t.Cleanup(func() {
 		if !maps.Equal(said, there) {
-			t.Logf("the database says %v\nthe machine has %v", said, there)
+			t.Logf("in the database: %v\non the machine: %v", said, there)
 		}
 	})
-	cluster.Eventually(t, "what runs is what lives", func() bool {
+	cluster.Eventually(t, "the running kernels are those with containers", func() bool {
 		said, there = placed(t), containers(t)
 		return maps.Equal(said, there)
 	})

@@ -137,7 +137,7 @@ func TestImageOfOneBinary(t *testing.T) {
 		return err == nil && len(apps) == 1 && apps[0].Port == 7070 && apps[0].Status == "RUNNING"
 	})
 	var opened struct{ OpenApp struct{ URL, Address string } }
-	cluster.Eventually(t, "the manager knows the gateway", func() bool {
+	cluster.Eventually(t, "the manager lists the gateway", func() bool {
 		resp, err := u.Raw(t.Context(), client.Request{Query: `mutation($in: OpenAppInput!) { openApp(input: $in) { url address } }`, Variables: map[string]any{"in": map[string]any{"session": session.ID, "port": 7070}}})
 		return err == nil && resp.Err() == nil && json.Unmarshal(resp.Data, &opened) == nil
 	})

@@ -54,7 +54,7 @@ func TestAppsOnPorts(t *testing.T) {
 	}})
 	u.Until(session.ID, "RUNNING")
 	var opened *client.OpenedApp
-	cluster.Eventually(t, "the manager knows the gateways", func() (ok bool) {
+	cluster.Eventually(t, "the manager lists the gateways", func() (ok bool) {
 		var err error
 		opened, err = u.OpenApp(t.Context(), client.OpenAppInput{Session: session.ID, App: "docs"})
 		return err == nil

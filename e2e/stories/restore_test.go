@@ -64,7 +64,7 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 	// that case the session is not missing, because its end is recorded again.
 	reported := func() bool { return u.Show(ended).Status == "TERMINATED" }
 	var found []client.OccupancyDrift
-	cluster.Eventually(t, "the platform shows what it does not know and what it misses", func() bool {
+	cluster.Eventually(t, "the platform shows unknown and missing containers", func() bool {
 		var missing int
 		found, missing = strays()
 		return len(found) == 1 && (missing == 1 || reported())
@@ -85,14 +85,14 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 	said := berth.Must("admin", "cluster", "recovery", "off", "--yes")
 	for _, want := range []string{u.Email, "--repair", "ends as lost"} {
 		if !strings.Contains(said, want) && (want != "ends as lost" || !reported()) {
-			t.Errorf("what will end is told without %q:\n%s", want, said)
+			t.Errorf("the list of what will end lacks %q:\n%s", want, said)
 		}
 	}
-	cluster.Eventually(t, "what the backup remembers as running ends", func() bool { return u.Show(ended).Status != "RUNNING" })
+	cluster.Eventually(t, "a session that ran at the time of the backup ends", func() bool { return u.Show(ended).Status != "RUNNING" })
 	if u.Show(older).Status != "RUNNING" || len(containers(t)) != 2 {
 		t.Errorf("after recovery mode: %s, %v", u.Show(older).Status, containers(t))
 	}
-	cluster.Eventually(t, "what the database does not know ends", func() bool {
+	cluster.Eventually(t, "sessions that are not in the database end", func() bool {
 		berth.Run("admin", "occupancy", "--repair")
 		return len(containers(t)) == 1
 	})

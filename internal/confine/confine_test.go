@@ -72,7 +72,7 @@ func TestMountsBelowAreNotHidden(t *testing.T) {
 	defer same.Close()
 	defer m.Release()
 	if _, err := os.Stat(filepath.Join(below, "file")); err != nil || same != root {
-		t.Errorf("what was mounted below is hidden: %v", err)
+		t.Errorf("a mount below is hidden: %v", err)
 	}
 }
 

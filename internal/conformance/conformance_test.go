@@ -78,7 +78,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("exit code %d, want %d", code, row.code)
 			}
 			if row.code == 2 && errs.Len() == 0 {
-				t.Error("nobody says why")
+				t.Error("no reason is printed")
 			}
 			rest := out.String()
 			for _, want := range row.want {

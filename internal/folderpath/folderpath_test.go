@@ -36,7 +36,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: that is there: %q", c.name, fault)
 		}
 		if fault := folderpath.NewFault(c.path); (fault == "") != c.made {
-			t.Errorf("%s: that is made: %q", c.name, fault)
+			t.Errorf("%s: invented reason: %q", c.name, fault)
 		}
 	}
 }

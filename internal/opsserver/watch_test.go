@@ -53,7 +53,7 @@ func TestWatcherWritesTwoLines(t *testing.T) {
 		set(errors.New("connection refused"))
 		looked()
 		if n := value(t, registry); n != 0 {
-			t.Errorf("the metric of a store that is away is %v", n)
+			t.Errorf("the metric of an unavailable store is %v", n)
 		}
 		set(nil)
 		looked()
@@ -62,7 +62,7 @@ func TestWatcherWritesTwoLines(t *testing.T) {
 		}
 		lines := text.String()
 		if n := strings.Count(lines, `level=WARN msg="dependency is away" dependency=redis`); n != outage {
-			t.Errorf("%d lines say that it is away after outage %d:\n%s", n, outage, lines)
+			t.Errorf("%d lines about the outage after outage %d:\n%s", n, outage, lines)
 		}
 		if n := strings.Count(lines, `level=INFO msg="dependency is back" dependency=redis away_seconds=`); n != outage {
 			t.Errorf("%d lines say that it is back after outage %d:\n%s", n, outage, lines)

@@ -78,7 +78,7 @@ func TestVMOfNFSScopes(t *testing.T) {
 		}
 		g.Close()
 		if err := again.Unmount(first); !errors.Is(err, unix.EBUSY) {
-			t.Errorf("unmount of what is open: %v", err)
+			t.Errorf("unmount of an open scope: %v", err)
 		}
 		f.Close()
 		ctx, cancel := context.WithCancel(t.Context())

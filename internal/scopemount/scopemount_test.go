@@ -99,12 +99,12 @@ func TestScopesAreMounted(t *testing.T) {
 	}
 	g.Close()
 	if err := again.Unmount(first); !errors.Is(err, unix.EBUSY) {
-		t.Errorf("unmount of what is open: %v", err)
+		t.Errorf("unmount of an open scope: %v", err)
 	}
 	f.Close()
 	for name, n := range map[string]*scopemount.Mounts{"who has used it": m, "who has not": scopemount.New(scopemount.Config{Dir: dir, Rule: rule})} {
 		if err := n.Sweep(); err != nil || len(mounted(t, dir)) != 1 {
-			t.Errorf("%s takes away what was used a moment ago: %v", name, err)
+			t.Errorf("%s unmounts a recently used scope: %v", name, err)
 		}
 	}
 

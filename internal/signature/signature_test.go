@@ -290,7 +290,7 @@ func TestAnotherImplementation(t *testing.T) {
 	}
 	r.Header.Set(HeaderDigest, "sha-256=:AAAA:")
 	if err := httpsign.VerifyRequest(label, *verifier, r); err == nil {
-		t.Error("it takes what was changed")
+		t.Error("it accepts a changed request")
 	}
 
 	r = httptest.NewRequest(http.MethodPost, "https://berth.example.org/graphql?q=%20a+b&x", strings.NewReader("{}"))

@@ -93,7 +93,7 @@ func TestGuardOfGuesses(t *testing.T) {
 		t.Error("one more is 50 again")
 	}
 	if now = now.Add(wrongWindow); g.Blocked("a", "eve", now) || len(g.wrong) != 0 {
-		t.Errorf("what is old is remembered: %v", g.wrong)
+		t.Errorf("old failures are kept: %v", g.wrong)
 	}
 	for i := range maxKept + 10 {
 		g.Failed(fmt.Sprint(i), "eve", now)
@@ -130,10 +130,10 @@ func TestGuardOfKnownUsers(t *testing.T) {
 		g.Failed("a", "eve", now)
 	}
 	if !g.Blocked("a", "eve", now) || !g.Blocked("a", "bob", now) {
-		t.Error("strangers at the address may go on")
+		t.Error("unknown clients at the address are not rejected")
 	}
 	if g.Blocked("a", "ann", now) || g.Enter("a", now) != "" {
-		t.Error("strangers lock out who has logged in from the address")
+		t.Error("unknown clients lock out a user who has logged in from the address")
 	}
 	for range maxWrongKnown {
 		g.Failed("a", "ann", now)

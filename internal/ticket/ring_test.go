@@ -105,7 +105,7 @@ func TestRing(t *testing.T) {
 		}
 	}
 	if err := ticket.Replace(t.TempDir()); err == nil {
-		t.Error("a key is made where no ring is")
+		t.Error("a key is created without a ring")
 	}
 }
 

@@ -162,7 +162,7 @@ func TestVerifyRefuses(t *testing.T) {
 		})
 	}
 	if _, err := newVerifier(t, s).Verify(good, Upload); err != nil {
-		t.Errorf("the ticket the rows were made from: %v", err)
+		t.Errorf("the ticket that the rows are derived from: %v", err)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestRemembersSome(t *testing.T) {
 	for i := range 10 * generation {
 		v.add(strconv.Itoa(i), payload{ID: strconv.Itoa(i)})
 		if p, known := v.get("0"); !known || p.ID != "0" {
-			t.Fatalf("what is in use is forgotten after %d others", i)
+			t.Fatalf("a used ticket is dropped after %d others", i)
 		}
 	}
 	if n := len(v.young) + len(v.old); n > 2*generation {

@@ -45,11 +45,11 @@ func TestActingForAnother(t *testing.T) {
 		status            int
 	}{
 		{"nobody", "", w.A.Member.Email, http.StatusUnauthorized},
-		{"a member as his lead", m.logIn(t, w.A.Member.Email), w.A.Lead.Email, http.StatusForbidden},
-		{"a lead as his member", m.logIn(t, w.A.Lead.Email), w.A.Member.Email, http.StatusForbidden},
-		{"a domain admin as his member", m.logIn(t, w.A.Admin.Email), w.A.Member.Email, http.StatusForbidden},
+		{"a member as their lead", m.logIn(t, w.A.Member.Email), w.A.Lead.Email, http.StatusForbidden},
+		{"a lead as their member", m.logIn(t, w.A.Lead.Email), w.A.Member.Email, http.StatusForbidden},
+		{"a domain admin as their member", m.logIn(t, w.A.Admin.Email), w.A.Member.Email, http.StatusForbidden},
 		{"a monitor as anybody", m.logIn(t, w.Monitor.Email), w.A.Member.Email, http.StatusForbidden},
-		{"a member as a stranger", m.logIn(t, w.B.Member.Email), w.A.Member.Email, http.StatusNotFound},
+		{"a member as a user of another domain", m.logIn(t, w.B.Member.Email), w.A.Member.Email, http.StatusNotFound},
 		{"the system's superadmin as nobody", root, "nobody@example.org", http.StatusNotFound},
 		{"support outside its domain", support, w.B.Member.Email, http.StatusNotFound},
 		{"support as superadmin", support, w.Superadmin.Email, http.StatusForbidden},

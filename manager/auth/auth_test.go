@@ -194,7 +194,7 @@ func TestBadLogins(t *testing.T) {
 		resp, body := m.tryLogin(t, email, identitytest.Password)
 		status(t, resp, http.StatusUnauthorized)
 		if body != text {
-			t.Errorf("%s is told apart: %s, but a wrong password gets %s", name, body, text)
+			t.Errorf("%s can be distinguished: %s, but a wrong password gets %s", name, body, text)
 		}
 		if len(resp.Cookies()) > 0 {
 			t.Errorf("%s gets a cookie", name)

@@ -64,7 +64,7 @@ func TestWhatATokenMakesEndsWithIt(t *testing.T) {
 	}
 	key, err := m.CreateSSHKey(ctx, auth.CreateSSHKeyInput{Name: "key"})
 	if err != nil || key.SSHKey.ExpiresAt == nil {
-		t.Fatalf("made the ssh key %v, %v", key, err)
+		t.Fatalf("created the ssh key %v, %v", key, err)
 	}
 	signing := viewer.Viewer(*byFirst)
 	signing.Credential = pair.Keypair.ID
@@ -159,7 +159,7 @@ func TestTokensAreCountedOneByOne(t *testing.T) {
 	}
 	wg.Wait()
 	if n := w.Client.AccessToken.Query().Where(accesstoken.UserID(w.A.Member.ID)).CountX(viewer.SystemContext(t.Context())); n != 100 {
-		t.Errorf("%d tokens were made and %d refused, want 100 and 30", n, refused.Load())
+		t.Errorf("%d tokens were created and %d rejected, want 100 and 30", n, refused.Load())
 	}
 }
 

@@ -58,7 +58,7 @@ func (m *manager) besiege(t *testing.T, email string) {
 			return
 		}
 	}
-	t.Fatalf("strangers are never refused")
+	t.Fatalf("unknown devices are never rejected")
 }
 
 func TestNobodyLocksOthersOut(t *testing.T) {

@@ -150,7 +150,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%d lines about throttled attempts, want 2", n)
 	}
 	if n := w.Client.LoginAttempt.Query().CountX(w.As(t, w.A.Member)); n != len(want) {
-		t.Errorf("the user sees %d lines, want his %d", n, len(want))
+		t.Errorf("the user sees %d lines, want their %d", n, len(want))
 	}
 	for as, c := range map[*ent.User]string{w.A.Loner: problem.CodeNotFound, w.A.Lead: problem.CodePermissionDenied, w.B.Admin: problem.CodeNotFound, w.Superadmin: ""} {
 		_, _, err := m.Logins(w.As(t, as), &w.A.Member.ID)
@@ -188,7 +188,7 @@ func TestAllowedAddresses(t *testing.T) {
 	resp, body := m.loginWith(t, loginBody{Email: w.A.Member.Email}, "X-Forwarded-For", outside)
 	status(t, resp, http.StatusUnauthorized)
 	if body != wrong {
-		t.Errorf("told apart: %s, but a wrong password gets %s", body, wrong)
+		t.Errorf("distinguishable: %s, but a wrong password gets %s", body, wrong)
 	}
 	resp, _ = m.loginWith(t, loginBody{Email: w.A.Member.Email}, "X-Forwarded-For", inside)
 	status(t, resp, http.StatusOK)

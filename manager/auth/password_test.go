@@ -88,7 +88,7 @@ func TestRulesOfTheDomain(t *testing.T) {
 	w.Client.Domain.UpdateOneID(w.A.ID).SetPasswordMinLength(40).ExecX(system)
 	made, err := m.ResetUserPassword(w.As(t, w.A.Admin), auth.ResetUserPasswordInput{User: w.A.Loner.ID})
 	if err != nil || len(*made.Password) != 40 {
-		t.Errorf("where 40 characters are asked for, made %v, %v", made, err)
+		t.Errorf("with 40 required characters, got %v, %v", made, err)
 	}
 	due := func() bool {
 		_, body := m.tryLogin(t, w.A.Member.Email, "fourteen chars")

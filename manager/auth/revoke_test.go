@@ -75,7 +75,7 @@ func ends(t *testing.T, what string, ended <-chan struct{}) {
 	select {
 	case <-ended:
 	case <-time.After(timeout):
-		t.Errorf("%s goes on", what)
+		t.Errorf("%s continues", what)
 	}
 	t.Logf("%s took %v to end", what, time.Since(start))
 }

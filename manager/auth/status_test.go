@@ -56,7 +56,7 @@ func TestOnlyTheActiveAreLetIn(t *testing.T) {
 			}
 		}
 		if _, got := m.acting(t, support, w.A.Member.Email); (got == http.StatusOK) != (want == http.StatusOK) {
-			t.Errorf("%s: who acts as him gets %d", what, got)
+			t.Errorf("%s: acting as the user gives %d", what, got)
 		}
 	}
 	tryAll("active", http.StatusOK)
@@ -88,7 +88,7 @@ func TestSecondFactorIsNotShedWhereItIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v = m.seen(t, cookie); v.Due != viewer.DueTOTP || len(v.Projects) > 0 {
-		t.Errorf("the open login goes on as %v", v)
+		t.Errorf("the open login continues as %v", v)
 	}
 	if _, body := m.loginWith(t, loginBody{Email: w.A.Member.Email}); !strings.Contains(body, `"due":"totp"`) {
 		t.Errorf("a new login answers %s", body)
@@ -157,6 +157,6 @@ func TestTokenOfOneProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v := see(); len(v.Projects) != 0 || len(v.Admins) != 0 {
-		t.Errorf("after he left, the token is of %v", v)
+		t.Errorf("after the user left, the token is of %v", v)
 	}
 }

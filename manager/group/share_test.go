@@ -35,7 +35,7 @@ func TestOptionsHaveRanges(t *testing.T) {
 		_, err := w.UpdateResourceGroup(root, group.UpdateResourceGroupInput{ID: g.ID, Options: c.in})
 		want(t, c.name, err, code, c.field)
 		if p, _ := problem.From(err); err != nil && p.Limit == "" {
-			t.Errorf("%s: the answer says no limit: %v", c.name, err)
+			t.Errorf("%s: the answer has no limit: %v", c.name, err)
 		}
 	}
 	if g = w.Client.ResourceGroup.GetX(root, g.ID); g.HoldAfter != -1 || g.HalfLife != 60 || g.Lookback != 3600 {

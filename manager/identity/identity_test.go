@@ -103,7 +103,7 @@ func TestBootstrapOnce(t *testing.T) {
 	u := client.User.Query().WithDomain().WithMemberships(func(q *ent.MembershipQuery) { q.WithProject() }).OnlyX(ctx)
 	if u.Email != "root@example.org" || u.Role != user.RoleSuperadmin || !u.InitialPassword || u.Edges.Domain.Name != "default" ||
 		len(u.Edges.Memberships) != 1 || u.Edges.Memberships[0].Edges.Project.Name != "default" {
-		t.Errorf("made %v in %v", u, u.Edges)
+		t.Errorf("created %v in %v", u, u.Edges)
 	}
 	if g := client.ResourceGroup.Query().OnlyX(ctx); g.Name != "default" || !g.Public {
 		t.Errorf("made %v", g)
@@ -137,7 +137,7 @@ func TestCreateUser(t *testing.T) {
 		{"a monitor", w.Monitor, nil, problem.CodePermissionDenied, ""},
 		{"the admin of another domain", w.B.Admin, nil, problem.CodeNotFound, "domain"},
 		{"a role above", w.A.Admin, func(in *identity.CreateUserInput) { in.Role = role(user.RoleSuperadmin) }, problem.CodePermissionDenied, "role"},
-		{"a monitor made by a domain admin", w.A.Admin, func(in *identity.CreateUserInput) { in.Role = role(user.RoleMonitor) }, problem.CodePermissionDenied, "role"},
+		{"a monitor created by a domain admin", w.A.Admin, func(in *identity.CreateUserInput) { in.Role = role(user.RoleMonitor) }, problem.CodePermissionDenied, "role"},
 		{"no role at all", w.Superadmin, func(in *identity.CreateUserInput) { in.Role = role("god") }, problem.CodeInvalidArgument, "role"},
 		{"a short password", w.A.Admin, func(in *identity.CreateUserInput) { in.Password = "123456789" }, problem.CodeInvalidArgument, "password"},
 		{"no address", w.A.Admin, func(in *identity.CreateUserInput) { in.Email = "x" }, problem.CodeInvalidArgument, "email"},
@@ -283,14 +283,14 @@ func TestDeactivationEndsLogins(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w.Client.LoginSession.GetX(system, login.ID).RevokedAt == nil {
-		t.Error("the login goes on")
+		t.Error("the login continues")
 	}
 	line := w.Client.LoginAttempt.Query().Where(loginattempt.UserID(w.A.Member.ID)).OnlyX(system)
 	if line.Result != loginattempt.ResultRevoked || *line.LoginID != login.ID {
-		t.Errorf("the history says %v", line)
+		t.Errorf("the history has %v", line)
 	}
 	if !slices.Contains(open.ids, w.A.Member.ID) {
-		t.Error("open connections go on")
+		t.Error("open connections continue")
 	}
 }
 
@@ -325,7 +325,7 @@ func TestMemberships(t *testing.T) {
 		})
 	}
 	if got := w.Viewer(t, w.A.Loner); !got.ProjectAdminOf(w.A.Project.ID) {
-		t.Error("the new member is no admin")
+		t.Error("the new member is not an admin")
 	}
 	if _, err := s.AddMembership(w.As(t, w.A.Lead), identity.AddMembershipInput{Project: w.A.Project.ID, User: w.A.Loner.ID}); err != nil {
 		t.Fatal(err)
@@ -354,7 +354,7 @@ func TestMemberships(t *testing.T) {
 		t.Errorf("%d members are left, want the project admin and the domain admin", n)
 	}
 	if !slices.Contains(open.ids, w.A.Member.ID) {
-		t.Error("connections of one who left go on")
+		t.Error("connections of a former member continue")
 	}
 }
 

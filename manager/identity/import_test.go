@@ -54,7 +54,7 @@ func TestImportUsers(t *testing.T) {
 		t.Error(diff)
 	}
 	if n := w.Client.User.Query().CountX(system); n != before {
-		t.Fatalf("a dry run made %d users", n-before)
+		t.Fatalf("a dry run created %d users", n-before)
 	}
 	in.DryRun = nil
 	out, err := s.ImportUsers(admin, in)
@@ -78,7 +78,7 @@ func TestImportUsers(t *testing.T) {
 		t.Error("a given password was sent back")
 	}
 	if !w.Client.Membership.Query().Where(membership.UserID(one.ID), membership.ProjectID(w.A.Project.ID)).ExistX(system) {
-		t.Error("one is no member")
+		t.Error("one is not a member")
 	}
 	again, err := s.ImportUsers(admin, in)
 	if err != nil || again.Created != 0 || again.Results[0].Status != identity.ImportSkipped {

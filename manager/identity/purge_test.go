@@ -243,7 +243,7 @@ func (m *morgue) purged(t *testing.T, u *ent.User, one uuid.UUID, heir *uuid.UUI
 	}
 	after := m.Client.User.GetX(ctx, u.ID) // a session refers to the user
 	if after.Username != "deleted-"+u.ID.String() || after.FullName != fmt.Sprintf("%s <%s>", u.FullName, u.Email) || strings.Contains(after.Email, u.Username+"@") {
-		t.Errorf("he is now %v", after)
+		t.Errorf("the user is now %v", after)
 	}
 	left := m.Client.LoginSession.Query().Where(loginsession.UserID(u.ID)).CountX(ctx) +
 		m.Client.AccessToken.Query().Where(accesstoken.UserID(u.ID)).CountX(ctx) +
@@ -321,7 +321,7 @@ func TestPurgeIsRefused(t *testing.T) {
 		{"folders, nothing said", m.Superadmin, input{ID: rich.ID}, problem.CodeFailedPrecondition, "foldersTo", "owns 3 folders"},
 		{"active, with a folder", m.Superadmin, input{ID: busy.ID}, problem.CodeFailedPrecondition, "id", "the user is active: deactivate or delete them first; the user owns 1 folder"},
 		{"to himself", m.Superadmin, input{ID: rich.ID, FoldersTo: &rich.ID}, problem.CodeInvalidArgument, "foldersTo", ""},
-		{"to a stranger", m.A.Admin, input{ID: rich.ID, FoldersTo: &m.B.Member.ID}, problem.CodeNotFound, "foldersTo", ""},
+		{"to a user of another domain", m.A.Admin, input{ID: rich.ID, FoldersTo: &m.B.Member.ID}, problem.CodeNotFound, "foldersTo", ""},
 		{"to another domain", m.Superadmin, input{ID: rich.ID, FoldersTo: &m.B.Member.ID}, problem.CodeInvalidArgument, "foldersTo", "same domain"},
 		{"to an inactive one", m.Superadmin, input{ID: rich.ID, FoldersTo: &idle.ID}, problem.CodeFailedPrecondition, "foldersTo", ""},
 		{"who is purged", m.Superadmin, input{ID: dead.ID}, problem.CodeFailedPrecondition, "id", "was purged"},
@@ -330,7 +330,7 @@ func TestPurgeIsRefused(t *testing.T) {
 			_, err := m.s.DeleteUser(m.As(t, c.as), c.in)
 			want(t, err, c.code, c.field)
 			if p, _ := problem.From(err); !strings.Contains(p.Message, c.wantText) {
-				t.Errorf("it says %q, want %q", p.Message, c.wantText)
+				t.Errorf("got %q, want %q", p.Message, c.wantText)
 			}
 		})
 	}

@@ -91,10 +91,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 		t.Errorf("the domain's admin sees %v", names)
 	}
 	if _, err := b.lead.UpdateIdleChecker(admin, UpdateIdleCheckerInput{ID: mine.ID}); problemCode(err) != problem.CodePermissionDenied {
-		t.Errorf("the domain's admin changes what binds him: %v", err)
+		t.Errorf("the domain's admin changes a checker of the system: %v", err)
 	}
 	if _, err := b.lead.DeleteIdleChecker(admin, DeleteIdleCheckerInput{ID: theirs.ID}); problemCode(err) != problem.CodeNotFound {
-		t.Errorf("the domain's admin deletes what he does not see: %v", err)
+		t.Errorf("the domain's admin deletes an invisible checker: %v", err)
 	}
 	id := b.running(t, "one", nil)
 	for _, c := range []struct {

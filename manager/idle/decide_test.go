@@ -148,10 +148,10 @@ func TestNoSessionEndsEarly(t *testing.T) {
 			}
 			due = later(due, s.Started.Add(by.Grace))
 			if now.Before(due) {
-				t.Fatalf("seed %d: %s ends at %s what is due at %s", seed, by.Name, now, due)
+				t.Fatalf("seed %d: %s ends the session at %s, due at %s", seed, by.Name, now, due)
 			}
 			if by.Warning > 0 && (before == nil || before.Checker != by.Name || now.Sub(before.WarnedAt) < by.Warning || before.WarnedAt.Before(due.Add(-by.Warning))) {
-				t.Fatalf("seed %d: %s ends at %s what is due at %s, warned before: %+v", seed, by.Name, now, due, before)
+				t.Fatalf("seed %d: %s ends the session at %s, due at %s, warned before: %+v", seed, by.Name, now, due, before)
 			}
 			break
 		}

@@ -103,7 +103,7 @@ func TestLeadersChange(t *testing.T) {
 	b.takeOver(t)
 	b.pass(t, minutes(2))
 	if s := b.get(id); !s.Idle.EndsAt.Equal(was.Idle.EndsAt) || !s.Idle.WarnedAt.Equal(was.Idle.WarnedAt) || b.warnings(id) != 1 {
-		t.Errorf("a new leader says %+v, the one before %+v", s.Idle, was.Idle)
+		t.Errorf("a new leader reports %+v, the previous one %+v", s.Idle, was.Idle)
 	}
 	// Two hours without a leader do not count as idle.
 	b.now = b.now.Add(2 * time.Hour)

@@ -33,7 +33,7 @@ func TestOver(t *testing.T) {
 		{"a hole of a twentieth", func(s *Series) { feed(s, at(-60), at(30), 7); feed(s, at(33), at(60), 7) }, minutes(60), at(60), Level{7, 7}, true},
 		{"a hole of a fifth", func(s *Series) { feed(s, at(-60), at(30), 7); feed(s, at(42), at(60), 7) }, minutes(60), at(60), Level{}, false},
 		{"a day", func(s *Series) { feed(s, at(0), at(60*26), 3) }, 24 * time.Hour, at(60 * 26), Level{3, 3}, true},
-		{"one sample a minute says nothing of a minute", func(s *Series) { s.add(at(0), 1); s.add(at(1), 1) }, minutes(1), at(1), Level{}, false},
+		{"one sample a minute is not enough for a minute", func(s *Series) { s.add(at(0), 1); s.add(at(1), 1) }, minutes(1), at(1), Level{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var s Series

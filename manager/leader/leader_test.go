@@ -45,7 +45,7 @@ func TestLeaderIsKilled(t *testing.T) {
 	c.Manager = second
 	all = append(all, c.Create(t, clustertest.SessionInput(nil, "sleep", "600")))
 	c.WaitFor(t, all[len(all)-1], lifecycle.Running)
-	t.Logf("a session that was asked for after the leader was killed runs after %s", time.Since(killed).Round(time.Millisecond))
+	t.Logf("a session that was requested after the leader was killed runs after %s", time.Since(killed).Round(time.Millisecond))
 	for _, id := range all {
 		c.WaitFor(t, id, lifecycle.Running)
 	}

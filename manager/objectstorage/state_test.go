@@ -153,6 +153,6 @@ func TestFilesThatCannotBeObjects(t *testing.T) {
 		t.Errorf("a name that is not UTF-8: %s", p.Message)
 	}
 	if err := unreadable("a", errdefs.ErrNotFound); err != errdefs.ErrNotFound {
-		t.Errorf("a file that is gone: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 }

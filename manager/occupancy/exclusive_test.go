@@ -111,7 +111,7 @@ func TestExclusiveSlots(t *testing.T) {
 	kinds := map[occupancy.Kind]occupancy.Drift{}
 	for deadline := time.Now().Add(2 * time.Minute); !held(mine); {
 		if time.Now().After(deadline) {
-			t.Fatal("what was freed by mistake is not held again")
+			t.Fatal("a device that was freed by mistake is not allocated again")
 		}
 		a, err := s.AuditOccupancy(f.As(t, f.Superadmin))
 		if err != nil {
@@ -124,7 +124,7 @@ func TestExclusiveSlots(t *testing.T) {
 		}
 	}
 	if held(late) {
-		t.Error("what does not go beside what somebody else was given is held again")
+		t.Error("a device that excludes another session's slot is allocated again")
 	}
 	if d := kinds[occupancy.Freed]; d.Repaired || d.Device != "taken" || *d.Session != late.SessionID {
 		t.Errorf("freed: %+v", d)

@@ -33,10 +33,10 @@ func TestWhoLeavesAQueueDoesNotWait(t *testing.T) {
 	go func() { awaited <- a.Await(ctx, time.Now()) }()
 	leave()
 	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left got %v", err)
+		t.Errorf("a caller whose context ended got %v", err)
 	}
 	if <-awaited {
-		t.Error("who left is told of news")
+		t.Error("a caller whose context ended gets changes")
 	}
 	unlock()
 	if err := <-read; err != nil {

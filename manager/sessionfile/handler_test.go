@@ -362,7 +362,7 @@ func TestRevokedTransfer(t *testing.T) {
 		case err := <-failed:
 			t.Logf("the client gets: %v", err)
 		case <-time.After(time.Minute):
-			t.Fatal("the upload goes on")
+			t.Fatal("the upload continues")
 		}
 		wait.Until(t, "nothing of the upload is left", func() bool {
 			names, _ := os.ReadDir(w.machine.home)

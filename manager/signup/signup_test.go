@@ -75,7 +75,7 @@ func TestOffIsNotThere(t *testing.T) {
 		t.Errorf("with an invitation: %d", code)
 	}
 	if n := s.users(t); n != before {
-		t.Errorf("%d rows were made", n-before)
+		t.Errorf("%d rows were created", n-before)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestInvitedAreNotLockedOut(t *testing.T) {
 		s.signUp("no address", "an invitation that there is not", "")
 	}
 	if code, _ := s.signUp("new@example.org", "", ""); code != http.StatusTooManyRequests {
-		t.Errorf("a stranger at the address: %d", code)
+		t.Errorf("another user at the address: %d", code)
 	}
 	if code, body := s.signUp("guest@example.org", *made.Secret, ""); code != http.StatusCreated {
 		t.Errorf("who was invited: %d %s", code, body)

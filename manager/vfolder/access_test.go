@@ -47,7 +47,7 @@ func TestLoss(t *testing.T) {
 		{"forgotten", user(ann), nil, false, lostDeleted},
 		{"a member's", member, project(true), false, ""},
 		{"a member's, and written", member, project(true), true, lostReadWrite},
-		{"who is no member", user(bob), project(true), false, lostMember},
+		{"not a member", user(bob), project(true), false, lostMember},
 		{"of a project that is not active", user(bob), project(false), false, lostProject},
 	} {
 		if got := loss(c.who, c.of, c.write); got != c.want {

@@ -35,7 +35,7 @@ func TestLimitsOfAVolume(t *testing.T) {
 		vol := &ent.Volume{Name: "fast", Capabilities: c.capabilities}
 		got := request(scope, vol, amount(5))
 		if (got.LimitBytes != nil) != c.bytes || (got.LimitInodes != nil) != c.inodes {
-			t.Errorf("%s: asks for %v", c.name, got)
+			t.Errorf("%s: requests %v", c.name, got)
 		}
 		for _, l := range limitKinds {
 			if err := l.check(vol, nil); err != nil {

@@ -201,7 +201,7 @@ func TestPluginOutlivesItsLauncherThread(t *testing.T) {
 	defer c.Close()
 	select {
 	case <-c.Done():
-		t.Error("the plugin died with the thread that asked for it")
+		t.Error("the plugin died with the thread that started it")
 	case <-time.After(300 * time.Millisecond):
 	}
 }

@@ -119,6 +119,6 @@ func TestPersist(t *testing.T) {
 		return false, &passing{error: errors.New("cut"), after: time.Hour}
 	})
 	if err == nil {
-		t.Error("it goes on after its end")
+		t.Error("it continues after its end")
 	}
 }

@@ -131,7 +131,7 @@ func TestTreesSurviveKill(t *testing.T) {
 		}
 		_, results, err := storagetest.Follow(t, stream)
 		if err != nil {
-			t.Fatalf("%s goes on: %v", what, err)
+			t.Fatalf("%s continues: %v", what, err)
 		}
 		m.Kill(cmd)
 		return results

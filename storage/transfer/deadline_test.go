@@ -52,7 +52,7 @@ func TestADownloadThatNobodyReads(t *testing.T) {
 			select {
 			case err := <-ended:
 				if err == nil {
-					t.Error("all was sent, though nobody read it")
+					t.Error("everything was sent although the client did not read")
 				}
 			case <-time.After(time.Minute):
 				t.Fatal("it waits for its client")

@@ -74,7 +74,7 @@ func TestHostileAddresses(t *testing.T) {
 	folder := h.Path + "/"
 	for _, path := range lie(t, h.Mount) {
 		if !slices.Contains(before, path) && !strings.HasPrefix(path, folder) && !strings.Contains(path, "/.upload") {
-			t.Errorf("made outside of the folder: %s", path)
+			t.Errorf("created outside of the folder: %s", path)
 		}
 	}
 	if _, err := os.Stat(outside); err != nil {
@@ -208,6 +208,6 @@ func TestHugeUploads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if gone := (int64(was.Bavail) - int64(is.Bavail)) * is.Bsize; gone > 1<<40 {
-		t.Errorf("%d bytes are gone", gone)
+		t.Errorf("%d bytes are missing", gone)
 	}
 }

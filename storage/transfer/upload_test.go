@@ -186,7 +186,7 @@ func TestUploadRefuses(t *testing.T) {
 		{"shorter than the ticket", "POST", "/uploads", tk, "", []string{"Upload-Length", "9"}, 400, "INVALID_ARGUMENT", "Upload-Length", 0},
 		{"deferred length", "POST", "/uploads", tk, "", []string{"Upload-Defer-Length", "1"}, 400, "INVALID_ARGUMENT", "Upload-Defer-Length", 0},
 		{"an mtime not in base64", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", "mtime 1.5"}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
-		{"an mtime that is no number", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("now")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
+		{"an mtime that is not a number", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("now")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
 		{"an mtime before all files", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("-1")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
 		{"an mtime after all files", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("7258118400")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
 		{"an mtime with too many digits", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("1.0000000001")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
@@ -514,7 +514,7 @@ func TestUploadReplacesTheFileItMeans(t *testing.T) {
 	}
 	refused("nobody's", `"none"`)
 	if _, err := os.Stat(filepath.Join(h.Path, "notes.txt")); !os.IsNotExist(err) {
-		t.Fatalf("made in place of nothing: %v", err)
+		t.Fatalf("created although the file to replace is missing: %v", err)
 	}
 	put("first", "")
 	was := read()

@@ -75,7 +75,7 @@ func TestTrailOutlivesKills(t *testing.T) {
 		twice += n - 1
 	}
 	if twice != rows-maxBatch {
-		t.Errorf("%d rows were told twice, want %d", twice, rows-maxBatch)
+		t.Errorf("%d rows were recorded twice, want %d", twice, rows-maxBatch)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("left: %v %v", left, err)
@@ -92,7 +92,7 @@ func TestTrailKeepsWhatItGathers(t *testing.T) {
 	killed.flush(t.Context())
 	killed.keep()
 	if len(m.recorded) != 0 {
-		t.Fatal("it was told already")
+		t.Fatal("it is recorded too early")
 	}
 	next := newActivityLog(m, dir, slog.New(slog.DiscardHandler))
 	next.load()

@@ -35,7 +35,7 @@ func TestFront(t *testing.T) {
 	f.cut(5)
 	f.wrote(5, 20)
 	if f.reached() != 20 {
-		t.Errorf("what was cut off counts: %d", f.reached())
+		t.Errorf("truncated bytes count: %d", f.reached())
 	}
 	for i := range int64(3 * maxAhead) {
 		f.wrote(100+2*i, 101+2*i)

@@ -76,7 +76,7 @@ func TestPutKeepsTimes(t *testing.T) {
 		}
 	}
 	if resp, _ := h.WebDAV("PUT", "/mine/data/g", "rw", "x"); resp.Header.Get("X-OC-Mtime") != "" {
-		t.Error("a time was accepted that nobody gave")
+		t.Error("an invalid time was accepted")
 	}
 	patch := func(properties string) (int, string) {
 		t.Helper()
@@ -101,7 +101,7 @@ func TestPutKeepsTimes(t *testing.T) {
 		}
 	}
 	if got := modified(h, "f"); !got.Equal(want) {
-		t.Errorf("a refused change was made: %v", got)
+		t.Errorf("a rejected change took effect: %v", got)
 	}
 }
 

@@ -116,17 +116,17 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	if st, err := s.Stat("/mine/data/f"); err != nil || st.Size() != 4 {
-		t.Errorf("who writes sees %v %v", st, err)
+		t.Errorf("the writer sees %v %v", st, err)
 	}
 	f, err = s.OpenFile("/mine/data/f", os.O_WRONLY|os.O_APPEND)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Write([]byte("over the beginning")); err == nil {
-		t.Error("what is there was written over by who appends")
+		t.Error("an appending client overwrote the file")
 	}
 	c.Close()
-	wait.Until(t, "nothing is left of what was not whole", func() bool { return len(h.Staged()) == 0 })
+	wait.Until(t, "nothing is left of incomplete files", func() bool { return len(h.Staged()) == 0 })
 	if got, err := os.ReadFile(filepath.Join(h.Path, "f")); !bytes.Equal(got, whole) {
 		t.Errorf("after the cut: %d bytes, %v", len(got), err)
 	}
@@ -186,7 +186,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 		t.Error("somebody else sees it")
 	}
 	if _, err := reader.Stat("/shared/a@b/data/f"); !os.IsNotExist(err) {
-		t.Errorf("who may only read sees it: %v", err)
+		t.Errorf("a reader sees it: %v", err)
 	}
 	if list, err := me.ReadDir("/mine/data"); err != nil || len(list) != 0 {
 		t.Errorf("list: %v %v", list, err)
@@ -209,7 +209,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 	}
 	gone := func() bool { _, err := os.Stat(filepath.Join(h.Path, "f")); return os.IsNotExist(err) }
 	if !gone() || !size(me, 1<<20)() {
-		t.Error("who opened it and wrote nothing changed it")
+		t.Error("opening it without a write changed it")
 	}
 
 	cut(os.O_APPEND, 1<<20, 2<<20) // another attempt
@@ -238,7 +238,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 
 	me, notMe = storagetest.SFTPClient(t, address, "rw"), storagetest.SFTPClient(t, address, "other")
 	if err := me.Remove("/mine/data/f"); err != nil || !size(me, -1)() {
-		t.Errorf("what was removed is there: %v", err)
+		t.Errorf("a removed file exists: %v", err)
 	}
 	cut(fresh, 0, 1<<20)
 	wait.Until(t, "the next half is there", size(me, 1<<20))
@@ -340,7 +340,7 @@ func TestSFTPTree(t *testing.T) {
 		want string
 	}{
 		{"read", get(rw, "/mine/data/a/b.txt"), "ok"},
-		{"read what is shared", get(ro, "/shared/a@b/data/a/b.txt"), "ok"},
+		{"read a shared folder", get(ro, "/shared/a@b/data/a/b.txt"), "ok"},
 		{"read a link", get(rw, "/mine/data/link"), "failure"},
 		{"read by a link out", get(rw, "/mine/data/out/passwd"), "failure"},
 		{"read by a link up", get(rw, "/mine/data/up/x"), "failure"},
@@ -357,8 +357,8 @@ func TestSFTPTree(t *testing.T) {
 		{"open a directory", begin("/mine/data/a", fresh), "failure"},
 		{"open one alone", begin("/mine/data/a/b.txt", fresh|os.O_EXCL), "failure"},
 		{"make one alone", put(rw, "/mine/data/a/b.txt", fresh|os.O_EXCL), "failure"},
-		{"write what is to be read", put(ro, "/shared/a@b/data/new", fresh), "denied"},
-		{"change what is to be read", put(ro, "/shared/a@b/data/a/b.txt", 0), "denied"},
+		{"write to a read-only folder", put(ro, "/shared/a@b/data/new", fresh), "denied"},
+		{"change a file in a read-only folder", put(ro, "/shared/a@b/data/a/b.txt", 0), "denied"},
 		{"make a directory there", ro.Mkdir("/shared/a@b/data/d"), "denied"},
 		{"delete there", ro.Remove("/shared/a@b/data/a/b.txt"), "denied"},
 		{"rename there", ro.Rename("/shared/a@b/data/a", "/shared/a@b/data/c"), "denied"},
@@ -396,7 +396,7 @@ func TestSFTPTree(t *testing.T) {
 		t.Errorf("root: %v %v", list, err)
 	}
 	if st, err := ro.Stat("/shared/a@b/data/a"); err != nil || st.Mode().Perm() != 0o555 {
-		t.Errorf("what is to be read is shown as %v %v", st, err)
+		t.Errorf("a read-only file is shown as %v %v", st, err)
 	}
 }
 
@@ -543,10 +543,10 @@ func TestSFTPLimit(t *testing.T) {
 	}
 	out, _ := storagetest.OpenSSH(t, address, "rw", "put "+big+" mine/data/old", "put "+big+" mine/data/new", "df mine/data")
 	if !strings.Contains(out, "the scope's limit is 4194304 bytes") {
-		t.Errorf("no reason is told: %s", out)
+		t.Errorf("no reason is shown: %s", out)
 	}
 	if !strings.Contains(out, "4096") {
-		t.Errorf("the limit is not told: %s", out)
+		t.Errorf("the limit is not shown: %s", out)
 	}
 	if raw, err := os.ReadFile(filepath.Join(h.Path, "old")); string(raw) != "old" {
 		t.Errorf("is now %d bytes, %v", len(raw), err)
@@ -556,12 +556,12 @@ func TestSFTPLimit(t *testing.T) {
 	}
 	c := storagetest.SFTPClient(t, address, "rw")
 	h.Write("used", string(storagetest.Random(1<<20)))
-	wait.Until(t, "what is used is told", func() bool {
+	wait.Until(t, "the usage is shown", func() bool {
 		st, err := c.StatVFS("/mine/data")
 		return err == nil && st.Blocks*st.Bsize == 4<<20 && st.Bavail*st.Bsize <= 3<<20 && st.Bavail > 0
 	})
 	if err := c.Truncate("/mine/data/old", 1<<40); storagetest.ErrorClass(err) != "failure" {
-		t.Errorf("made longer than the limit: %v", err)
+		t.Errorf("extended beyond the limit: %v", err)
 	}
 }
 
@@ -592,7 +592,7 @@ func TestSFTPEnds(t *testing.T) {
 	case <-ended:
 		t.Logf("the connection ended after %v", time.Since(began))
 	case <-time.After(time.Minute):
-		t.Fatal("the connection goes on")
+		t.Fatal("the connection continues")
 	}
 	if _, err := os.Stat(filepath.Join(h.Path, "late")); !os.IsNotExist(err) {
 		t.Errorf("it is there: %v", err)
@@ -746,7 +746,7 @@ func TestSFTPKeys(t *testing.T) {
 	}
 	const user = "me@example.org"
 	if enter(user, key) == nil {
-		t.Error("a key that nobody knows is good")
+		t.Error("an unknown key is accepted")
 	}
 	name := user + " " + ssh.FingerprintSHA256(key.PublicKey())
 	o.Set(name, o.Opens["rw"])
@@ -764,7 +764,7 @@ func TestSFTPKeys(t *testing.T) {
 		t.Errorf("tries with keys count as guesses: %s", h.Logs)
 	}
 	o.Set(name, nil)
-	wait.Until(t, "the key is not good any more", func() bool { return enter(user, key) != nil })
+	wait.Until(t, "the key is no longer accepted", func() bool { return enter(user, key) != nil })
 }
 
 // pretender presents a key and signs with another one.
@@ -788,7 +788,7 @@ func TestSFTPGuesses(t *testing.T) {
 		}
 	}
 	if _, err := storagetest.DialSFTP(t, address, "rw"); err == nil {
-		t.Error("who guesses may go on")
+		t.Error("a client with too many failures is not rejected")
 	}
 	if strings.Contains(h.Logs.String(), "guess1") {
 		t.Error("a password is logged")

@@ -52,7 +52,7 @@ func TestViewTree(t *testing.T) {
 		{"all at once, silently", "PROPFIND", "/", "rw", "", nil, 403},
 		{"read", "GET", "/mine/data/a/b.txt", "rw", "", nil, 200},
 		{"some", "GET", "/mine/data/a/b.txt", "rw", "", []string{"Range", "bytes=1-2"}, 206},
-		{"read what is shared", "GET", "/shared/a@b/data/a/b.txt", "ro", "", nil, 200},
+		{"read a shared folder", "GET", "/shared/a@b/data/a/b.txt", "ro", "", nil, 200},
 		{"the name of somebody else", "GET", "/mine/data/a/b.txt", "ro", "", nil, 404},
 		{"folder of another proxy", "PROPFIND", "/mine/far", "rw", "", []string{"Depth", "0"}, 404},
 		{"out by dots", "GET", "/mine/data/../../../../etc/passwd", "rw", "", nil, 400},
@@ -69,7 +69,7 @@ func TestViewTree(t *testing.T) {
 		{"make beside folders", "PUT", "/mine/new", "rw", "new", nil, 409},
 		{"make a folder", "MKCOL", "/mine/more", "rw", "", nil, 409},
 		{"make at the root", "MKCOL", "/more", "rw", "", nil, 409},
-		{"write what is shared for reading", "PUT", "/shared/a@b/data/x", "ro", "x", nil, 403},
+		{"write to a read-only folder", "PUT", "/shared/a@b/data/x", "ro", "x", nil, 403},
 		{"make there", "MKCOL", "/shared/a@b/data/x", "ro", "", nil, 403},
 		{"delete there", "DELETE", "/shared/a@b/data/a", "ro", "", nil, 403},
 		{"move there", "MOVE", "/shared/a@b/data/a", "ro", "", to("/shared/a@b/data/c"), 403},
@@ -80,7 +80,7 @@ func TestViewTree(t *testing.T) {
 		{"delete all folders", "DELETE", "/mine", "rw", "", nil, 403},
 		{"move a folder", "MOVE", "/mine/data", "rw", "", to("/mine/other"), 404},
 		{"move into itself", "MOVE", "/mine/data/a", "rw", "", to("/mine/data/a/c"), 403},
-		{"move onto what holds it", "MOVE", "/mine/data/a/b.txt", "rw", "", to("/mine/data/a"), 403},
+		{"move onto its parent directory", "MOVE", "/mine/data/a/b.txt", "rw", "", to("/mine/data/a"), 403},
 		{"move nothing", "MOVE", "/mine/data/none", "rw", "", to("/mine/data/new"), 404},
 		{"move out", "MOVE", "/mine/data/new", "rw", "", to("/mine/data/../../x"), 400},
 		{"move", "MOVE", "/mine/data/new", "rw", "", to("/mine/data/moved"), 201},
@@ -136,7 +136,7 @@ func TestViewLocks(t *testing.T) {
 		t.Fatalf("lock: %s %s", resp.Status, body)
 	}
 	if resp, _ := h.WebDAV("PUT", "/shared/a@b/data/f", "other", "x"); resp.StatusCode != 423 {
-		t.Errorf("write to what is locked: %s", resp.Status)
+		t.Errorf("write to a locked file: %s", resp.Status)
 	}
 	if resp, _ := h.WebDAV("UNLOCK", "/shared/a@b/data/f", "ro", "", "Lock-Token", token); resp.StatusCode != 403 {
 		t.Errorf("unlock by a reader: %s", resp.Status)
@@ -166,7 +166,7 @@ func TestViewUploads(t *testing.T) {
 		t.Errorf("too much: %s %s", resp.Status, body)
 	}
 	if resp, body := h.WebDAVFrom("PUT", "/mine/data/old", "rw", io.MultiReader(strings.NewReader(big))); resp.StatusCode != 507 {
-		t.Errorf("too much, of a size that is not told: %s %s", resp.Status, body)
+		t.Errorf("too much, of an undeclared size: %s %s", resp.Status, body)
 	}
 	ctx, cancel := context.WithCancel(h.Ctx())
 	r, _ := http.NewRequestWithContext(ctx, "PUT", h.HTTP.URL+"/storage/dav/mine/data/old", io.MultiReader(strings.NewReader("half"), ender{cancel}))
@@ -176,14 +176,14 @@ func TestViewUploads(t *testing.T) {
 		t.Errorf("a client that went away got %s", resp.Status)
 	}
 	staged := filepath.Join(filepath.Dir(h.Mount), filepath.Base(h.Mount), strings.ReplaceAll(h.Ref.Scope, "-", ""), ".upload")
-	wait.Until(t, "nothing is left of what was not whole", func() bool {
+	wait.Until(t, "nothing is left of incomplete files", func() bool {
 		left, err := os.ReadDir(staged)
 		return err == nil && len(left) == 0
 	})
 	if raw, err := os.ReadFile(filepath.Join(h.Path, "old")); string(raw) != "old" {
 		t.Errorf("is now %q, %v", raw, err)
 	}
-	wait.Until(t, "what is small is taken", func() bool {
+	wait.Until(t, "a small file is accepted", func() bool {
 		resp, _ := h.WebDAV("PUT", "/mine/data/old", "rw", "new")
 		return resp.StatusCode == 204
 	})
@@ -213,7 +213,7 @@ func TestViewTrail(t *testing.T) {
 	o.Away = false
 	o.Mu.Unlock()
 	h.Start()
-	wait.Until(t, "the manager is told", func() bool {
+	wait.Until(t, "the manager gets the activity", func() bool {
 		o.Mu.Lock()
 		defer o.Mu.Unlock()
 		return len(o.Told) > 0
@@ -364,7 +364,7 @@ func TestViewConditions(t *testing.T) {
 		return resp.StatusCode, resp.Header.Get("ETag")
 	}
 	if status, _ := put("x", "If-Match", "*"); status != 412 {
-		t.Errorf("replaced what is not there: %d", status)
+		t.Errorf("replaced a missing file: %d", status)
 	}
 	race := func(header, value string) (winners int) {
 		var all sync.WaitGroup
@@ -388,7 +388,7 @@ func TestViewConditions(t *testing.T) {
 		return winners
 	}
 	if n := race("If-None-Match", "*"); n != 1 {
-		t.Errorf("%d made the file", n)
+		t.Errorf("%d created the file", n)
 	}
 	_, first := put("first")
 	if n := race("If-Match", first); n != 1 {

@@ -52,7 +52,7 @@ func TestDeepPathsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := h.MakeDirectory("deep/" + levels(512)); err == nil {
-		t.Error("a directory of 513 levels was made")
+		t.Error("a directory of 513 levels was created")
 	}
 	post := func(path string) int {
 		return h.Tus("POST", "/uploads", h.Ticket("upload", path, 0), nil, "Upload-Length", "0").StatusCode

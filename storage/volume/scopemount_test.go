@@ -200,7 +200,7 @@ func TestScopeMounts(t *testing.T) {
 		t.Errorf("mounted after its end: %+v", at[0])
 	}
 	if _, err := h.API.CreateFolder(h.Ctx(), h.Ref); status.Code(err) != codes.NotFound {
-		t.Errorf("folder in a scope that is gone: %v", err)
+		t.Errorf("folder in a missing scope: %v", err)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestScopeMountIsRefused(t *testing.T) {
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), `the type "btrfs"`) {
 		t.Errorf("folder: %v", err)
 	}
-	wait.Until(t, "health says why", func() bool {
+	wait.Until(t, "health has the reason", func() bool {
 		s := h.Proxy.Volumes()[0]
 		return s.Health == volumepb.HealthReport_DEGRADED && strings.Contains(s.Message, `the type "btrfs"`) && s.Details["scope_mounts"] == "by the proxy"
 	})

@@ -258,7 +258,7 @@ func TestMoreThanTheSize(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if err := <-c.done; err == nil {
-		t.Error("the connection goes on")
+		t.Error("the connection continues")
 	}
 	if names := readNames(t, c.home); len(names) > 0 {
 		t.Errorf("left: %q", names)

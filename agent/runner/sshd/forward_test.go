@@ -265,7 +265,7 @@ func TestAgent(t *testing.T) {
 	if !ok || len(lines) != 4 || lines[1] != "600" || lines[2] != "700" {
 		t.Fatalf("inside: %q, want the key %q and a private socket", out, want)
 	}
-	wait.Until(t, "the directory is gone", func() bool { _, err := os.Stat(filepath.Dir(lines[0])); return os.IsNotExist(err) })
+	wait.Until(t, "the directory is removed", func() bool { _, err := os.Stat(filepath.Dir(lines[0])); return os.IsNotExist(err) })
 	if out := must(t, "", "ssh", "-a", "-F", ours(t), "host", `echo "<$SSH_AUTH_SOCK>"`); out == "<"+socket+">\n" {
 		// A shell below the test inherits the variable; the runner in a container does not.
 		t.Log("the agent's variable is inherited from the test")

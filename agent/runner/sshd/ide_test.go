@@ -240,7 +240,7 @@ func TestEndOfAConnection(t *testing.T) {
 	there, here := net.Pipe()
 	here.Close()
 	if err := sshd.Serve(context.Background(), there, sshd.Config{}); err == nil {
-		t.Error("a client that says nothing is served")
+		t.Error("a client that sends nothing is served")
 	}
 	c := listen(t).dial(t)
 	s, err := c.NewSession()

@@ -24,7 +24,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Main runs the tests of a package in UTC.
 func Main(m *testing.M) {

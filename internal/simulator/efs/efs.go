@@ -117,7 +117,7 @@ func (p *product) page(w http.ResponseWriter, r *http.Request, more ...string) (
 	var err error
 	if text := q.Get("MaxItems"); text != "" {
 		if n, err = strconv.Atoi(text); err != nil || n < 1 {
-			refuse(w, http.StatusBadRequest, "BadRequest", "MaxItems is no positive number")
+			refuse(w, http.StatusBadRequest, "BadRequest", "MaxItems is not a positive number")
 			return 0, 0, false
 		}
 	}

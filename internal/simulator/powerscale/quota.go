@@ -161,7 +161,7 @@ func (p *product) createQuota(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 	case q.Type != "directory" || q.Snapshots == nil || *q.Snapshots:
-		err = errors.New("type: \"directory\" and include_snapshots: false are what there is")
+		err = errors.New("type: \"directory\" and include_snapshots: false are the only supported values")
 	case api < modern && (q.On != nil || q.Overhead == nil), api >= modern && (q.Overhead != nil || q.On == nil || measures[*q.On] == ""):
 		err = errors.New("thresholds_on or thresholds_include_overhead, as the version has it")
 	case q.On != nil:

@@ -31,7 +31,7 @@ func (h *Harness) EchoJob() {
 	text := textOf(h.Create(simulator.Random(), Bytes(1<<20)))
 	h.keeps(h.T, map[string]string{"create": text})
 	if !strings.Contains(text, "asked by ***") {
-		h.Errorf("what the job says is not told: %s", text)
+		h.Errorf("the job's message is missing: %s", text)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestAgentGoesAndComesBack(t *testing.T) {
 		}
 	}
 	if s := c.Session(t, stays); s.Status != lifecycle.Running {
-		t.Errorf("%s while its agent is away", s.Status)
+		t.Errorf("%s while its agent is disconnected", s.Status)
 	}
 	c.CheckInvariants(t, false)
 	c.Join(t, n, c.Manager)
@@ -97,7 +97,7 @@ func TestStrayContainerEnds(t *testing.T) {
 		return k.Status == lifecycle.Running && k.Edges.Agent.Name == second.Name
 	})
 	if c.CountContainers(t, first) != 1 {
-		t.Fatal("the first container is gone already; nothing is shown")
+		t.Fatal("the first container has ended too early for the test")
 	}
 	c.Join(t, first, c.Manager)
 	managertest.Eventually(t, "the first container ends", func() bool { return c.CountContainers(t, first) == 0 })

@@ -116,7 +116,7 @@ func TestNoNetworkIsLeft(t *testing.T) {
 	c.Nodes[1].Stop()
 	c.Nodes[1].Network.Advertised = network.Reach{Off: "it is switched off there"}
 	c.Join(t, c.Nodes[1], c.Manager)
-	managertest.Eventually(t, "the agent has told", func() bool {
+	managertest.Eventually(t, "the agent has reported", func() bool {
 		return c.Client.Agent.Query().Where(entagent.Name(c.Nodes[1].Name)).OnlyX(ctx).Overlay.Off != ""
 	})
 	id = spreads(t, c)

@@ -88,7 +88,7 @@ func TestOccupancyAudit(t *testing.T) {
 		}
 		c.WaitForNoDrift(t)
 	})
-	t.Run("exceeded and gone", func(t *testing.T) {
+	t.Run("exceeded and missing", func(t *testing.T) {
 		on := c.AgentID(t, c.NodeOf(t, runs))
 		mem := c.Client.Device.Query().Where(device.AgentID(on), device.DeviceID("mem")).OnlyX(ctx)
 		mem.Update().SetCapacity(resource.Slots{"mem": 1}).ExecX(ctx)
@@ -98,13 +98,13 @@ func TestOccupancyAudit(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 		if s := c.Session(t, runs); s.Status != lifecycle.Running {
-			t.Errorf("what runs on them is %s", s.Status)
+			t.Errorf("the session on them is %s", s.Status)
 		}
 		mem.Update().SetCapacity(mem.Capacity).ExecX(ctx)
 		c.Client.Device.Update().Where(device.AgentID(on)).SetHealth(device.HealthHealthy).ExecX(ctx)
 		c.WaitForNoDrift(t)
 	})
-	t.Run("whoever may not", func(t *testing.T) {
+	t.Run("without permission", func(t *testing.T) {
 		for _, who := range []*managertest.Client{c.Member, c.Manager.As(t, c.A.Admin), c.Manager.As(t, c.Monitor)} {
 			if errs := who.Ask(t, `mutation { auditOccupancy { audit { at } } }`, nil, nil); errs.Code() != "PERMISSION_DENIED" {
 				t.Errorf("%s", errs)

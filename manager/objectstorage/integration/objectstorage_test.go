@@ -62,7 +62,7 @@ func TestHostileObjects(t *testing.T) {
 		}
 	}
 	if string(l.file(t, "good")) != "good" || string(l.file(t, "zz")) != "zz" {
-		t.Error("what is good did not come")
+		t.Error("the valid objects were not imported")
 	}
 	entries, err := os.ReadDir(l.dir)
 	if err != nil || len(entries) != 2 {
@@ -85,7 +85,7 @@ func TestBrokenObjectStorage(t *testing.T) {
 					return false
 				}
 				if at := r.Header.Get("Range"); n.Load() == 2 && (at == "" || r.Header.Get("If-Match") == "") {
-					t.Errorf("it begins anew: range %q", at)
+					t.Errorf("it begins again: range %q", at)
 				}
 				resp, all := l.answer(t, r)
 				resp.Header.Set("Content-Length", fmt.Sprint(len(all)))
@@ -195,14 +195,14 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 		"metadata":       {su, managertest.Vars{"endpoint": "http://169.254.169.254"}, "endpoint", "is not on the Internet"},
 		"inside":         {su, managertest.Vars{"endpoint": inside}, "endpoint", "is not on the Internet"},
 		// Only operators see which services listen on which host.
-		"a domain's bucket":          {admin, managertest.Vars{"bucket": "no-such"}, "endpoint", unproven},
-		"a domain's secret":          {admin, managertest.Vars{"secret": "another"}, "endpoint", unproven},
-		"a domain's, nobody listens": {admin, managertest.Vars{"endpoint": "http://127.0.0.1:1"}, "endpoint", unproven},
-		"a domain's, another server": {admin, managertest.Vars{"endpoint": l.Manager.URL}, "endpoint", unproven},
-		"a domain's, inside":         {admin, managertest.Vars{"endpoint": inside}, "endpoint", unproven},
-		"a domain's, metadata":       {admin, managertest.Vars{"endpoint": "http://169.254.169.254"}, "endpoint", unproven},
-		"a user's, inside":           {member, managertest.Vars{"domain": nil, "endpoint": inside}, "endpoint", unproven},
-		"a user's, metadata":         {member, managertest.Vars{"domain": nil, "endpoint": "http://[fd00:ec2::254]"}, "endpoint", unproven},
+		"a domain's bucket":              {admin, managertest.Vars{"bucket": "no-such"}, "endpoint", unproven},
+		"a domain's secret":              {admin, managertest.Vars{"secret": "another"}, "endpoint", unproven},
+		"a domain's, without a listener": {admin, managertest.Vars{"endpoint": "http://127.0.0.1:1"}, "endpoint", unproven},
+		"a domain's, another server":     {admin, managertest.Vars{"endpoint": l.Manager.URL}, "endpoint", unproven},
+		"a domain's, inside":             {admin, managertest.Vars{"endpoint": inside}, "endpoint", unproven},
+		"a domain's, metadata":           {admin, managertest.Vars{"endpoint": "http://169.254.169.254"}, "endpoint", unproven},
+		"a user's, inside":               {member, managertest.Vars{"domain": nil, "endpoint": inside}, "endpoint", unproven},
+		"a user's, metadata":             {member, managertest.Vars{"domain": nil, "endpoint": "http://[fd00:ec2::254]"}, "endpoint", unproven},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n++
@@ -263,7 +263,7 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 		admin.Must(t, updateStorage, managertest.Vars{"in": managertest.Vars{"id": l.id, "readOnly": true}}, nil)
 		errs := member.Ask(t, exportObjects, managertest.Vars{"in": l.input(nil)}, nil)
 		if errs.Code() != "FAILED_PRECONDITION" {
-			t.Errorf("export to what is for reading: %s", errs)
+			t.Errorf("export from a read-only folder: %s", errs)
 		}
 	})
 	t.Run("browse", func(t *testing.T) {
@@ -294,14 +294,14 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 		own := addStorage(t, member, l.storage("own", "lake", nil))
 		errs := l.Manager.As(t, l.Superadmin).Ask(t, browse, managertest.Vars{"id": own}, nil)
 		if errs.Code() != "PERMISSION_DENIED" {
-			t.Errorf("a superadmin looks into what is a member's own: %s", errs)
+			t.Errorf("a superadmin reads a member's own storage: %s", errs)
 		}
 		slices.Sort(seen)
 		if want := []string{"x/afalse", "x/ytrue"}; !slices.Equal(seen, want) {
 			t.Errorf("below x: %v, want %v", seen, want)
 		}
 	})
-	t.Run("what is kept", func(t *testing.T) {
+	t.Run("fields that are kept", func(t *testing.T) {
 		l.ends(t, l.bring(t, nil), task.StatusDone)
 		for _, row := range l.Client.Task.Query().AllX(l.System(t)) {
 			if all := string(row.Input) + string(row.State) + row.Message + row.Title; strings.Contains(all, l.Secret) || strings.Contains(all, "X-Amz-Signature") {

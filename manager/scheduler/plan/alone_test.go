@@ -103,7 +103,7 @@ func TestHeadOnAgentsWithoutANetwork(t *testing.T) {
 				t.Errorf("the head: %+v, want it to start after %s", w, c.after)
 			}
 			if d := got["later"]; d.Placed() != c.passes {
-				t.Errorf("what comes later is placed: %v, %+v", d.Placed(), d.Waiting)
+				t.Errorf("a later session is placed: %v, %+v", d.Placed(), d.Waiting)
 			}
 		})
 	}
@@ -118,10 +118,10 @@ func TestRoomOnAgentsWithoutANetwork(t *testing.T) {
 		fixed bool // a session that cannot be preempted uses a device of each agent
 		ends  string
 	}{
-		"the youngest of all":             {"", false, "middle young"},
-		"two of one agent":                {"off", false, "middle old"},
-		"the only ones that may":          {"", true, "middle young"},
-		"nobody, because that is too few": {"off", true, ""},
+		"the youngest of all":                 {"", false, "middle young"},
+		"two of one agent":                    {"off", false, "middle old"},
+		"the only ones that may":              {"", true, "middle young"},
+		"no session, because that is too few": {"off", true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := evicting(plan.ScopeGroup)

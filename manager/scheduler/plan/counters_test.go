@@ -100,11 +100,11 @@ func TestPartitionsShareCounters(t *testing.T) {
 		want []string // nil: the session waits
 		why  report.DroppedAgents
 	}{
-		"beside what is in use": {
+		"in addition to used devices": {
 			[]string{"0/1g@0"}, resource.Slots{"cuda.device:3g": 1},
 			[]string{"a/0/3g@1 cuda.device:3g 1"}, report.DroppedAgents{},
 		},
-		"what overlaps is not free": {
+		"overlapping devices are not free": {
 			[]string{"0/1g@1"}, resource.Slots{"cuda.device:3g": 1},
 			nil, report.DroppedAgents{Check: "counters", Slot: "cuda.device:3g", Count: 1},
 		},

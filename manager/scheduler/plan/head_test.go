@@ -34,10 +34,10 @@ func TestBackfillDelaysNoHead(t *testing.T) {
 					passed++
 				}
 				if w.IsZero() || w.After(a) {
-					t.Fatalf("seed %d: the head starts at %s, and at %s when nobody passes it", seed, w, a)
+					t.Fatalf("seed %d: the head starts at %s, and at %s without backfill", seed, w, a)
 				}
 				if !estimate.IsZero() && w.After(estimate) {
-					t.Fatalf("seed %d: the head starts at %s and was told %s", seed, w, estimate)
+					t.Fatalf("seed %d: the head starts at %s, estimate %s", seed, w, estimate)
 				}
 			}
 			t.Logf("%d heads compared, %d of them passed", compared, passed)
@@ -87,7 +87,7 @@ func TestNoHeadStarves(t *testing.T) {
 				}
 				waited++
 				if run(true, time.Nanosecond).IsZero() {
-					t.Errorf("seed %d: the head never starts, and at %s when nobody else comes", seed, a)
+					t.Errorf("seed %d: the head never starts, and at %s without other sessions", seed, a)
 				}
 				if run(true, -1).IsZero() {
 					without++

@@ -80,7 +80,7 @@ func TestOrders(t *testing.T) {
 			queueOf(plan.OrderDRF, resource.Slots{"cpu": 4000}, one, "a", "b", "a!", "a!", "b"),
 			"a2 a3 b1 b4 (a0)",
 		},
-		"drf with what is held": {
+		"drf with allocations": {
 			func() *plan.Snapshot {
 				s := queueOf(plan.OrderDRF, resource.Slots{"cpu": 4000}, one, "a", "a", "b", "b")
 				s.Holdings = []plan.Holding{

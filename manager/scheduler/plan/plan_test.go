@@ -109,7 +109,7 @@ func TestPartsOfDevices(t *testing.T) {
 		"one and a half":                 {[]resource.Slots{half, nil}, resource.Slots{"cuda.shares": 1500}, []string{"a/1 cuda.shares 1000", "a/0 cuda.shares 500"}, report.DroppedAgents{}},
 		"one and a half without a whole": {[]resource.Slots{half, half, half}, resource.Slots{"cuda.shares": 1500}, nil, report.DroppedAgents{Check: "slot_contiguity", Slot: "cuda.shares", Count: 1}},
 		"whole devices":                  {[]resource.Slots{half, nil, nil}, resource.Slots{"cuda.device": 2}, []string{"a/1 cuda.device 1", "a/2 cuda.device 1"}, report.DroppedAgents{}},
-		"a shared device is no whole":    {[]resource.Slots{half, nil}, resource.Slots{"cuda.device": 2}, nil, report.DroppedAgents{Check: "slot_total", Slot: "cuda.device", Count: 1}},
+		"a shared device is not whole":   {[]resource.Slots{half, nil}, resource.Slots{"cuda.device": 2}, nil, report.DroppedAgents{Check: "slot_total", Slot: "cuda.device", Count: 1}},
 		"a whole device has no shares":   {[]resource.Slots{{"cuda.device": 1}}, resource.Slots{"cuda.shares": 100}, nil, report.DroppedAgents{Check: "slot_total", Slot: "cuda.shares", Count: 1}},
 		"memory beside shares":           {[]resource.Slots{{"cuda.mem": 70}, half}, resource.Slots{"cuda.shares": 500, "cuda.mem": 40}, []string{"a/1 cuda.shares 500", "a/1 cuda.mem 40"}, report.DroppedAgents{}},
 		"memory and shares apart":        {[]resource.Slots{{"cuda.mem": 70}, most}, resource.Slots{"cuda.shares": 500, "cuda.mem": 40}, nil, report.DroppedAgents{Check: "slot_contiguity", Slot: "cuda.shares", Count: 1}},
@@ -220,7 +220,7 @@ func TestGangIsAllOrNone(t *testing.T) {
 		t.Errorf("summary %q, want %q", w.Summary, want)
 	}
 	if d := got["later"]; !d.Placed() || nameOf(d.Assignments[0].AgentID) != "a" {
-		t.Errorf("the gang holds what it did not get: %+v", d.Waiting)
+		t.Errorf("the gang has devices that it did not get: %+v", d.Waiting)
 	}
 }
 

@@ -37,15 +37,15 @@ func TestWhoMayPassTheHead(t *testing.T) {
 		known    bool // reports whether the end of the running session is known
 		passes   bool
 	}{
-		"it ends before":                     {resource.Slots{"cuda.device": 1}, 59 * time.Minute, true, true},
-		"it ends right then":                 {resource.Slots{"cuda.device": 1}, time.Hour, true, true},
-		"it ends too late":                   {resource.Slots{"cuda.device": 1}, 61 * time.Minute, true, false},
-		"nobody knows when it ends":          {resource.Slots{"cuda.device": 1}, 0, true, false},
-		"it takes what the head leaves":      {resource.Slots{"cpu": 4000}, 0, true, true},
-		"it takes more than the head leaves": {resource.Slots{"cpu": 4001}, 0, true, false},
-		"nobody knows when the head starts":  {resource.Slots{"cuda.device": 1}, time.Minute, false, false},
-		"nor then is it in the way":          {resource.Slots{"cpu": 4000}, 0, false, true},
-		"but then it is":                     {resource.Slots{"cpu": 4001}, 0, false, false},
+		"it ends before":                            {resource.Slots{"cuda.device": 1}, 59 * time.Minute, true, true},
+		"it ends right then":                        {resource.Slots{"cuda.device": 1}, time.Hour, true, true},
+		"it ends too late":                          {resource.Slots{"cuda.device": 1}, 61 * time.Minute, true, false},
+		"its end is unknown":                        {resource.Slots{"cuda.device": 1}, 0, true, false},
+		"it uses devices that the head leaves free": {resource.Slots{"cpu": 4000}, 0, true, true},
+		"it takes more than the head leaves":        {resource.Slots{"cpu": 4001}, 0, true, false},
+		"the head's start is unknown":               {resource.Slots{"cuda.device": 1}, time.Minute, false, false},
+		"nor then is it in the way":                 {resource.Slots{"cpu": 4000}, 0, false, true},
+		"but then it is":                            {resource.Slots{"cpu": 4001}, 0, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite()
@@ -138,7 +138,7 @@ func TestNoStarvationAndNoIdleMachine(t *testing.T) {
 		return res
 	}
 	with, alone, never := run(t, time.Nanosecond, true), run(t, time.Nanosecond, false), run(t, -1, true)
-	t.Logf("backfill: started after %s with %.1f of 16 devices in use; nobody passes: after %s with %.1f",
+	t.Logf("backfill: started after %s with %.1f of 16 devices in use; without backfill: after %s with %.1f",
 		with.started.Sub(noon), with.used, alone.started.Sub(noon), alone.used)
 	if with.estimated.IsZero() || with.started.IsZero() || with.started.After(with.estimated) {
 		t.Errorf("told %s, started %s", with.estimated, with.started)

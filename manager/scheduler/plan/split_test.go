@@ -40,7 +40,7 @@ func TestSplits(t *testing.T) {
 		"fill":                          {plan.SplitFill, used(0, 0, 0), resource.Slots{"cuda.shares": 1500}, []string{"a/0 cuda.shares 1000", "a/1 cuda.shares 500"}},
 		"fill is the default":           {"", used(0, 0, 0), resource.Slots{"cuda.shares": 1500}, []string{"a/0 cuda.shares 1000", "a/1 cuda.shares 500"}},
 		"evenly":                        {plan.SplitEvenly, used(0, 0, 0), resource.Slots{"cuda.shares": 1500}, []string{"a/0 cuda.shares 750", "a/1 cuda.shares 750"}},
-		"evenly over what has room":     {plan.SplitEvenly, used(200, 300, 0), resource.Slots{"cuda.shares": 1500}, []string{"a/0 cuda.shares 750", "a/2 cuda.shares 750"}},
+		"evenly over devices with room": {plan.SplitEvenly, used(200, 300, 0), resource.Slots{"cuda.shares": 1500}, []string{"a/0 cuda.shares 750", "a/2 cuda.shares 750"}},
 		"evenly over more":              {plan.SplitEvenly, used(400, 400, 500), resource.Slots{"cuda.shares": 1500}, []string{"a/2 cuda.shares 500", "a/0 cuda.shares 500", "a/1 cuda.shares 500"}},
 		"evenly, but for a step":        {plan.SplitEvenly, used(0, 450, 400), resource.Slots{"cuda.shares": 1150}, []string{"a/2 cuda.shares 600", "a/1 cuda.shares 550"}},
 		"evenly, not enough on any set": {plan.SplitEvenly, used(600, 600, 600), resource.Slots{"cuda.shares": 1500}, nil},

@@ -91,7 +91,7 @@ func TestSuggestions(t *testing.T) {
 			alt.Groups = []uuid.UUID{s.Groups[0].ID, full, free}
 			return []plan.Suggestion{{Slots: with("cuda.shares", 500)}, {Group: free}}
 		}},
-		{"other agents than those asked for", func(s *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
+		{"agents other than the requested ones", func(s *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
 			s.Agents[1].Devices[4].Used = nil
 			r.Agents, r.Strict = []uuid.UUID{s.Agents[0].ID}, true
 			return []plan.Suggestion{{AnyAgent: true}, {Slots: with("cuda.shares", 500)}}
@@ -108,11 +108,11 @@ func TestSuggestions(t *testing.T) {
 			alt.Running = []plan.Running{cpu, holds(2, 3), holds(4)}
 			return []plan.Suggestion{{Slots: with("cuda.shares", 500)}, {End: alt.Running[2].SessionID}}
 		}},
-		{"nothing for what waits for a time", func(s *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
+		{"nothing for a session with a start time", func(s *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
 			r.StartsAt = s.Now.Add(time.Hour)
 			return nil
 		}},
-		{"nothing for what starts", func(s *plan.Snapshot, _ *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
+		{"nothing for a session that starts", func(s *plan.Snapshot, _ *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
 			s.Agents[1].Devices[4].Used = nil
 			return nil
 		}},

@@ -129,7 +129,7 @@ func TestMountsFollowTheirOwnersRights(t *testing.T) {
 	l.change(t, l.Member, "revokeVfolderShare", "")
 	managertest.Eventually(t, "the mount is revoked", func() bool { return l.mount(t, works).RevokedAt != nil })
 	if m := l.mount(t, works); m.Settled {
-		t.Error("settled by an agent that is away")
+		t.Error("settled by a disconnected agent")
 	}
 	l.Join(t, n, l.Manager)
 	l.has(t, n, works, map[string]string{"/home/work/mine": "rw"})
@@ -273,7 +273,7 @@ func TestMountsOfWhoIsDeactivated(t *testing.T) {
 	l.Manager.As(t, l.A.Admin).Must(t, `mutation($id: ID!) { updateUser(input: {id: $id, status: INACTIVE}) { user { id } } }`, managertest.Vars{"id": l.A.Lead.ID}, nil)
 	managertest.Eventually(t, "the mount is revoked", func() bool { return l.mount(t, id).RevokedAt != nil })
 	if errs := l.Member.Ask(t, trashFolder, managertest.Vars{"id": l.folder}, nil); errs.Code() != "FAILED_PRECONDITION" {
-		t.Errorf("trash what a machine may still have mounted: %s", errs)
+		t.Errorf("move a folder to the trash that a machine may still have mounted: %s", errs)
 	}
 	l.Join(t, n, l.Manager)
 	l.has(t, n, id, map[string]string{})

@@ -29,7 +29,7 @@ var changeChecks = []Check{
 
 // unplug applies the fixture's changes that remove devices.
 func unplug(ctx context.Context, b *bench) error {
-	return b.changes(ctx, "devices to be gone", func(o fixture.Outcome) bool { return len(o.Gone) > 0 })
+	return b.changes(ctx, "devices to disappear", func(o fixture.Outcome) bool { return len(o.Gone) > 0 })
 }
 
 // sick applies the fixture's changes that alter the health of devices.

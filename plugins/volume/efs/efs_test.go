@@ -57,7 +57,7 @@ func TestCapacityLags(t *testing.T) {
 	before := ask()
 	b.Must(b.Write("data", 64<<20))
 	if now := ask(); now.UsedBytes != before.UsedBytes || now.AsOfUnixMs != before.AsOfUnixMs {
-		t.Errorf("not metered, and told as %v after %v", now, before)
+		t.Errorf("not metered, and reported as %v after %v", now, before)
 	}
 	b.Simulator.Set("metered", "again")
 	if now := ask(); now.UsedBytes < before.UsedBytes+60<<20 || !now.Elastic || now.TotalInodes != nil {
@@ -76,7 +76,7 @@ func TestCredentials(t *testing.T) {
 				t.Errorf("health after the credentials have ended: %v", h)
 			}
 			if n := len(b.Asked("/container")) + len(b.Asked("/latest/meta-data/iam/security-credentials/berth-proxy")); n != 2 {
-				t.Errorf("credentials were asked for %d times, want 2", n)
+				t.Errorf("credentials were requested %d times, want 2", n)
 			}
 		})
 	}

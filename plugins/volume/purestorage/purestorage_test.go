@@ -167,7 +167,7 @@ func TestMountPoint(t *testing.T) {
 		t.Errorf("mounted: %v, %v", yes, err)
 	}
 	if err := v.unplace(scopeA); err != nil {
-		t.Errorf("unplace what is mounted: %v", err)
+		t.Errorf("unplace a mounted scope: %v", err)
 	}
 	if err := unix.Unmount(at, 0); err != nil {
 		t.Fatal(err)
