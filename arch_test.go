@@ -14,8 +14,8 @@ import (
 
 const module = "github.com/berthhq/berth/"
 
-// rule says what the packages below from may import of this module. The first
-// rule whose from matches a package decides.
+// rule lists the packages of this module that the packages below from can import. The first rule
+// with a matching from decides.
 type rule struct {
 	from  string
 	allow []string // prefixes; nothing of ours when empty
@@ -108,7 +108,7 @@ func downhill(also ...string) []string {
 	return append(also, "manager/permit", "manager/slot", "manager/store", "ent", "internal/", "agent/agentpb", "storage/storagepb")
 }
 
-// berthCommand is what the commands about one noun may import.
+// berthCommand returns the packages that the commands about one noun can import.
 func berthCommand(also ...string) []string {
 	return append(also, "client", "internal/", "cmd/berth/cli", "cmd/berth/config", "cmd/berth/output", "cmd/berth/admin/task")
 }
@@ -200,8 +200,8 @@ func TestNoGrabBags(t *testing.T) {
 	}
 }
 
-// TestOneRowIsFirst keeps ent's Only from queries with a limit: Only sets a limit of two
-// rows of its own, so a second matching row is an error. First is meant.
+// TestOneRowIsFirst keeps ent's Only from queries with a limit: Only sets a limit of two rows of
+// its own, so a second matching row is an error. Use First.
 func TestOneRowIsFirst(t *testing.T) {
 	limited := regexp.MustCompile(`\.Limit\([^()]*\)[\w\s.()\[\],*"&]*?\.Only(ID)?X?\(`)
 	files, err := exec.Command("git", "ls-files", "-co", "--exclude-standard", "manager", "graph", "ent/schema", "cmd", "e2e").Output()

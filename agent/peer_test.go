@@ -35,8 +35,8 @@ func (n *node) cluster(secret byte, hosts ...string) (list []*agentpb.CreateKern
 	return list
 }
 
-// The kernels of a session reach each other by SSH, and no others do. The image has one program and
-// no /etc, and the container runs as a user that the image does not know.
+// The kernels of a session reach each other by SSH, and other kernels do not. The image contains
+// one program and no /etc, and the container runs as a user that the image does not have.
 func TestSSHBetweenKernels(t *testing.T) {
 	n := newNode(t, v1.Config{Env: []string{"PATH=/bin"}})
 	defer n.run(t)()
@@ -67,8 +67,8 @@ func TestSSHBetweenKernels(t *testing.T) {
 		conn.Close()
 		t.Error("a kernel of another session reaches the server")
 	}
-	// The port is not on the loopback interface, so it is no app, and nothing that is forwarded to
-	// there reaches it.
+	// The port is not on the loopback interface, so it is not listed as an app, and forwards to
+	// loopback do not reach it.
 	if conn, err := sub.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", peer.Port)); err == nil {
 		conn.Close()
 		t.Error("the server listens on loopback")

@@ -17,8 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/audit"
 )
 
-// auditLog records what an operation does: every mutation with its own result, and every
-// denial, once per field.
+// auditLog records operations: every mutation with its own result, and every denial once per field.
 type auditLog struct {
 	service *audit.Service
 	schema  *ast.Schema

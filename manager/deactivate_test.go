@@ -35,8 +35,7 @@ func until(t *testing.T, what string, began time.Time, ended <-chan error) {
 	}
 }
 
-// subscribed opens a WebSocket that hears of every session, and reads it until
-// its end.
+// subscribed opens a WebSocket that subscribes to all sessions, and reads it until its end.
 func subscribed(t *testing.T, c *managertest.Client) <-chan error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*managertest.Timeout)
@@ -148,8 +147,8 @@ func slowUpload(t *testing.T, d *clustertest.Proxy, as *managertest.Client, fold
 	}
 }
 
-// A deactivated user is out at once: their token and their cookie are refused, and open connections
-// are cut off, including an upload to a storage proxy.
+// A deactivated user loses access at once: their token and their cookie are rejected, and open
+// connections are closed, including an upload to a storage proxy.
 func TestDeactivatedIsCutOff(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -242,7 +241,7 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	}
 }
 
-// ask returns the code of the answer, of GraphQL or of the authentication.
+// ask returns the error code of the answer, from GraphQL or from the authentication.
 func ask(t *testing.T, c *managertest.Client, query string) string {
 	t.Helper()
 	body, _ := json.Marshal(map[string]string{"query": query})

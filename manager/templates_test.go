@@ -64,8 +64,8 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// Members of its project use a template, admins of the project change it, and nobody else reads
-// its secrets.
+// Members of a template's project can use it, admins of the project can change it, and no one else
+// can read its secrets.
 func TestTemplatesOfAProject(t *testing.T) {
 	c := clustertest.New(t, 1)
 	lead := c.Manager.As(t, c.A.Lead)

@@ -23,7 +23,8 @@ import (
 	"github.com/berthhq/berth/storage"
 )
 
-// TestAStoreGoesAwayAndComesBack has one line of a manager say each of it.
+// TestAStoreGoesAwayAndComesBack checks that a manager logs one line for the outage and one for its
+// end.
 func TestAStoreGoesAwayAndComesBack(t *testing.T) {
 	t.Parallel()
 	srv, err := redis.Start(t.Context(), redis.Config{Dir: filepath.Join(t.TempDir(), "redis"), Logger: slog.New(slog.DiscardHandler)})
@@ -76,7 +77,7 @@ func TestAStoreGoesAwayAndComesBack(t *testing.T) {
 	}
 }
 
-// TestVersionsOfAllRoles asks which version of which program runs where.
+// TestVersionsOfAllRoles reads the version of every program on every machine.
 func TestVersionsOfAllRoles(t *testing.T) {
 	c := clustertest.New(t, 0)
 	c.Grow(t, 1, agent.PluginConfig{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 1}`)})
@@ -118,7 +119,7 @@ func TestVersionsOfAllRoles(t *testing.T) {
 	}
 }
 
-// TestAnAgentSaysWhetherItIsReady asks an agent whose manager leaves.
+// TestAnAgentSaysWhetherItIsReady reads the readiness of an agent whose manager stops.
 func TestAnAgentSaysWhetherItIsReady(t *testing.T) {
 	c := clustertest.New(t, 1)
 	ask := func() (int, string) {

@@ -56,7 +56,7 @@ func TestGuardCounts(t *testing.T) {
 			t.Errorf("connection %d of a user: %v", i+1, got)
 		}
 	}
-	g.Leave(other(32), "") // the refused one was a stranger to the end
+	g.Leave(other(32), "") // the rejected client never logged in
 	for i := range 32 {
 		g.Leave(other(i), "ann")
 	}
@@ -121,8 +121,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// Who has logged in from an address is not locked out by others there, and their own wrong
-// passwords count for themselves.
+// A user who has logged in from an address is not locked out by others at that address, and their
+// own wrong passwords are counted separately.
 func TestGuardOfKnownUsers(t *testing.T) {
 	g, now := NewGuard(Limits{500, 64, 64, 32}), time.Unix(1e9, 0)
 	g.LoggedIn("a", "ann")

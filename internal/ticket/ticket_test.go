@@ -201,8 +201,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// What is remembered of tickets changes nothing but the time that a second look takes:
-// they end with their time and their key, and only the whole text is known.
+// The cache of verified tickets only saves time: tickets become invalid with their expiry and their
+// key, and only the complete text is a match.
 func TestSeenAgain(t *testing.T) {
 	s, other := newSigner(t), newSigner(t)
 	v := newVerifier(t, s)

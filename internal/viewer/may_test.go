@@ -81,8 +81,8 @@ func TestPermissionsOnSessions(t *testing.T) {
 	}
 }
 
-// The table of the built-in roles gives no plain user anything on what belongs
-// to no one, beyond reading what is there for everyone.
+// The table of the built-in roles permits plain users nothing on objects without an owner, except
+// to read objects that are open to everyone.
 func TestDeniesByDefault(t *testing.T) {
 	open := map[access.Entity]bool{access.ResourcePreset: true, access.Registry: true, access.Image: true, access.Volume: true}
 	for _, e := range access.Entities() {

@@ -84,7 +84,7 @@ func TestRecordKeepsTopology(t *testing.T) {
 }
 
 // A device that its plugin reports as lost, and that then disappears, is not allocated until it is
-// back.
+// reported again.
 func TestRecordTakesDevicesAway(t *testing.T) {
 	client, _ := identitytest.Store(t)
 	ctx := viewer.SystemContext(t.Context())
@@ -131,8 +131,8 @@ type deaf struct{ Observer }
 
 func (deaf) Adopt(context.Context, uuid.UUID, []*agentpb.KernelState) error { return nil }
 
-// The allowed amounts are those of all agents with the slot, and every amount as soon as one of
-// them has no list.
+// The allowed amounts are those of all agents with the slot. If one agent has no list, every amount
+// is allowed.
 func TestRecordCountsSlots(t *testing.T) {
 	client, _ := identitytest.Store(t)
 	ctx := viewer.SystemContext(t.Context())

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// One person cannot take all that a manager has for terminals and forwarded connections.
+// One user cannot use a manager's whole capacity for terminals and forwarded connections.
 func TestTerminalsOfAPersonAreBounded(t *testing.T) {
 	h := &Handler{}
 	ann := &viewer.Viewer{User: uuid.New()}

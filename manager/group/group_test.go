@@ -71,7 +71,7 @@ func (w world) access(t *testing.T, ctx context.Context, g, u, p *uuid.UUID) ([]
 	}
 }
 
-// sees lists the names of the groups in a user's sight.
+// sees lists the names of the groups that a user can see.
 func (w world) sees(t *testing.T, u *ent.User) []string {
 	t.Helper()
 	return w.Client.ResourceGroup.Query().Order(resourcegroup.ByName()).Select(resourcegroup.FieldName).StringsX(w.As(t, u))
@@ -164,7 +164,7 @@ func TestGrantsAreAUnion(t *testing.T) {
 	if d := cmp.Diff([]group.Access{{ResourceGroup: g.ID, User: &w.B.Member.ID, Via: []string{"public", "domain", "project", "user", "keypair"}}}, mine); d != "" || err != nil {
 		t.Errorf("all reasons (-want +got)\n%s%v", d, err)
 	}
-	// The list of users names no one whom the viewer cannot see.
+	// The list of users contains only users that the viewer can see.
 	seen, err := w.access(t, w.As(t, w.A.Loner), &g.ID, nil, nil)
 	if d := cmp.Diff([]group.Access{{ResourceGroup: g.ID, User: &w.A.Loner.ID, Via: []string{"public"}}}, seen); d != "" || err != nil {
 		t.Errorf("groups of a loner (-want +got)\n%s%v", d, err)

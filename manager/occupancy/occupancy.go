@@ -64,11 +64,11 @@ type Service struct {
 	drift    *prometheus.GaugeVec
 	repaired *prometheus.CounterVec
 
-	turn      *semaphore.Weighted // held during an audit; waiting callers give up when their context ends
+	turn      *semaphore.Weighted // acquired during an audit; waiting callers return when their context ends
 	lastDrift map[string]Drift    // the differences of this manager's last audit as leader; protected by turn
 
-	mu    sync.Mutex // never held during a statement
-	epoch int64      // of this manager's leadership; 0 while another one leads
+	mu    sync.Mutex // not locked during statements
+	epoch int64      // epoch of this manager's leadership; 0 while it does not lead
 }
 
 // New returns a Service.

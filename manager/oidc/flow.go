@@ -42,7 +42,7 @@ func (r *refusal) Unwrap() error { return r.cause }
 const (
 	codeProvider   = "provider"     // unknown provider
 	codeIssuer     = "unavailable"  // the issuer does not answer
-	codeState      = "state"        // too late, used twice, or begun in another browser
+	codeState      = "state"        // expired, used twice, or started in another browser
 	codeDenied     = "denied"       // the user or the issuer refused
 	codeToken      = "token"        // the ID token is not valid
 	codeUnverified = "unverified"   // the e-mail address is not verified

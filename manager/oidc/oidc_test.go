@@ -44,7 +44,7 @@ type issuer struct {
 	*httptest.Server
 	key    *rsa.PrivateKey
 	header map[string]any
-	claims map[string]any // over the usual ones
+	claims map[string]any // claims that replace the usual ones
 	sign   func(string) []byte
 
 	nonce, challenge string
@@ -114,7 +114,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// setup is a service with one provider for the first domain.
+// setup has a service with one provider for the first domain.
 type setup struct {
 	*identitytest.World
 	*issuer
@@ -258,7 +258,7 @@ func TestProvisionsThenKnows(t *testing.T) {
 	}
 }
 
-// A login by a provider counts like any other.
+// A login by a provider counts toward the limit of logins.
 func TestLoginsAreLimited(t *testing.T) {
 	s := newSetup(t)
 	ctx := viewer.SystemContext(t.Context())

@@ -151,7 +151,7 @@ func TestAttachReplacesTheSameNarrowing(t *testing.T) {
 	if diff := cmp.Diff([]string{"three"}, names()); diff != "" {
 		t.Error(diff)
 	}
-	// A keypair's attachment is out of sight for the admin, and yet theirs.
+	// The attachment to a keypair is invisible to the admin who created it.
 	key := s.attach(t, policy.CreateResourcePolicyInput{Name: "key"}, policy.AttachResourcePolicyInput{Keypair: &s.key.ID})
 	if _, err = s.DetachResourcePolicy(s.As(t, s.A.Admin), policy.DetachResourcePolicyInput{ID: key.ID}); err != nil {
 		t.Error(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 )
 
-// All usage of a person counts, whatever keypair requested it, so more keypairs do not give more. A
-// limit within a project counts only usage in the project, and a limit on a group only usage in the
+// All usage of a person counts, with any keypair, so more keypairs do not allow more. A limit
+// within a project counts only usage in the project, and a limit on a group only usage in the
 // group.
 func TestLimitsBindPeople(t *testing.T) {
 	s := newSite(t)

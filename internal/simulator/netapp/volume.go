@@ -108,7 +108,7 @@ func (p *product) metrics(w http.ResponseWriter, r *http.Request) {
 		},
 	}
 	q := r.URL.Query()
-	q.Del("interval") // there are samples of the last hour alone
+	q.Del("interval") // only samples of the last hour exist
 	r.URL.RawQuery = q.Encode()
 	p.list(w, r, all, nil, []string{"timestamp"})
 }

@@ -85,7 +85,7 @@ func (h *Harness) keeps(t *testing.T, places map[string]string) {
 			t.Fatalf("no processes: %v", err)
 		}
 		for _, f := range files {
-			raw, _ := os.ReadFile(f) // it may have ended
+			raw, _ := os.ReadFile(f) // the process may have ended
 			places[f] = string(raw)
 		}
 	}

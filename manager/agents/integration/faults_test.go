@@ -37,7 +37,7 @@ func TestAgentGoesAndComesBack(t *testing.T) {
 	}
 	n.Stop()
 	loseAgent(t, c, n)
-	// Its end is requested while no manager can carry it out.
+	// Its end is requested while no manager can end it.
 	if errs := c.Terminate(t, ends, false); len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -87,7 +87,7 @@ func TestStrayContainerEnds(t *testing.T) {
 	c.WaitFor(t, id, lifecycle.Running)
 	first.Stop()
 	loseAgent(t, c, first)
-	// As it is when the answer was lost with the agent: still starting.
+	// The answer of the agent is lost, so that the session is still starting.
 	ctx := c.System(t)
 	c.Client.Session.UpdateOneID(id).SetStatus(lifecycle.Creating).ClearStartedAt().AddVersion(1).
 		SetDeadlineAt(time.Now().Add(time.Hour)).ExecX(ctx)

@@ -142,7 +142,7 @@ func TestStraysHoldTheirDevices(t *testing.T) {
 	c.Join(t, n, c.Manager)
 	waited := false
 	managertest.Eventually(t, "the second session is placed", func() bool {
-		there := c.CountContainers(t, n) // read before the session, so it can only be too few
+		there := c.CountContainers(t, n) // read before the session, so the count can only be too low
 		placed := c.Session(t, second).Status != lifecycle.Pending
 		waited = waited || !placed && there == 1
 		return placed

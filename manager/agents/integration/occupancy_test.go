@@ -32,7 +32,7 @@ func TestOccupancyAudit(t *testing.T) {
 		if a.Kinds() != "[LEAKED:2]" || !a.Drift[0].Repaired || *a.Drift[0].Session != id {
 			t.Errorf("%+v", a)
 		}
-		// The result of the last audit may now be that of another one.
+		// The result of the last audit may now be that of a later audit.
 		if found, repaired := c.DriftMetric(t), c.Metric(t, "berth_occupancy_repairs_total"); repaired["leaked"] != "2" || found["leaked"] != "2" && found["leaked"] != "0" {
 			t.Errorf("the metrics: %v, repaired %v", found, repaired)
 		}
@@ -61,7 +61,7 @@ func TestOccupancyAudit(t *testing.T) {
 	t.Run("missing", func(t *testing.T) {
 		id := c.Create(t, clustertest.SessionInput(nil, "exit", "3"))
 		c.WaitForEnd(t, id)
-		c.Client.SessionEvent.Delete().Where(sessionevent.SessionID(id)).ExecX(ctx) // its history is bent here
+		c.Client.SessionEvent.Delete().Where(sessionevent.SessionID(id)).ExecX(ctx) // the test has changed its history
 		c.Client.Kernel.Update().Where(kernel.SessionID(id)).SetStatus(lifecycle.Running).ClearTerminatedAt().ExecX(ctx)
 		c.Client.Session.UpdateOneID(id).SetStatus(lifecycle.Running).ClearTerminatedAt().ClearTerminationReason().ExecX(ctx)
 		a := c.AuditOccupancy(t)
