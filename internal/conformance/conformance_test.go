@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// toy is a suite whose plugins do what their names say.
+// toy is a suite whose plugins behave as their names say.
 func toy(outcomes map[string]suite.Outcome) Suite {
 	checks := []suite.Check{{Name: "speaks", Want: "it says who it is"}, {Name: "works", Want: "it does what it says"}}
 	environments := func(binary string) []Environment {

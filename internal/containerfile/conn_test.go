@@ -55,7 +55,7 @@ func TestFailureInsteadOfData(t *testing.T) {
 	}
 }
 
-// A hostile side cannot make the other one use memory, or wait for what does not come.
+// A hostile side cannot make the other one use much memory, or wait for missing data.
 func TestHostileFrames(t *testing.T) {
 	t.Parallel()
 	for name, wire := range map[string]string{

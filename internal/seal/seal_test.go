@@ -78,7 +78,7 @@ func TestKeysChange(t *testing.T) {
 		t.Error("the old key is still there")
 	}
 	opens(load(t, dir), young, "young")
-	opens(running, old, "old") // what it read from the database just before
+	opens(running, old, "old") // a value that it read from the database before
 	if _, err := load(t, t.TempDir()).Open("p", old); err == nil {
 		t.Error("another ring decrypted it")
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler"
 )
 
-// TestWhoLeavesAQueueDoesNotWait lets one caller read the queues, which takes long. Other callers
-// wait for the result until they cancel.
+// TestWhoLeavesAQueueDoesNotWait makes one caller read the queues, which takes long. Other callers
+// wait for the result until their context ends.
 func TestWhoLeavesAQueueDoesNotWait(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)

@@ -125,7 +125,8 @@ func TestArchiveOfADirectory(t *testing.T) {
 	}
 }
 
-// Who cannot enter a session reaches none of its files, and that is in the audit log.
+// A user who cannot enter a session can reach none of its files, and the attempt is in the audit
+// log.
 func TestWhoReachesFiles(t *testing.T) {
 	w := newWorld(t)
 	w.as(w.A.Member).do("PUT", "/content?path=secret", "s")
@@ -177,7 +178,7 @@ func TestWhoReachesFiles(t *testing.T) {
 	}
 }
 
-// A file is never a page of ours, whatever its name and content are.
+// A file is never shown as a page of Berth, whatever its name and content are.
 func TestContentIsNeverAPage(t *testing.T) {
 	w := newWorld(t)
 	p := w.as(w.A.Member)
@@ -208,7 +209,7 @@ func TestUploadInParts(t *testing.T) {
 	if status, body, _ := p.do("GET", "/content?path=big", ""); status != 404 {
 		t.Errorf("the half of a file: %d %s", status, body)
 	}
-	// A client that goes away in the middle of a part.
+	// A client that disconnects in the middle of a part.
 	r, sender := io.Pipe()
 	go func() { _, _ = sender.Write([]byte(text[4:500_000])); sender.CloseWithError(io.ErrUnexpectedEOF) }()
 	if resp, err := p.send("PUT", at+"&offset=4", r, 900_000); err == nil {
@@ -242,7 +243,7 @@ func TestUploadInParts(t *testing.T) {
 	}
 }
 
-// An editor does not overwrite what somebody else has saved.
+// An editor does not overwrite another user's version.
 func TestConditionalUpload(t *testing.T) {
 	w := newWorld(t)
 	p := w.as(w.A.Member)
@@ -371,8 +372,8 @@ func TestRevokedTransfer(t *testing.T) {
 	})
 }
 
-// A container that ends in the middle breaks the download, so that half a file never looks whole. An
-// upload goes on in the next one.
+// If the container ends, the download breaks, so that a partial file never looks complete. An
+// upload continues in the next container.
 func TestContainerEndsInTheMiddle(t *testing.T) {
 	w := newWorld(t)
 	p := w.as(w.A.Member)
@@ -391,7 +392,7 @@ func TestContainerEndsInTheMiddle(t *testing.T) {
 	if _, err := io.Copy(io.Discard, resp.Body); err == nil {
 		t.Error("the download looks complete")
 	}
-	// What is kept for the next request has ended too.
+	// The connection in the pool has ended too.
 	p.do("GET", "", "")
 	w.machine.kill()
 	if status, body, _ := p.do("GET", "", ""); status != 200 {

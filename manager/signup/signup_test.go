@@ -79,7 +79,7 @@ func TestOffIsNotThere(t *testing.T) {
 	}
 }
 
-// Everyone may ask how to sign up; it costs no try.
+// Every client can read how to sign up, and this does not count as an attempt.
 func TestOffer(t *testing.T) {
 	s := newSetup(t, domain.SignUpOff)
 	ctx := viewer.With(context.Background(), &viewer.Viewer{})
@@ -210,7 +210,7 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// Attempts of others at the same address do not lock out who was invited.
+// Attempts of others at the same address do not lock out an invited person.
 func TestInvitedAreNotLockedOut(t *testing.T) {
 	s := newSetup(t, domain.SignUpApproval)
 	made, err := s.service.CreateInvitation(s.as(s.A.Admin), signup.CreateInvitationInput{Email: "guest@example.org", Domain: s.A.ID})

@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/manager/task"
 )
 
-// counter counts to 5, saves each number, and acts at each number as the test says.
+// counter counts to 5, saves each number, and calls the test's action for each number.
 type counter struct {
 	mu   sync.Mutex
 	seen []int

@@ -8,7 +8,7 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// unify makes shares and bytes aliases of one amount.
+// unify turns shares and bytes into aliases of one amount.
 func unify(list []*pb.SlotType) { list[1].Unified, list[2].Unified = true, true }
 
 func TestValidateUnified(t *testing.T) {

@@ -102,7 +102,7 @@ func (i *identity) open(first bool) (*os.File, error) {
 	return os.NewFile(uintptr(fd), i.mount), nil
 }
 
-// claim handles the first sight of a volume, and a wrong file system at its place.
+// claim handles a volume that is used for the first time, and a wrong file system at its path.
 func (i *identity) claim(root *os.File, want, got string) error {
 	switch {
 	case want != "" && got == "":

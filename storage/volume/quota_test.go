@@ -19,8 +19,8 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// seldom lets the plugin measure usage once, with an interval that is never reached again in the
-// test, with this number of bytes left in the scope.
+// seldom makes the plugin measure usage only once in the test, with this number of bytes left in
+// the scope.
 func seldom(h *storagetest.Host, left int64) {
 	h.TB.Helper()
 	h.Stop()

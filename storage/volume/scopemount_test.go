@@ -204,7 +204,7 @@ func TestScopeMounts(t *testing.T) {
 	}
 }
 
-// A mount that the operator does not allow is not made, and requests get the reason.
+// A mount that the operator does not permit is rejected, and requests get the reason.
 func TestScopeMountIsRefused(t *testing.T) {
 	other := func(string) *scopemount.Rule {
 		return &scopemount.Rule{Type: "nfs", Source: "192.0.2.10:/berth-{scope}"}

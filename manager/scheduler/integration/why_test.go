@@ -92,7 +92,7 @@ func shares(amount string) managertest.Vars {
 	return clustertest.SessionInput(managertest.Vars{"slots": managertest.Vars{"cpu": "0.05", "mem": "16m", "mock.shares": amount}}, "sleep", "600")
 }
 
-// A session asks for a whole accelerator while half of each one is free. It waits, and the report
+// A session requests a whole accelerator while half of each one is free. It waits, and the report
 // says that the free capacity is fragmented and that a request for a half would start. After that
 // change, the session runs.
 func TestFragmentation(t *testing.T) {

@@ -160,7 +160,7 @@ func TestPartitionsShareCounters(t *testing.T) {
 	}
 }
 
-// TestPartitionsFillABrokenDevice asks for the smallest partition. In every strategy, it comes from
+// TestPartitionsFillABrokenDevice requests the smallest partition. In every strategy, it comes from
 // the device that already has a partition in use, and the other device stays whole. On the device
 // in use, it leaves room for a larger partition.
 func TestPartitionsFillABrokenDevice(t *testing.T) {

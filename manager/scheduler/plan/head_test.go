@@ -178,7 +178,7 @@ func newQueueAt(t *testing.T, seed uint64, kind kind, others bool) *clock {
 	return c
 }
 
-// asked adds a random request. The percentage known of such requests has a lifetime.
+// asked adds a random request. A given percentage of such requests has a lifetime.
 func (w *world) asked(s *plan.Snapshot, name string, known int, age time.Duration) plan.Request {
 	r := w.request(s, 0, []uuid.UUID{idOf("user")}, idOf("project"), idOf("domain"))
 	r.SessionID, r.Priority, r.Created, r.RetryAt = idOf(name), 0, s.Now.Add(-age), time.Time{}

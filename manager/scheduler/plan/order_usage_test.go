@@ -15,7 +15,7 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-15+1e-9*max(math.Abs(a), math.Abs(b)) }
 
-// TestDecay has one user who used the whole cluster for a while.
+// TestDecay tests the usage of a user who used the whole cluster for a while.
 func TestDecay(t *testing.T) {
 	const day = 24 * time.Hour
 	g := &plan.Group{ID: idOf("group"), Order: plan.OrderFairShare, Sharing: plan.Sharing{

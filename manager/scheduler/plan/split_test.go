@@ -92,8 +92,8 @@ func TestWhatAGroupNeverSplits(t *testing.T) {
 	}
 }
 
-// TestWhatAgentsCount asks for amounts that no agent of the group allows, although some agents have
-// them.
+// TestWhatAgentsCount requests amounts that no agent of the group permits, although some agents
+// have them.
 func TestWhatAgentsCount(t *testing.T) {
 	s := newSite()
 	s.agent("a", nil, nil, nil, nil).Counts = report.Counts{"cuda.device": {1, 4}}

@@ -70,8 +70,8 @@ func TestAcceleratorsAreLeftToWhoAsksForThem(t *testing.T) {
 	}
 }
 
-// TestPackKeepsRoomForTheDemand asks for a tenth of a device while two devices have room. The
-// device that keeps a half is the one that other requests can use.
+// TestPackKeepsRoomForTheDemand requests a tenth of a device while two devices have room. The
+// request gets the device whose rest is less useful, so that a half stays free for other requests.
 func TestPackKeepsRoomForTheDemand(t *testing.T) {
 	for name, c := range map[string]struct {
 		demand resource.Slots

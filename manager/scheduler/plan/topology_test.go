@@ -116,7 +116,7 @@ func TestNearDevicesAreTakenTogether(t *testing.T) {
 	}
 }
 
-// TestHostIsNearTheDevices asks for cpu and memory. They come from the node of the devices as far
+// TestHostIsNearTheDevices requests cpu and memory. They come from the node of the devices as far
 // as it has enough, and the devices come from the node that has enough cpu and memory.
 func TestHostIsNearTheDevices(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -227,7 +227,7 @@ func TestNearestOfAll(t *testing.T) {
 }
 
 // TestTopologyKeepsNobodyWaiting adds NUMA nodes, boards, PCI roots and links to the agents of the
-// random worlds, and asks for more devices than can be compared one by one.
+// random worlds, and requests more devices than can be compared one by one.
 func TestTopologyKeepsNobodyWaiting(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world, s *plan.Snapshot) {
 		for i := range s.Agents {
@@ -274,7 +274,7 @@ func (w *world) lay(a *plan.Agent) {
 	}
 }
 
-// TestManyDevicesAreArranged asks for half of 64 devices in boards of eight. There are too many
+// TestManyDevicesAreArranged requests half of 64 devices in boards of eight. There are too many
 // sets to compare, but four boards are as near as possible.
 func TestManyDevicesAreArranged(t *testing.T) {
 	s := newSite()

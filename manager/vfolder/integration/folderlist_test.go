@@ -39,7 +39,7 @@ func TestFoldersAreFilteredByWhoseTheyAre(t *testing.T) {
 	}
 	share(make("lent", theirs, &c.A.Loner.ID, nil))
 	make("hidden", theirs, &c.A.Loner.ID, nil)
-	share(make("work", projects, nil, &c.A.Project.ID)) // shared too, and a project's all the same
+	share(make("work", projects, nil, &c.A.Project.ID)) // shared, but still a project's folder
 
 	type answer struct {
 		Vfolders struct {

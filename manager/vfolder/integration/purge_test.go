@@ -50,7 +50,7 @@ func put(t *testing.T, dir, text string) {
 }
 
 // A user with a running session and folders is purged; another user gets the folders with their
-// bytes, beside a folder of the same name. The audit log and the session stay.
+// bytes, although they have a folder of the same name. The audit log and the session stay.
 func TestPurgedUserLeavesHisFolders(t *testing.T) {
 	c := clustertest.New(t, 1)
 	d := clustertest.NewProxy(t, c)

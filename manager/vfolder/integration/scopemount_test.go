@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A session on a machine that cannot mount the volume of its folder does not start there, and its
-// history says why.
+// A session does not start on a machine that cannot mount the volume of its folder, and its history
+// has the reason.
 func TestASessionWhoseScopeIsNotMounted(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting needs root")

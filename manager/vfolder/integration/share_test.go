@@ -24,7 +24,7 @@ type shareResults struct {
 	}
 }
 
-// A folder is shared for reading, then for writing, and then not shared any more.
+// A folder is shared for reading, then for writing, and then no longer.
 func TestAFolderIsShared(t *testing.T) {
 	c := clustertest.New(t, 0)
 	clustertest.NewProxy(t, c)

@@ -47,7 +47,7 @@ func (h *heirs) reached(t *testing.T) {
 	})
 }
 
-// asked starts a task by a mutation whose payload has the alias done.
+// asked starts a task with a mutation whose payload has the alias done.
 func asked(t *testing.T, as *managertest.Client, mutation string, v managertest.Vars) uuid.UUID {
 	t.Helper()
 	var got struct {

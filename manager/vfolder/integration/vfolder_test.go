@@ -152,7 +152,7 @@ func transfer(t *testing.T, d *clustertest.Proxy, id uuid.UUID) {
 	}
 }
 
-// Which users may do what to a user's folder and to a project's folder.
+// The operations that each user can perform on a user's folder and on a project's folder.
 func TestWhoMayTouchAFolder(t *testing.T) {
 	c := clustertest.New(t, 0)
 	clustertest.NewProxy(t, c)

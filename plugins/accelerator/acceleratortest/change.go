@@ -265,7 +265,7 @@ func restoreNone(ctx context.Context, b *bench) error {
 		return err
 	}
 	<-c.Done()
-	if _, _, err := b.ready(ctx); err != nil { // no allocation is live any more
+	if _, _, err := b.ready(ctx); err != nil { // no allocation is live
 		return err
 	}
 	after, err := files(b.state())

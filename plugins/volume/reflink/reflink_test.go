@@ -99,7 +99,7 @@ func TestTree(t *testing.T) {
 		t.Errorf("a device was copied: %v", err)
 	}
 
-	// The blocks are shared, and writes are accounted to the side that makes them.
+	// The blocks are shared, and writes are accounted to the side that writes.
 	must(t, qgroup.Sync(top))
 	id, err := qgroup.Subvolume(open(t, b))
 	must(t, err)
