@@ -19,11 +19,11 @@ func TestPages(t *testing.T) {
 	platform.Watch(t)
 	for _, walk := range []struct{ name, script string }{
 		{"a user's actions", "walk"},
-		{"the door and the account", "account"},
-		{"an administrator's people", "people"},
-		{"an administrator's rules", "rules"},
+		{"login and account", "account"},
+		{"users, for an administrator", "people"},
+		{"policies, for an administrator", "rules"},
 		{"the scheduler", "scheduler"},
-		{"names that are taken, limits, pages that are left", "folders"},
+		{"taken names, limits, unsaved changes", "folders"},
 		{"the files of a session", "files"},
 	} {
 		t.Run(walk.name, func(t *testing.T) {

@@ -56,10 +56,10 @@ func TestTossedCookies(t *testing.T) {
 		code    string
 	}{
 		{"one", []string{mine}, ""},
-		{"after many that are not valid", append(strings.Split(strings.Repeat("x ", 100), " "), mine), ""},
-		{"two of one person", []string{mine, of(me)}, ""},
-		{"with that of somebody else", []string{mine, theirs}, problem.CodePermissionDenied},
-		{"that of somebody else first", []string{theirs, mine}, problem.CodePermissionDenied},
+		{"after many invalid cookies", append(strings.Split(strings.Repeat("x ", 100), " "), mine), ""},
+		{"two cookies of one user", []string{mine, of(me)}, ""},
+		{"with a cookie of another user", []string{mine, theirs}, problem.CodePermissionDenied},
+		{"a cookie of another user first", []string{theirs, mine}, problem.CodePermissionDenied},
 		{"none", nil, problem.CodeUnauthenticated},
 	} {
 		r := httptest.NewRequest("GET", "http://x/", nil)

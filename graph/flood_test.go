@@ -140,7 +140,7 @@ func TestSocketProtocol(t *testing.T) {
 		do   func(s *socket)
 		want websocket.StatusCode
 	}{
-		"an id twice": {member, func(s *socket) {
+		"a repeated id": {member, func(s *socket) {
 			s.send(message{Type: "connection_init"})
 			s.next()
 			s.subscribe("one", sessionChanged, managertest.Vars{"id": mine.ID})
@@ -162,12 +162,12 @@ func TestSocketProtocol(t *testing.T) {
 				t.Error(err)
 			}
 		}, 4400},
-		"no such message": {member, func(s *socket) {
+		"an unknown message": {member, func(s *socket) {
 			s.send(message{Type: "connection_init"})
 			s.next()
 			s.send(message{Type: "start", ID: "one"})
 		}, 4400},
-		"more than it may have open": {member, func(s *socket) {
+		"too many subscriptions": {member, func(s *socket) {
 			s.send(message{Type: "connection_init"})
 			s.next()
 			for i := range 160 {

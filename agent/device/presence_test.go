@@ -105,7 +105,7 @@ func TestAFirstLookThatFails(t *testing.T) {
 		return checked(reported(m), agentpb.PluginCheck_ERROR, "mock-smi prints no JSON")
 	})
 	order("")
-	wait.Until(t, "all is well", func() bool {
+	wait.Until(t, "no device has a problem", func() bool {
 		p := reported(m)
 		return p.Message == "" && find(m, "mock:gpu-0") != nil && checked(p, agentpb.PluginCheck_OK, "1 imaginary devices")
 	})

@@ -172,8 +172,8 @@ func TestOverMachines(t *testing.T) {
 	}{
 		{"a kernel on another machine", at(one, a, 0), second, true},
 		{"and back", at(one, a, 1), first, true},
-		{"another of this machine", at(one, a, 0), third, true},
-		{"from the machine of one to the other of the other machine", at(one, a, 1), third, true},
+		{"another kernel of this machine", at(one, a, 0), third, true},
+		{"from one machine to the second kernel of the other machine", at(one, a, 1), third, true},
 		{"a kernel of another session, there", at(one, a, 0), strange, false},
 		{"a kernel of another session, here", at(one, a, 1), strange, false},
 		{"a kernel of another session, back", at(two, b, 1), first, false},

@@ -103,7 +103,7 @@ func (w *world) kept() {
 		case a.id != uuid.Nil && (s == nil || s.ID != a.id):
 			w.fail("I6", "session %s was confirmed and does not exist", *a.in.Name)
 		case a.refused && a.id == uuid.Nil && s != nil:
-			w.fail("I6", "session %s was refused and exists", *a.in.Name)
+			w.fail("I6", "session %s was rejected but exists", *a.in.Name)
 		case a.ended && s != nil && !s.Status.Final():
 			w.fail("I6", "the end of session %s was confirmed, and it is %s (%s)", s.Name, s.Status, s.StatusMessage)
 		}

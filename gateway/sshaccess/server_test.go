@@ -270,23 +270,23 @@ func TestWhoEnters(t *testing.T) {
 		how  ssh.AuthMethod
 		want string
 	}{
-		"key":                      {"train", member, "inside"},
-		"key and ID":               {train.ID.String(), member, "inside"},
-		"key and account":          {"member-a@example.org+train", member, "inside"},
-		"key of another account":   {"member-b@example.org+train", member, "no login"},
-		"unknown key":              {"train", ssh.PublicKeys(signer(t)), "no login"},
-		"token":                    {"train", w.token(w.A.Member, access.TokenSessions), "inside"},
-		"token of another purpose": {"train", w.token(w.A.Member, access.TokenFolders), "lacks the scope sessions"},
-		"wrong token":              {"train", ssh.Password("berth_guess"), "no login"},
-		"kernel":                   {"train.sub1", member, "inside"},
-		"missing kernel":           {"train.sub7", member, "kernel sub7 not found"},
-		"of another domain":        {"train", stranger, `session "train" not found`},
-		"ID, of another domain":    {train.ID.String(), stranger, "session not found"},
-		"ended":                    {"over", member, `session "over" not found`},
-		"missing":                  {uuid.NewString(), member, "session not found"},
-		"of a colleague":           {other.ID.String(), member, "session not found"},
-		"of a member, with the rights of an administrator": {"train", w.token(w.A.Lead, access.TokenSessions, access.TokenAdmin), "you may not enter this session"},
-		"of a member, with a key":                          {"train", ssh.PublicKeys(w.key(w.A.Lead)), "not found"}, // keys have no rights of administrators
+		"key":                              {"train", member, "inside"},
+		"key and ID":                       {train.ID.String(), member, "inside"},
+		"key and account":                  {"member-a@example.org+train", member, "inside"},
+		"key of another account":           {"member-b@example.org+train", member, "no login"},
+		"unknown key":                      {"train", ssh.PublicKeys(signer(t)), "no login"},
+		"token":                            {"train", w.token(w.A.Member, access.TokenSessions), "inside"},
+		"token without the scope":          {"train", w.token(w.A.Member, access.TokenFolders), "lacks the scope sessions"},
+		"wrong token":                      {"train", ssh.Password("berth_guess"), "no login"},
+		"kernel":                           {"train.sub1", member, "inside"},
+		"missing kernel":                   {"train.sub7", member, "kernel sub7 not found"},
+		"of another domain":                {"train", stranger, `session "train" not found`},
+		"ID, of another domain":            {train.ID.String(), stranger, "session not found"},
+		"ended":                            {"over", member, `session "over" not found`},
+		"missing":                          {uuid.NewString(), member, "session not found"},
+		"of a colleague":                   {other.ID.String(), member, "session not found"},
+		"of a member, as an administrator": {"train", w.token(w.A.Lead, access.TokenSessions, access.TokenAdmin), "you may not enter this session"},
+		"of a member, with a key":          {"train", ssh.PublicKeys(w.key(w.A.Lead)), "not found"}, // keys have no rights of administrators
 	} {
 		if got := w.output(c.user, c.how); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

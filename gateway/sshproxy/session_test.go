@@ -210,8 +210,8 @@ func TestEnds(t *testing.T) {
 		end  func(w *world, kernels []io.Closer)
 		want string
 	}{
-		"the right is revoked": {func(w *world, _ []io.Closer) { w.revoke(true) }, "your access has ended: you are not a member"},
-		"the gateway stops":    {func(w *world, _ []io.Closer) { go w.stop() }, "the gateway is restarting"},
+		"the permission is revoked": {func(w *world, _ []io.Closer) { w.revoke(true) }, "your access has ended: you are not a member"},
+		"the gateway stops":         {func(w *world, _ []io.Closer) { go w.stop() }, "the gateway is restarting"},
 		"the kernel ends": {func(_ *world, kernels []io.Closer) {
 			for _, k := range kernels {
 				k.Close()

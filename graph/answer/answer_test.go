@@ -43,7 +43,7 @@ func TestObject(t *testing.T) {
 			o.Later(1, one)
 			o.SetNonNull(2, graphql.MarshalString("c"))
 		}, `{"a":1,"b":1,"c":"c"}`, 0},
-		{"null where it may be", func(o *answer.Object) {
+		{"null in a nullable field", func(o *answer.Object) {
 			o.Set(0, graphql.Null)
 			o.Later(1, null)
 			o.Set(2, graphql.True)
@@ -63,7 +63,7 @@ func TestObject(t *testing.T) {
 			o.Later(1, fails)
 			o.Later(2, fails)
 		}, `{"a":true,"b":null,"c":null}`, 2},
-		{"a panic that makes null", func(o *answer.Object) {
+		{"a panic that returns null", func(o *answer.Object) {
 			o.Set(0, graphql.True)
 			o.Later(1, one)
 			o.LaterNonNull(2, fails)

@@ -33,8 +33,8 @@ func TestExceeding(t *testing.T) {
 		"too many bytes":               {Slots{"x.mem": 80<<30 + 1, "x.shares": 1}, Slots{"x.mem": 80<<30 + 1}},
 		"two halves":                   {Slots{"x.shares": 500, "x.mem": 40 << 30}, Slots{}},
 		"one byte more":                {Slots{"x.shares": 500, "x.mem": 40<<30 + 1}, Slots{"x.shares": 500, "x.mem": 40<<30 + 1}},
-		"apart from it":                {Slots{"x.shares": 500, "x.mem": 40 << 30, "x.ring": 4}, Slots{}},
-		"more of it":                   {Slots{"x.shares": 500, "x.ring": 5}, Slots{"x.ring": 5}},
+		"another slot":                 {Slots{"x.shares": 500, "x.mem": 40 << 30, "x.ring": 4}, Slots{}},
+		"more of the slot":             {Slots{"x.shares": 500, "x.ring": 5}, Slots{"x.ring": 5}},
 		"a slot that it does not have": {Slots{"x.other": 1}, Slots{"x.other": 1}},
 	} {
 		if got := exceeding(c.used, capacity, unified); !maps.Equal(got, c.more) {

@@ -132,7 +132,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"not base64", "§." + sig, errdefs.IsUnauthorized},
 		{"not json", resign("hello"), errdefs.IsUnauthorized},
 		{"huge", strings.Repeat("a", 1<<20) + "." + sig, errdefs.IsUnauthorized},
-		{"longer than any path makes it", s.Sign(long), errdefs.IsUnauthorized},
+		{"longer than the longest ticket", s.Sign(long), errdefs.IsUnauthorized},
 		{"payload changed", flip(body, 40) + "." + sig, errdefs.IsUnauthorized},
 		{"payload's last byte changed", flip(body, len(body)-2) + "." + sig, errdefs.IsUnauthorized},
 		{"signature changed", body + "." + flip(sig, 10), errdefs.IsUnauthorized},
@@ -147,7 +147,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"negative size", s.Sign(negative), errdefs.IsUnauthorized},
 		{"newer version", resign(strings.Replace(string(raw), `"v":1`, `"v":2`, 1)), errdefs.IsUnauthorized},
 		{"unknown field", resign(strings.Replace(string(raw), `"v":1`, `"v":1,"only":"x"`, 1)), errdefs.IsUnauthorized},
-		{"text after it", resign(string(raw) + "{}"), errdefs.IsUnauthorized},
+		{"text after the ticket", resign(string(raw) + "{}"), errdefs.IsUnauthorized},
 		{"no time of issue", resign(strings.Replace(string(raw), `"iat":1893553205250,`, "", 1)), errdefs.IsUnauthorized},
 		{"no id", resign(strings.Replace(string(raw), `"id":"abc"`, `"id":""`, 1)), errdefs.IsUnauthorized},
 	} {

@@ -236,7 +236,7 @@ func TestCookieRules(t *testing.T) {
 		"write without the header":   {"POST", []string{"Cookie", cookie}, 403},
 		"delete without the header":  {"DELETE", []string{"Cookie", cookie}, 403},
 		"wrong cookie":               {"GET", []string{"Cookie", "berth=x"}, 401},
-		"the other name":             {"POST", []string{"Cookie", "__Host-" + cookie}, 200}, // the cookie of plain HTTP under the name for TLS: anonymous
+		"the cookie's other name":    {"POST", []string{"Cookie", "__Host-" + cookie}, 200}, // the cookie of plain HTTP under the name for TLS: anonymous
 		"websocket of this page":     {"GET", []string{"Cookie", cookie, "Upgrade", "websocket", "Origin", m.url}, 200},
 		"websocket of another page":  {"GET", []string{"Cookie", cookie, "Upgrade", "WebSocket", "Origin", "http://evil.example"}, 403},
 		"websocket of no page":       {"GET", []string{"Cookie", cookie, "Upgrade", "websocket"}, 403},

@@ -176,10 +176,10 @@ func TestEverythingEnds(t *testing.T) {
 		{"one's own new password", true, func() error {
 			return m.ChangePassword(w.As(t, w.A.Member), auth.ChangePasswordInput{Current: identitytest.Password, New: "four other words"})
 		}},
-		{"one's own new password, with all", false, func() error {
+		{"one's own new password, with all credentials", false, func() error {
 			return m.ChangePassword(w.As(t, w.A.Member), auth.ChangePasswordInput{Current: "four other words", New: identitytest.Password, EndCredentials: &yes})
 		}},
-		{"a reset that keeps", true, func() error {
+		{"a reset that keeps credentials", true, func() error {
 			_, err := m.ResetUserPassword(w.As(t, w.A.Admin), auth.ResetUserPasswordInput{User: w.A.Member.ID, KeepCredentials: &yes})
 			return err
 		}},
@@ -187,7 +187,7 @@ func TestEverythingEnds(t *testing.T) {
 			_, err := m.ResetUserPassword(w.As(t, w.A.Admin), auth.ResetUserPasswordInput{User: w.A.Member.ID})
 			return err
 		}},
-		{"a deactivation that keeps", true, func() error { return inactiveAndBack(t, people, w, &yes) }},
+		{"a deactivation that keeps credentials", true, func() error { return inactiveAndBack(t, people, w, &yes) }},
 		{"a deactivation", false, func() error { return inactiveAndBack(t, people, w, nil) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

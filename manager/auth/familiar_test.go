@@ -82,10 +82,10 @@ func TestNobodyLocksOthersOut(t *testing.T) {
 				want               int
 			}{
 				{"a stranger", "198.51.100.1", "", http.StatusTooManyRequests},
-				{"with the device of somebody else", "198.51.100.1", others, http.StatusTooManyRequests},
+				{"with the device of another user", "198.51.100.1", others, http.StatusTooManyRequests},
 				{"with a forged device", "198.51.100.1", own[:len(own)-2] + "AA", http.StatusTooManyRequests},
-				{"the known device elsewhere", "198.51.100.1", own, http.StatusOK},
-				{"the known device at an address that guesses", "203.0.113.1", own, http.StatusOK},
+				{"the known device at another address", "198.51.100.1", own, http.StatusOK},
+				{"the known device at an attacker's address", "203.0.113.1", own, http.StatusOK},
 				{"the known address", "192.0.2.1", "", http.StatusOK},
 			} {
 				resp, body := m.tryLogin(t, email, identitytest.Password, "X-Forwarded-For", c.from, "Cookie", c.cookie)

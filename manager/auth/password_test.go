@@ -34,7 +34,7 @@ func TestResetPassword(t *testing.T) {
 		{"admin elsewhere", w.B.Admin, w.A.Member, problem.CodeNotFound},
 		{"admin of a superadmin", w.A.Admin, w.Superadmin, problem.CodePermissionDenied},
 		{"admin of a monitor", w.A.Admin, w.Monitor, problem.CodePermissionDenied},
-		{"admin of who has a role everywhere", w.A.Admin, w.A.Loner, problem.CodePermissionDenied},
+		{"admin of a user with a role on the system", w.A.Admin, w.A.Loner, problem.CodePermissionDenied},
 		{"monitor", w.Monitor, w.A.Member, problem.CodePermissionDenied},
 	} {
 		t.Run(c.name, func(t *testing.T) {

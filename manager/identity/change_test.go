@@ -45,7 +45,7 @@ func TestUpdateDomain(t *testing.T) {
 		{"a negative age", w.Superadmin, w.B.ID, identity.UpdateDomainInput{PasswordMaxAgeDays: ptr(-1)}, problem.CodeInvalidArgument, "passwordMaxAgeDays"},
 		{"an unknown registry", w.Superadmin, w.B.ID, identity.UpdateDomainInput{Registries: []uuid.UUID{uuid.New()}}, problem.CodeNotFound, "registries"},
 		{"a taken name", w.Superadmin, w.B.ID, identity.UpdateDomainInput{Name: ptr("a")}, problem.CodeAlreadyExists, "name"},
-		{"one's own off", w.Superadmin, w.A.ID, identity.UpdateDomainInput{Active: ptr(false)}, problem.CodeFailedPrecondition, "active"},
+		{"deactivating one's own", w.Superadmin, w.A.ID, identity.UpdateDomainInput{Active: ptr(false)}, problem.CodeFailedPrecondition, "active"},
 		{"all right", w.Superadmin, w.B.ID, identity.UpdateDomainInput{Name: ptr("bee"), Active: ptr(false), RegistriesRestricted: ptr(true),
 			Registries: []uuid.UUID{reg, reg}, TOTPRequired: ptr(true), PasswordMinLength: ptr(128), PasswordMaxAgeDays: ptr(90)}, "", ""},
 	} {

@@ -136,7 +136,7 @@ func TestCreateUser(t *testing.T) {
 		{"a project admin", w.A.Lead, nil, problem.CodePermissionDenied, ""},
 		{"a monitor", w.Monitor, nil, problem.CodePermissionDenied, ""},
 		{"the admin of another domain", w.B.Admin, nil, problem.CodeNotFound, "domain"},
-		{"a role above", w.A.Admin, func(in *identity.CreateUserInput) { in.Role = role(user.RoleSuperadmin) }, problem.CodePermissionDenied, "role"},
+		{"a higher role", w.A.Admin, func(in *identity.CreateUserInput) { in.Role = role(user.RoleSuperadmin) }, problem.CodePermissionDenied, "role"},
 		{"a monitor created by a domain admin", w.A.Admin, func(in *identity.CreateUserInput) { in.Role = role(user.RoleMonitor) }, problem.CodePermissionDenied, "role"},
 		{"no role at all", w.Superadmin, func(in *identity.CreateUserInput) { in.Role = role("god") }, problem.CodeInvalidArgument, "role"},
 		{"a short password", w.A.Admin, func(in *identity.CreateUserInput) { in.Password = "123456789" }, problem.CodeInvalidArgument, "password"},
@@ -148,8 +148,8 @@ func TestCreateUser(t *testing.T) {
 		{"a path as username", w.A.Admin, func(in *identity.CreateUserInput) { in.Username = "../root" }, problem.CodeInvalidArgument, "username"},
 		{"a hidden character in the name", w.A.Admin, func(in *identity.CreateUserInput) { n := "a\u202eb"; in.FullName = &n }, problem.CodeInvalidArgument, "fullName"},
 		{"the project of another domain", w.A.Admin, func(in *identity.CreateUserInput) { in.Projects = []uuid.UUID{w.B.Project.ID} }, problem.CodeNotFound, "projects"},
-		{"that too by a superadmin", w.Superadmin, func(in *identity.CreateUserInput) { in.Projects = []uuid.UUID{w.B.Project.ID} }, problem.CodeNotFound, "projects"},
-		{"a policy that is none", w.A.Admin, func(in *identity.CreateUserInput) { id := uuid.New(); in.Policy = &id }, problem.CodeNotFound, "policy"},
+		{"the same by a superadmin", w.Superadmin, func(in *identity.CreateUserInput) { in.Projects = []uuid.UUID{w.B.Project.ID} }, problem.CodeNotFound, "projects"},
+		{"an unknown policy", w.A.Admin, func(in *identity.CreateUserInput) { id := uuid.New(); in.Policy = &id }, problem.CodeNotFound, "policy"},
 		{"all right", w.A.Admin, nil, "", ""},
 		{"twice", w.A.Admin, func(in *identity.CreateUserInput) { in.Username = "other" }, problem.CodeAlreadyExists, "email"},
 		{"same username", w.A.Admin, func(in *identity.CreateUserInput) { in.Email = "o@example.org" }, problem.CodeAlreadyExists, "username"},
@@ -227,7 +227,7 @@ func TestUpdateUserDecides(t *testing.T) {
 		{"own policy by id", w.A.Member, w.A.Member, identity.UpdateUserInput{Policy: &policy}, problem.CodePermissionDenied, "policy"},
 		{"a fellow member", w.A.Member, w.A.Lead, name, problem.CodePermissionDenied, ""},
 		{"a member by the project admin", w.A.Lead, w.A.Member, name, problem.CodePermissionDenied, ""},
-		{"somebody one does not know", w.A.Member, w.A.Loner, name, problem.CodeNotFound, "id"},
+		{"a user that the viewer cannot see", w.A.Member, w.A.Loner, name, problem.CodeNotFound, "id"},
 		{"somebody of another domain", w.A.Member, w.B.Member, name, problem.CodeNotFound, "id"},
 		{"another domain's user by an admin", w.A.Admin, w.B.Member, name, problem.CodeNotFound, "id"},
 		{"a user by the domain admin", w.A.Admin, w.A.Member, identity.UpdateUserInput{FullName: &full, Role: &admin, Policy: &policy}, "", ""},
@@ -306,13 +306,13 @@ func TestMemberships(t *testing.T) {
 		code, field string
 	}{
 		{"by a member", w.A.Member, w.A.Project.ID, w.A.Loner, problem.CodePermissionDenied, ""},
-		{"oneself to admin", w.A.Member, w.A.Project.ID, w.A.Member, problem.CodePermissionDenied, ""},
+		{"making oneself an admin", w.A.Member, w.A.Project.ID, w.A.Member, problem.CodePermissionDenied, ""},
 		{"by an outsider", w.A.Loner, w.A.Project.ID, w.A.Loner, problem.CodeNotFound, "project"},
 		{"by another project's admin", w.B.Lead, w.A.Project.ID, w.B.Lead, problem.CodeNotFound, "project"},
 		{"by another domain's admin", w.B.Admin, w.A.Project.ID, w.B.Lead, problem.CodeNotFound, "project"},
 		{"by a monitor", w.Monitor, w.A.Project.ID, w.A.Loner, problem.CodePermissionDenied, ""},
 		{"somebody of another domain", w.A.Lead, w.A.Project.ID, w.B.Loner, problem.CodeNotFound, "user"},
-		{"that by a superadmin", w.Superadmin, w.A.Project.ID, w.B.Loner, problem.CodeNotFound, "user"},
+		{"the same user, by a superadmin", w.Superadmin, w.A.Project.ID, w.B.Loner, problem.CodeNotFound, "user"},
 		{"by the project admin", w.A.Lead, w.A.Project.ID, w.A.Loner, "", ""},
 		{"by the domain admin", w.A.Admin, w.A.Project.ID, w.A.Admin, "", ""},
 	} {
@@ -343,7 +343,7 @@ func TestMemberships(t *testing.T) {
 		{"oneself", w.A.Member, w.A.Member, ""},
 		{"oneself again", w.A.Member, w.A.Member, problem.CodeNotFound},
 		{"by the project admin", w.A.Lead, w.A.Loner, ""},
-		{"who is none", w.A.Lead, w.A.Loner, problem.CodeNotFound},
+		{"an unknown user", w.A.Lead, w.A.Loner, problem.CodeNotFound},
 	} {
 		t.Run("remove "+c.name, func(t *testing.T) {
 			_, err := s.RemoveMembership(w.As(t, c.as), identity.RemoveMembershipInput{Project: w.A.Project.ID, User: c.user.ID})

@@ -318,13 +318,13 @@ func TestPurgeIsRefused(t *testing.T) {
 		{"nobody", m.Superadmin, input{ID: uuid.New()}, problem.CodeNotFound, "id", ""},
 		{"the last superadmin", m.Superadmin, input{ID: m.Superadmin.ID}, problem.CodeFailedPrecondition, "", "last active superadmin"},
 		{"both ways", m.Superadmin, input{ID: rich.ID, FoldersTo: &m.A.Lead.ID, DeleteFolders: ptr(true)}, problem.CodeInvalidArgument, "deleteFolders", ""},
-		{"folders, nothing said", m.Superadmin, input{ID: rich.ID}, problem.CodeFailedPrecondition, "foldersTo", "owns 3 folders"},
+		{"folders, without a decision", m.Superadmin, input{ID: rich.ID}, problem.CodeFailedPrecondition, "foldersTo", "owns 3 folders"},
 		{"active, with a folder", m.Superadmin, input{ID: busy.ID}, problem.CodeFailedPrecondition, "id", "the user is active: deactivate or delete them first; the user owns 1 folder"},
 		{"to himself", m.Superadmin, input{ID: rich.ID, FoldersTo: &rich.ID}, problem.CodeInvalidArgument, "foldersTo", ""},
 		{"to a user of another domain", m.A.Admin, input{ID: rich.ID, FoldersTo: &m.B.Member.ID}, problem.CodeNotFound, "foldersTo", ""},
 		{"to another domain", m.Superadmin, input{ID: rich.ID, FoldersTo: &m.B.Member.ID}, problem.CodeInvalidArgument, "foldersTo", "same domain"},
 		{"to an inactive one", m.Superadmin, input{ID: rich.ID, FoldersTo: &idle.ID}, problem.CodeFailedPrecondition, "foldersTo", ""},
-		{"who is purged", m.Superadmin, input{ID: dead.ID}, problem.CodeFailedPrecondition, "id", "was purged"},
+		{"to a purged user", m.Superadmin, input{ID: dead.ID}, problem.CodeFailedPrecondition, "id", "was purged"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := m.s.DeleteUser(m.As(t, c.as), c.in)

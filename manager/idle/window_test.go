@@ -28,10 +28,10 @@ func TestOver(t *testing.T) {
 		{"nothing", func(*Series) {}, minutes(1), at(1), Level{}, false},
 		{"a minute of one level", func(s *Series) { feed(s, at(0), at(5), 7) }, minutes(1), at(5), Level{7, 7}, true},
 		{"younger than the window", func(s *Series) { feed(s, at(0), at(5), 7) }, minutes(6), at(5), Level{}, false},
-		{"an hour, of which a half busy", func(s *Series) { feed(s, at(-60), at(30), 0); feed(s, at(30), at(60), 50) }, minutes(60), at(60), Level{23, 50}, true},
+		{"an hour, half of it busy", func(s *Series) { feed(s, at(-60), at(30), 0); feed(s, at(30), at(60), 50) }, minutes(60), at(60), Level{23, 50}, true},
 		{"samples stopped two minutes ago", func(s *Series) { feed(s, at(0), at(60), 7) }, minutes(10), at(62), Level{}, false},
-		{"a hole of a twentieth", func(s *Series) { feed(s, at(-60), at(30), 7); feed(s, at(33), at(60), 7) }, minutes(60), at(60), Level{7, 7}, true},
-		{"a hole of a fifth", func(s *Series) { feed(s, at(-60), at(30), 7); feed(s, at(42), at(60), 7) }, minutes(60), at(60), Level{}, false},
+		{"a gap of a twentieth", func(s *Series) { feed(s, at(-60), at(30), 7); feed(s, at(33), at(60), 7) }, minutes(60), at(60), Level{7, 7}, true},
+		{"a gap of a fifth", func(s *Series) { feed(s, at(-60), at(30), 7); feed(s, at(42), at(60), 7) }, minutes(60), at(60), Level{}, false},
 		{"a day", func(s *Series) { feed(s, at(0), at(60*26), 3) }, 24 * time.Hour, at(60 * 26), Level{3, 3}, true},
 		{"one sample a minute is not enough for a minute", func(s *Series) { s.add(at(0), 1); s.add(at(1), 1) }, minutes(1), at(1), Level{}, false},
 	} {

@@ -93,11 +93,11 @@ func TestUploadsThatMayBeOurs(t *testing.T) {
 		after time.Duration
 		want  bool
 	}{
-		"just then":                  {"x", time.Second, true},
-		"by a clock that runs after": {"x", -15 * time.Minute, true},
-		"there before":               {"other", 0, false},
-		"much earlier":               {"x", -time.Hour, false},
-		"much later":                 {"x", time.Hour, false},
+		"just then":               {"x", time.Second, true},
+		"by a clock that is slow": {"x", -15 * time.Minute, true},
+		"there before":            {"other", 0, false},
+		"much earlier":            {"x", -time.Hour, false},
+		"much later":              {"x", time.Hour, false},
 	} {
 		if got := up.may(minio.ObjectMultipartInfo{Key: "k", UploadID: c.id, Initiated: now.Add(c.after)}); got != c.want {
 			t.Errorf("%s: %v", name, got)
@@ -139,10 +139,10 @@ func TestFilesThatCannotBeObjects(t *testing.T) {
 		file  *storagepb.TreeFile
 		field string
 	}{
-		"as long as can be":   {strings.Repeat("k", maxKey), &storagepb.TreeFile{Path: "k", Size: maxObject}, ""},
-		"a key too long":      {strings.Repeat("k", maxKey+1), &storagepb.TreeFile{Path: "k"}, "key"},
-		"a control character": {"k\n", &storagepb.TreeFile{Path: "k\n"}, "key"},
-		"too large":           {"k", &storagepb.TreeFile{Path: "k", Size: maxObject + 1}, "size"},
+		"the longest key":        {strings.Repeat("k", maxKey), &storagepb.TreeFile{Path: "k", Size: maxObject}, ""},
+		"a key that is too long": {strings.Repeat("k", maxKey+1), &storagepb.TreeFile{Path: "k"}, "key"},
+		"a control character":    {"k\n", &storagepb.TreeFile{Path: "k\n"}, "key"},
+		"too large":              {"k", &storagepb.TreeFile{Path: "k", Size: maxObject + 1}, "size"},
 	} {
 		p, known := problem.From(refusedFile(c.key, c.file))
 		if known != (c.field != "") || p.Field != c.field {

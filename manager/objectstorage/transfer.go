@@ -61,8 +61,8 @@ type FolderTransferPayload struct {
 // moving is the input of both kinds of tasks.
 type moving struct {
 	Storage, Folder uuid.UUID
-	Path            string // in the folder: the target directory, or the exported path; "" is the whole folder
-	Below           string // in the storage, without its prefix; no slash at the end
+	Path            string // path in the folder: the target directory, or the exported path; "" is the whole folder
+	Below           string // path in the storage below its prefix, without a final slash
 	Existing        Existing
 }
 

@@ -170,7 +170,7 @@ func TestRefuses(t *testing.T) {
 		want  []string // what, used, requested, limit
 	}{
 		"a request that can fit later": {policy.Limit{TotalSlots: resource.Slots{"cpu": 1000}, Amounts: policy.Amounts{MaxSessions: p(1)}}, policy.Ask{Slots: resource.Slots{"cpu": 1000}}, nil},
-		"alone too much":               {policy.Limit{TotalSlots: resource.Slots{"cpu": 1000}}, policy.Ask{Slots: resource.Slots{"cpu": 1001}}, []string{"cpu 1.5 1.001 1"}},
+		"too much by itself":           {policy.Limit{TotalSlots: resource.Slots{"cpu": 1000}}, policy.Ask{Slots: resource.Slots{"cpu": 1001}}, []string{"cpu 1.5 1.001 1"}},
 		"unlisted":                     {policy.Limit{UnlistedZero: true, TotalSlots: resource.Slots{"cpu": 1000}}, policy.Ask{Slots: resource.Slots{"cpu": 1000, "cuda.device": 1}}, []string{"cuda.device 0 1 0"}},
 		"no sessions at all":           {policy.Limit{Amounts: policy.Amounts{MaxSessions: p(0)}}, policy.Ask{}, []string{"sessions 3 1 0"}},
 		"all at once": {

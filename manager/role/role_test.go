@@ -122,10 +122,10 @@ func TestScopesOfGrants(t *testing.T) {
 	}{
 		{"no scope", "moon", nil, problem.CodeInvalidArgument, "scope"},
 		{"a system with an id", "system", &w.A.ID, problem.CodeInvalidArgument, "scopeId"},
-		{"a domain without", "domain", nil, problem.CodeInvalidArgument, "scopeId"},
+		{"a domain without an id", "domain", nil, problem.CodeInvalidArgument, "scopeId"},
 		{"a project as a domain", "domain", &w.A.Project.ID, problem.CodeNotFound, "scopeId"},
 		{"a domain as a project", "project", &w.A.ID, problem.CodeNotFound, "scopeId"},
-		{"an id of nothing", "object", &none, problem.CodeNotFound, "scopeId"},
+		{"an unknown id", "object", &none, problem.CodeNotFound, "scopeId"},
 		{"an object without permissions in the role", "object", &w.A.Member.ID, problem.CodeInvalidArgument, "scopeId"},
 		{"the system", "system", nil, "", ""},
 		{"a domain", "domain", &w.A.ID, "", ""},
@@ -134,7 +134,7 @@ func TestScopesOfGrants(t *testing.T) {
 	} {
 		in := role.GrantRoleInput{Role: r.ID, User: w.B.Loner.ID, Scope: c.scope, ScopeID: c.id}
 		code := c.code
-		if c.name == "an id of nothing" { // a random id can be of any kind
+		if c.name == "an unknown id" { // a random id can be of any kind
 			if _, err := w.GrantRole(w.as(t, w.Superadmin), in); err == nil {
 				t.Error("a random id is accepted")
 			}

@@ -151,7 +151,7 @@ func TestWhoReachesFiles(t *testing.T) {
 		"a colleague in no project":  {w.as(w.A.Loner), 404},
 		"an admin of the project":    {w.as(w.A.Lead), 403},
 		"a token that reads":         {token(access.TokenRead), 403},
-		"a token of another purpose": {token(access.TokenFolders), 404},
+		"a token without the scope":  {token(access.TokenFolders), 404},
 		"an admin of another domain": {w.as(w.B.Admin), 404},
 	} {
 		for _, route := range routes {
@@ -433,7 +433,7 @@ func TestHostileContainer(t *testing.T) {
 		return fmt.Sprintf(`printf 'h\0\0\%03o\%03o'; printf %%s '%s'; exec cat >/dev/null`, len(text)>>8, len(text)&255, text)
 	}
 	for name, c := range map[string]struct{ script, path string }{
-		"nothing, and ends":       {"exit 0", ""},
+		"no answer, and the end":  {"exit 0", ""},
 		"an error":                {"exit 3", ""},
 		"garbage":                 {"head -c 100000 /dev/zero", ""},
 		"a frame of 4 GiB":        {`printf 'h\377\377\377\377'; exec cat /dev/zero`, ""},

@@ -161,9 +161,9 @@ func TestRetries(t *testing.T) {
 		err                error
 		want               enttask.Status
 	}{
-		"twice":          {2, 3, errors.New("a cable"), enttask.StatusDone},
-		"for ever":       {99, 5, problem.Unavailable("nobody there"), enttask.StatusFailed},
-		"without a cure": {99, 1, problem.Precondition("never"), enttask.StatusFailed},
+		"twice":             {2, 3, errors.New("a cable"), enttask.StatusDone},
+		"for ever":          {99, 5, problem.Unavailable("nobody there"), enttask.StatusFailed},
+		"a permanent error": {99, 1, problem.Precondition("never"), enttask.StatusFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			left := c.failures

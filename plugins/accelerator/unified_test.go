@@ -16,12 +16,12 @@ func TestValidateUnified(t *testing.T) {
 		spoil    func(d *pb.DescribeResponse)
 		wantText string // the error must contain this; empty: no error
 	}{
-		"shares and bytes":     {func(*pb.DescribeResponse) {}, ""},
-		"wholes excluded":      {func(d *pb.DescribeResponse) { d.Slots[1].ExclusiveWith = []string{"x.device", "x.device:*"} }, ""},
-		"by kind":              {func(d *pb.DescribeResponse) { d.Slots[0].Kind = 5 }, "kind"},
-		"unique":               {func(d *pb.DescribeResponse) { d.Slots[3].Unified = true }, "unified is not allowed for kind UNIQUE"},
-		"that exclude":         {func(d *pb.DescribeResponse) { d.Slots[2].ExclusiveWith = []string{"x.shares"} }, `excludes "x.shares", and both are unified`},
-		"that exclude by star": {func(d *pb.DescribeResponse) { d.Slots[2].ExclusiveWith = []string{"x.sh*"} }, "both are unified"},
+		"shares and bytes":       {func(*pb.DescribeResponse) {}, ""},
+		"wholes excluded":        {func(d *pb.DescribeResponse) { d.Slots[1].ExclusiveWith = []string{"x.device", "x.device:*"} }, ""},
+		"by kind":                {func(d *pb.DescribeResponse) { d.Slots[0].Kind = 5 }, "kind"},
+		"unique":                 {func(d *pb.DescribeResponse) { d.Slots[3].Unified = true }, "unified is not allowed for kind UNIQUE"},
+		"that exclude":           {func(d *pb.DescribeResponse) { d.Slots[2].ExclusiveWith = []string{"x.shares"} }, `excludes "x.shares", and both are unified`},
+		"excluded by a wildcard": {func(d *pb.DescribeResponse) { d.Slots[2].ExclusiveWith = []string{"x.sh*"} }, "both are unified"},
 		"excludes a part": {func(d *pb.DescribeResponse) {
 			d.Slots[0].Unified, d.Slots[0].ExclusiveWith = true, []string{"x.mem"}
 		}, "both are unified"},

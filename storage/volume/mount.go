@@ -26,8 +26,8 @@ const (
 	markerName = ".berth/volume"
 )
 
-// identity is the expected file system of a volume. It is fixed the first time the volume is
-// seen mounted, and stored in the proxy's state and, as a marker, on the volume.
+// identity is the expected file system of a volume. It is recorded when the volume is first
+// mounted, and stored in the proxy's state and, as a marker, on the volume.
 type identity struct {
 	name   string
 	mount  string

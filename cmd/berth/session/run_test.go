@@ -122,9 +122,9 @@ func TestRunInterrupted(t *testing.T) {
 		code  int
 		ended bool
 	}{
-		"once ends the session": {code: 143, ended: true},
-		"keep leaves it":        {keep: true, code: cli.ExitInterrupted},
-		"twice leaves":          {twice: true, code: cli.ExitInterrupted, ended: true},
+		"one interrupt ends the session":  {code: 143, ended: true},
+		"keep leaves the session running": {keep: true, code: cli.ExitInterrupted},
+		"twice leaves":                    {twice: true, code: cli.ExitInterrupted, ended: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl := newCluster(t)

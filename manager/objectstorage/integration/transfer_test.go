@@ -127,10 +127,10 @@ func TestNothingStaysOfAnUploadThatNobodyKnows(t *testing.T) {
 		end   func(t *testing.T, l *lake, id uuid.UUID)
 		want  task.Status
 	}{
-		"killed before it is asked":     {false, func(t *testing.T, l *lake, _ uuid.UUID) { l.killManager(t) }, task.StatusDone},
-		"killed before it has answered": {true, func(t *testing.T, l *lake, _ uuid.UUID) { l.killManager(t) }, task.StatusDone},
-		"the answer is lost":            {true, nil, task.StatusDone},
-		"cancelled before it has answered": {true, func(t *testing.T, l *lake, id uuid.UUID) {
+		"killed before the request": {false, func(t *testing.T, l *lake, _ uuid.UUID) { l.killManager(t) }, task.StatusDone},
+		"killed before the answer":  {true, func(t *testing.T, l *lake, _ uuid.UUID) { l.killManager(t) }, task.StatusDone},
+		"the answer is lost":        {true, nil, task.StatusDone},
+		"cancelled before the answer": {true, func(t *testing.T, l *lake, id uuid.UUID) {
 			l.Member.Must(t, cancel, managertest.Vars{"id": id}, nil)
 		}, task.StatusCancelled},
 	} {
@@ -180,7 +180,7 @@ func TestNothingStaysOfAnUploadThatNobodyKnows(t *testing.T) {
 // If a user loses access to the storage while their task runs, the task ends with the next batch.
 func TestATransferEndsWithItsRights(t *testing.T) {
 	for name, take := range map[string]func(t *testing.T, l *lake){
-		"it becomes read-only": func(t *testing.T, l *lake) {
+		"the folder becomes read-only": func(t *testing.T, l *lake) {
 			l.Manager.As(t, l.A.Admin).Must(t, updateStorage, managertest.Vars{"in": managertest.Vars{"id": l.id, "readOnly": true}}, nil)
 		},
 		"the user is no longer active": func(t *testing.T, l *lake) {

@@ -125,9 +125,9 @@ func TestNobodyEndsForNothing(t *testing.T) {
 		options managertest.Vars
 		percent int64
 	}{
-		"where it is not enough": {managertest.Vars{"preemption": "TERMINATE", "preemptionAfter": 0}, 80},
-		"where it is off":        {managertest.Vars{"preemptionAfter": 0}, 60},
-		"before it has run long": {managertest.Vars{"preemption": "TERMINATE", "preemptionAfter": 3600}, 60},
+		"if it is not enough":           {managertest.Vars{"preemption": "TERMINATE", "preemptionAfter": 0}, 80},
+		"if it is off":                  {managertest.Vars{"preemptionAfter": 0}, 60},
+		"before it has run long enough": {managertest.Vars{"preemption": "TERMINATE", "preemptionAfter": 3600}, 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := clustertest.New(t, 1)

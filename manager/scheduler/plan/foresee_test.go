@@ -42,13 +42,13 @@ func TestForeseen(t *testing.T) {
 		change               func(*site)
 		first, second, third time.Duration // since noon; 0: unknown
 	}{
-		"all is known":                {func(*site) {}, hour, 2 * hour, 3 * hour},
-		"one may run for ever":        {func(s *site) { s.Running[1].Ends = time.Time{} }, hour, 5 * hour, 6 * hour},
+		"all ends are known":          {func(*site) {}, hour, 2 * hour, 3 * hour},
+		"the first may run for ever":  {func(s *site) { s.Running[1].Ends = time.Time{} }, hour, 5 * hour, 6 * hour},
 		"the second may run for ever": {func(s *site) { s.Pending[1].Lifetime = 0 }, hour, 2 * hour, 5 * hour},
-		"nothing is known":            {func(s *site) { s.Running[0].Ends, s.Running[1].Ends = time.Time{}, time.Time{} }, 0, 0, 0},
-		"one should be over":          {func(s *site) { s.Running[0].Ends = noon.Add(-hour); s.Groups[0].HoldAfter = -1 }, 2 * hour, 2 * hour, 3 * hour},
+		"no end is known":             {func(s *site) { s.Running[0].Ends, s.Running[1].Ends = time.Time{}, time.Time{} }, 0, 0, 0},
+		"one should have ended":       {func(s *site) { s.Running[0].Ends = noon.Add(-hour); s.Groups[0].HoldAfter = -1 }, 2 * hour, 2 * hour, 3 * hour},
 		"an unknown order":            {func(s *site) { s.Groups[0].Order, s.Groups[0].HoldAfter = plan.OrderFairShare, -1 }, 0, 0, 0},
-		"one is to start later":       {func(s *site) { s.Pending[1].StartsAt = noon.Add(150 * time.Minute) }, hour, 5 * hour, 2 * hour},
+		"one has a start time":        {func(s *site) { s.Pending[1].StartsAt = noon.Add(150 * time.Minute) }, hour, 5 * hour, 2 * hour},
 		"the third requests too much": {func(s *site) { s.Pending[2].Kernels[0].Slots = resource.Slots{"cuda.device": 3} }, hour, 2 * hour, 0},
 		"a limit": {func(s *site) {
 			s.Limits = []plan.Limit{{Scope: plan.ScopeUser, ID: idOf("user"), Total: resource.Slots{}, MaxSessions: &two, Sessions: 2}}

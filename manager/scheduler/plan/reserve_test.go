@@ -38,14 +38,14 @@ func TestWhoMayPassTheHead(t *testing.T) {
 		passes   bool
 	}{
 		"it ends before":                            {resource.Slots{"cuda.device": 1}, 59 * time.Minute, true, true},
-		"it ends right then":                        {resource.Slots{"cuda.device": 1}, time.Hour, true, true},
+		"it ends at the reserved time":              {resource.Slots{"cuda.device": 1}, time.Hour, true, true},
 		"it ends too late":                          {resource.Slots{"cuda.device": 1}, 61 * time.Minute, true, false},
 		"its end is unknown":                        {resource.Slots{"cuda.device": 1}, 0, true, false},
 		"it uses devices that the head leaves free": {resource.Slots{"cpu": 4000}, 0, true, true},
 		"it takes more than the head leaves":        {resource.Slots{"cpu": 4001}, 0, true, false},
 		"the head's start is unknown":               {resource.Slots{"cuda.device": 1}, time.Minute, false, false},
-		"nor then is it in the way":                 {resource.Slots{"cpu": 4000}, 0, false, true},
-		"but then it is":                            {resource.Slots{"cpu": 4001}, 0, false, false},
+		"it does not delay the head":                {resource.Slots{"cpu": 4000}, 0, false, true},
+		"it delays the head":                        {resource.Slots{"cpu": 4001}, 0, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite()

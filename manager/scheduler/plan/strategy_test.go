@@ -77,8 +77,8 @@ func TestPackKeepsRoomForTheDemand(t *testing.T) {
 		demand resource.Slots
 		want   string
 	}{
-		"halves are requested": {resource.Slots{"cuda.shares": 500}, "b/0 cuda.shares 100"},
-		"six tenths are":       {resource.Slots{"cuda.shares": 600}, "a/0 cuda.shares 100"},
+		"halves are requested":     {resource.Slots{"cuda.shares": 500}, "b/0 cuda.shares 100"},
+		"six tenths are requested": {resource.Slots{"cuda.shares": 600}, "a/0 cuda.shares 100"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite()

@@ -68,7 +68,7 @@ func TestSuggestions(t *testing.T) {
 			alt.Least = resource.Slots{"cpu": 33000}
 			return nil
 		}},
-		{"less of two at once", func(_ *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
+		{"less of two slots", func(_ *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
 			r.Kernels[0].Slots = resource.Slots{"cpu": 40000, "mem": 128 << 30}
 			return []plan.Suggestion{{Slots: resource.Slots{"cpu": 32000, "mem": 64 << 30}}}
 		}},
@@ -116,7 +116,7 @@ func TestSuggestions(t *testing.T) {
 			s.Agents[1].Devices[4].Used = nil
 			return nil
 		}},
-		{"nothing that those before it need", func(s *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
+		{"nothing that earlier sessions need", func(s *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
 			for i := range s.Agents {
 				for j := 2; j < len(s.Agents[i].Devices); j++ {
 					s.Agents[i].Devices[j].Used = resource.Slots{"cuda.shares": 1000}

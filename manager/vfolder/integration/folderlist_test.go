@@ -83,7 +83,7 @@ func TestFoldersAreFilteredByWhoseTheyAre(t *testing.T) {
 		{"mine", member, managertest.Vars{"kind": "MINE"}, all, []string{"MINE"}},
 		{"a project's", member, managertest.Vars{"kind": "PROJECT"}, []string{"work"}, []string{"PROJECT"}},
 		{"shared with me", member, managertest.Vars{"kind": "SHARED"}, []string{"lent"}, []string{"SHARED"}},
-		{"others' that I do not see", member, managertest.Vars{"kind": "OTHERS"}, nil, nil},
+		{"folders of others that are not shared", member, managertest.Vars{"kind": "OTHERS"}, nil, nil},
 		{"not mine", member, managertest.Vars{"not": managertest.Vars{"kind": "MINE"}}, []string{"lent", "work"}, []string{"PROJECT", "SHARED"}},
 		{"either of two kinds", member, managertest.Vars{"or": []managertest.Vars{{"kind": "SHARED"}, {"kind": "PROJECT"}}}, []string{"lent", "work"}, []string{"PROJECT", "SHARED"}},
 		{"of a user who shares one", member, managertest.Vars{"ownerID": c.A.Loner.ID}, []string{"lent"}, []string{"SHARED"}},

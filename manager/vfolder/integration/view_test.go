@@ -92,7 +92,7 @@ func TestFoldersOverWebDAV(t *testing.T) {
 		{"writes to it", "PUT", team + "/read/f", full, 403},
 		{"reads a private folder", "PROPFIND", "/shared/" + c.A.Lead.Email + "/private", full, 404},
 		{"looks into the folders of others as superadmin", "PROPFIND", team + "/team", admin, 404},
-		{"shows a token that is none", "PROPFIND", "/", "berth_guess", 401},
+		{"an invalid token", "PROPFIND", "/", "berth_guess", 401},
 	} {
 		content := ""
 		if x.method == "PUT" {

@@ -106,17 +106,17 @@ func TestRefused(t *testing.T) {
 		want     codes.Code
 		wantText string
 	}{
-		"unknown key":  {map[string]any{"credentials_file": write("[default]\naws_access_key_id=AKIANOBODY\naws_secret_access_key=" + secret)}, codes.Unauthenticated, "UnrecognizedClient"},
-		"wrong secret": {map[string]any{"credentials_file": write("[default]\naws_access_key_id=" + id + "\naws_secret_access_key=" + secret)}, codes.Unauthenticated, "InvalidSignature"},
-		"no section":   {map[string]any{"profile": "third"}, codes.Unauthenticated, "section third"},
-		"no keys":      {map[string]any{"profile": "other"}, codes.Unauthenticated, "section other"},
-		"region":       {map[string]any{"region": "us-east-1"}, codes.Unauthenticated, "InvalidSignature"},
-		"file system":  {map[string]any{"file_system_id": "fs-00000000"}, codes.FailedPrecondition, "FileSystemNotFound"},
-		"no file":      {map[string]any{"credentials_file": ""}, codes.InvalidArgument, "credentials_file"},
-		"no container": {map[string]any{"credentials": "container"}, codes.InvalidArgument, "container_credentials_url"},
-		"in the clear": {map[string]any{"credentials": "container", "container_credentials_url": "http://example.com/x"}, codes.InvalidArgument, "without TLS"},
-		"metadata":     {map[string]any{"credentials": "instance", "metadata_url": "http://192.0.2.1"}, codes.InvalidArgument, "metadata_url"},
-		"no instance":  {map[string]any{"credentials": "instance", "metadata_url": "http://127.0.0.1:1"}, codes.Unauthenticated, "credentials:"},
+		"unknown key":        {map[string]any{"credentials_file": write("[default]\naws_access_key_id=AKIANOBODY\naws_secret_access_key=" + secret)}, codes.Unauthenticated, "UnrecognizedClient"},
+		"wrong secret":       {map[string]any{"credentials_file": write("[default]\naws_access_key_id=" + id + "\naws_secret_access_key=" + secret)}, codes.Unauthenticated, "InvalidSignature"},
+		"no section":         {map[string]any{"profile": "third"}, codes.Unauthenticated, "section third"},
+		"no keys":            {map[string]any{"profile": "other"}, codes.Unauthenticated, "section other"},
+		"region":             {map[string]any{"region": "us-east-1"}, codes.Unauthenticated, "InvalidSignature"},
+		"file system":        {map[string]any{"file_system_id": "fs-00000000"}, codes.FailedPrecondition, "FileSystemNotFound"},
+		"no file":            {map[string]any{"credentials_file": ""}, codes.InvalidArgument, "credentials_file"},
+		"no container":       {map[string]any{"credentials": "container"}, codes.InvalidArgument, "container_credentials_url"},
+		"without encryption": {map[string]any{"credentials": "container", "container_credentials_url": "http://example.com/x"}, codes.InvalidArgument, "without TLS"},
+		"metadata":           {map[string]any{"credentials": "instance", "metadata_url": "http://192.0.2.1"}, codes.InvalidArgument, "metadata_url"},
+		"no instance":        {map[string]any{"credentials": "instance", "metadata_url": "http://127.0.0.1:1"}, codes.Unauthenticated, "credentials:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := b.OpenAs("w", c.more)

@@ -30,15 +30,15 @@ func TestCompare(t *testing.T) {
 		want     string // without --delete
 		tidy     string // with --delete
 	}{
-		"all new":               {from: tree{"a": dir, "a/b": file, "c": file}, want: "mkdir a, download a/b, download c", tidy: "mkdir a, download a/b, download c"},
-		"the same":              {from: tree{"a": file}, to: tree{"a": file}, same: true},
-		"changed":               {from: tree{"a": file}, to: tree{"a": file}, want: "download a", tidy: "download a"},
-		"gone":                  {to: tree{"a": dir, "a/b": file, "a b": file}, tidy: "delete a, delete a b"},
-		"file for directory":    {from: tree{"a": file}, to: tree{"a": dir, "a/b": file}, want: "leave a", tidy: "delete a, download a"},
-		"directory for file":    {from: tree{"a": dir, "a/b": file}, to: tree{"a": file}, want: "leave a", tidy: "delete a, mkdir a, download a/b"},
-		"link for file":         {from: tree{"a": link}, to: tree{"a": file}},
-		"unread for directory":  {from: tree{"a": link}, to: tree{"a": dir, "a/b": file, "a/c": dir, "a/c/d": file}},
-		"empty directory comes": {from: tree{"e": dir}, want: "mkdir e", tidy: "mkdir e"},
+		"all new":                        {from: tree{"a": dir, "a/b": file, "c": file}, want: "mkdir a, download a/b, download c", tidy: "mkdir a, download a/b, download c"},
+		"the same":                       {from: tree{"a": file}, to: tree{"a": file}, same: true},
+		"changed":                        {from: tree{"a": file}, to: tree{"a": file}, want: "download a", tidy: "download a"},
+		"gone":                           {to: tree{"a": dir, "a/b": file, "a b": file}, tidy: "delete a, delete a b"},
+		"file for directory":             {from: tree{"a": file}, to: tree{"a": dir, "a/b": file}, want: "leave a", tidy: "delete a, download a"},
+		"directory for file":             {from: tree{"a": dir, "a/b": file}, to: tree{"a": file}, want: "leave a", tidy: "delete a, mkdir a, download a/b"},
+		"link for file":                  {from: tree{"a": link}, to: tree{"a": file}},
+		"unreadable entry for directory": {from: tree{"a": link}, to: tree{"a": dir, "a/b": file, "a/c": dir, "a/c/d": file}},
+		"empty directory":                {from: tree{"e": dir}, want: "mkdir e", tidy: "mkdir e"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for tidy, want := range map[bool]string{false: c.want, true: c.tidy} {
