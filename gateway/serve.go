@@ -113,14 +113,14 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, at location) (pa
 		return "", err
 	}
 	if t.Target != at.target {
-		return "", problem.Unauthenticated("the ticket was made for another app")
+		return "", problem.Unauthenticated("the ticket is for another app")
 	}
 	v, err := g.Auth.Holder(ctx, t.Credential)
 	if err != nil {
 		return "", err
 	}
 	if v.User != t.User {
-		return "", problem.Unauthenticated("the ticket was made for another user")
+		return "", problem.Unauthenticated("the ticket is for another user")
 	}
 	if _, err := g.Apps.Admit(ctx, v, auth.AddressFrom(ctx), t.Target); err != nil {
 		return "", err

@@ -70,7 +70,7 @@ func TestAStoreGoesAwayAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	managertest.Eventually(t, "Redis is back", func() bool { return len(log.Lines(`msg="dependency is back"`, "dependency=redis")) > 0 })
-	away := log.Lines("level=WARN", `msg="dependency is away"`, "dependency=redis")
+	away := log.Lines("level=WARN", `msg="dependency is unavailable"`, "dependency=redis")
 	back := log.Lines("level=INFO", `msg="dependency is back"`, "dependency=redis", "away_seconds=")
 	if len(away) != 1 || len(back) != 1 {
 		t.Errorf("%d lines about the outage of Redis, %d about its end, want 1 and 1:\n%s%s", len(away), len(back), away, back)

@@ -61,7 +61,7 @@ func (k *Kernel) live(ctx context.Context, found runtime.Container) {
 	case k.stopRequest() != nil:
 		e = end{code: 128 + int(syscall.SIGKILL), reason: Terminated, message: k.stopRequest().Reason}
 	case errors.Is(err, errLost):
-		e = end{code: 128 + int(syscall.SIGKILL), reason: Lost, message: "container was gone when the agent started"}
+		e = end{code: 128 + int(syscall.SIGKILL), reason: Lost, message: "container did not exist when the agent started"}
 	default:
 		k.m.cfg.Logger.Warn("kernel did not start", "kernel", k.ID, "error", err)
 		e = k.unstarted(ctx, err)
@@ -174,7 +174,7 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 			return end{}, ctx.Err()
 		case r := <-ended:
 			if errdefs.IsNotFound(r.err) {
-				return k.why(ctx, end{code: 137, reason: Lost, message: "container was gone", at: time.Now()}), nil
+				return k.why(ctx, end{code: 137, reason: Lost, message: "container no longer exists", at: time.Now()}), nil
 			}
 			if r.err != nil {
 				return end{}, r.err // the error of the context

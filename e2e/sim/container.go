@@ -116,7 +116,7 @@ func (b *box) why() (reason string, code int, message string) {
 	case b.deadline != nil:
 		return "terminated", b.code, b.reason
 	case b.container == gone:
-		return "lost", 137, "container was gone when the agent started"
+		return "lost", 137, "container did not exist when the agent started"
 	}
 	return "completed", b.code, ""
 }

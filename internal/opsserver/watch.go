@@ -93,6 +93,6 @@ func (w *Watcher) record(i int, at time.Time, young bool, err error) {
 	if !s.said && (s.worked || !young) {
 		s.said = true
 		s.times++ // each outage is logged, no matter how soon it follows the previous one
-		w.log.Warn("dependency is away", "dependency", name, "outage", s.times, "error", err)
+		w.log.Warn("dependency is unavailable", "dependency", name, "outage", s.times, "error", err)
 	}
 }

@@ -61,7 +61,7 @@ func TestWatcherWritesTwoLines(t *testing.T) {
 			t.Errorf("the metric of a store that is back is %v", n)
 		}
 		lines := text.String()
-		if n := strings.Count(lines, `level=WARN msg="dependency is away" dependency=redis`); n != outage {
+		if n := strings.Count(lines, `level=WARN msg="dependency is unavailable" dependency=redis`); n != outage {
 			t.Errorf("%d lines about the outage after outage %d:\n%s", n, outage, lines)
 		}
 		if n := strings.Count(lines, `level=INFO msg="dependency is back" dependency=redis away_seconds=`); n != outage {
@@ -81,7 +81,7 @@ func TestWatcherWaitsAtTheStart(t *testing.T) {
 		t.Errorf("a line before it ever worked: %s", text)
 	}
 	w.record(0, time.Now(), false, errors.New("not connected"))
-	if !strings.Contains(text.String(), "dependency is away") {
+	if !strings.Contains(text.String(), "dependency is unavailable") {
 		t.Error("no line though it never works")
 	}
 }

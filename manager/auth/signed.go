@@ -52,7 +52,7 @@ func (s *Service) signed(w http.ResponseWriter, r *http.Request) (*viewer.Viewer
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(left.remaining))
 	h.Set("X-RateLimit-Window", strconv.Itoa(int(rateWindow.Seconds())))
 	if left.wait > 0 {
-		return nil, problem.Exhausted("the keypair has made the %d requests it may make in this window", left.limit).
+		return nil, problem.Exhausted("the keypair has used all %d requests of this window", left.limit).
 			WithLimit(strconv.Itoa(left.limit)).RetryAfter(left.wait)
 	}
 	s.touch(ctx, c)

@@ -158,7 +158,7 @@ func (c *connection) enter(session bool) (ssh.RejectionReason, string) {
 	defer c.mu.Unlock()
 	switch {
 	case session && c.noSessions:
-		return ssh.Prohibited, "the client asked for no more sessions"
+		return ssh.Prohibited, "the client has sent no-more-sessions"
 	case c.channels >= maxChannels:
 		return ssh.ResourceShortage, fmt.Sprintf("a connection has at most %d channels", maxChannels)
 	case session && c.sessions >= maxSessions:

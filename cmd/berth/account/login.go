@@ -284,11 +284,11 @@ func revoke(ctx context.Context, a *cli.App, c config.Context, replaced bool) {
 			return err
 		}
 		if replaced && made > 0 {
-			a.Note("The old token stays, since tokens or keys were made with it (%d) and would end with it. To end all: berth token revoke %s", made, id)
+			a.Note("The old token stays, since tokens or keys were created with it (%d) and would end with it. To end all: berth token revoke %s", made, id)
 			return nil
 		}
 		if made > 0 {
-			a.Note("Tokens and keys that were made with the token end too: %d", made)
+			a.Note("Tokens and keys that were created with the token end too: %d", made)
 		}
 		return cl.RevokeAccessToken(ctx, id)
 	}()

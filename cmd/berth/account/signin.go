@@ -156,9 +156,9 @@ func payDues(ctx context.Context, a *cli.App, c *client.Client, due, password st
 		return nil
 	}
 	if _, ok := cli.Terminal(a.In); !ok {
-		return fmt.Errorf("your domain asks for a second factor; run berth login on a terminal, or log in to %s in a browser, to set one up: %w", c.Base(), errdefs.ErrPermissionDenied)
+		return fmt.Errorf("your domain requires a second factor; run berth login on a terminal, or log in to %s in a browser, to set one up: %w", c.Base(), errdefs.ErrPermissionDenied)
 	}
-	a.Note("Your domain asks for a second factor before anything else.")
+	a.Note("Your domain requires a second factor before anything else.")
 	return enrol(ctx, a, c)
 }
 

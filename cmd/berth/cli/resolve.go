@@ -174,7 +174,7 @@ func FindSessionGroupID(ctx context.Context, c *client.Client, ref string) (stri
 		case len(list) == 0:
 			return nil, NotFound("session group", ref, "see: berth session-group ls")
 		case len(list) > 1:
-			return nil, Usagef("%d session groups in sight are named %s; name one by its id", len(list), ref)
+			return nil, Usagef("%d session groups are named %s; name one by its id", len(list), ref)
 		}
 		return &list[0], nil
 	}, func(g *client.SessionGroup) string { return g.ID })

@@ -55,7 +55,7 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.shm, "shm", "", "size of /dev/shm, for example 1g")
 	flags.StringVar(&f.disk, "disk", "", "size that each container may write on its machine, folders not counted, for example 10g (default 20g, or less by policy)")
 	flags.IntVar(&f.kernels, "kernels", 0, "containers of the session, each with all of the above, that start together (default 1)")
-	flags.StringVar(&f.preset, "preset", "", "preset whose amounts and --shm to take, where no flag says otherwise (see: berth preset ls)")
+	flags.StringVar(&f.preset, "preset", "", "preset whose amounts and --shm apply unless a flag sets them (see: berth preset ls)")
 	flags.StringVar(&f.start, "start", "", "start a batch session not before a `time`: 2026-01-31T08:00, or a duration from now, such as 2h30m")
 	flags.StringArrayVar(&f.after, "after", nil, "start only after this `session` or array has succeeded, by name or id (repeatable)")
 	flags.StringArrayVar(&f.agents, "agent", nil, "prefer this agent, by `name` or id (repeatable)")
@@ -83,7 +83,7 @@ func (f *createFlags) register(cmd *cobra.Command) {
 
 // fromTemplate adds the flag that names a template.
 func (f *createFlags) fromTemplate(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.template, "template", "", "template, by `name` or id, whose request to take where no flag says otherwise (see: berth template ls)")
+	cmd.Flags().StringVar(&f.template, "template", "", "template, by `name` or id, whose request applies unless a flag changes it (see: berth template ls)")
 }
 
 // based reports whether the request is based on a template or another session, which supply what no

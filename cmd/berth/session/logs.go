@@ -24,7 +24,7 @@ func logsCommand(a *cli.App) *cobra.Command {
 		Args:    cli.Args(1, 1),
 	}
 	cmd.Flags().StringVar(&kernel, "kernel", "", "`container` of the session: main, sub1 and so on (default main)")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the process has ended")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new output until the process has ended")
 	cli.RawFlag(cmd, &raw)
 	cmd.Flags().IntVarP(&tail, "tail", "n", 0, "only the last so many lines")
 	return onSession(a, cmd, func(ctx context.Context, c *client.Client, s *client.Session, _ []string) error {

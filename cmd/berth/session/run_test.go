@@ -194,7 +194,7 @@ func TestRunFailures(t *testing.T) {
 				delete(c.Stream, "SessionChanged")
 				c.Data("SessionChanged", `{"code":"UNAUTHENTICATED","message":"the token was revoked"}`)
 			},
-			wantText: "berth: session job was lost sight of, it may go on: the token was revoked (request r-1)\n",
+			wantText: "berth: session job can no longer be followed, but may still run: the token was revoked (request r-1)\n",
 		},
 		"bad amount": {args: []string{"--cpu", "lots"}, wantText: `berth: slot cpu: "lots": not a number (see: berth run --help)` + "\n"},
 		"bad flag":   {args: []string{"--nope"}, wantText: "berth: unknown flag: --nope (see: berth run --help)\n"},

@@ -188,7 +188,7 @@ func wantedAgents(d *client.SessionDetail) string {
 	text := strings.Join(names, ", ")
 	switch {
 	case d.StrictAgents && text == "":
-		return "only some out of sight"
+		return "only sessions that you cannot see"
 	case d.StrictAgents:
 		return "only " + text
 	case text != "":
@@ -217,7 +217,7 @@ func dependencies(s cli.Sheet, d *client.SessionDetail) {
 }
 
 func mountText(m client.Mount, history []client.SessionEvent) string {
-	text := "(a folder out of sight)"
+	text := "(a folder that you cannot see)"
 	if m.Vfolder != nil {
 		text = m.Vfolder.Name
 	}

@@ -69,7 +69,7 @@ func (r *watcher) watch(ctx context.Context) {
 		return !s.Ended()
 	})
 	if err != nil {
-		r.update(client.SessionState{}, fmt.Errorf("session %s was lost sight of, it may go on: %w", r.name, err))
+		r.update(client.SessionState{}, fmt.Errorf("session %s can no longer be followed, but may still run: %w", r.name, err))
 	}
 }
 
@@ -184,7 +184,7 @@ func (r *watcher) note(format string, args ...any) {
 	r.app.Note(format, args...)
 }
 
-var errStuck = fmt.Errorf("the log does not go on: %w", errdefs.ErrUnavailable)
+var errStuck = fmt.Errorf("the log does not continue: %w", errdefs.ErrUnavailable)
 
 // drain passes writes on. After Begin, it calls stop when there was no write for drainTime.
 type drain struct {

@@ -27,7 +27,7 @@ type login struct {
 
 func (l *login) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&l.identity, "identity", "i", "", "`file` with the private key of an SSH key of yours (default: found in ~/.ssh)")
-	cmd.Flags().BoolVar(&l.token, "token", false, "log in with an access token, which is asked for, instead of an SSH key")
+	cmd.Flags().BoolVar(&l.token, "token", false, "log in with an access token, for which berth prompts, instead of an SSH key")
 	cmd.MarkFlagsMutuallyExclusive("identity", "token")
 }
 
@@ -48,7 +48,7 @@ var address = regexp.MustCompile(`^[A-Za-z0-9:][A-Za-z0-9.:_-]*$`)
 // newGateway asks the server for the gateway, and reports problems that ssh would not explain.
 func newGateway(ctx context.Context, a *cli.App, c *client.Client, l login) (*gateway, error) {
 	if a.ActAs != "" {
-		return nil, cli.Usagef("--as does not apply to SSH: the gateway knows you by your key")
+		return nil, cli.Usagef("--as does not apply to SSH: the gateway identifies you by your key")
 	}
 	at, err := c.SSHEndpoint(ctx)
 	if err != nil {

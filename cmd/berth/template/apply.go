@@ -26,8 +26,8 @@ func ApplyCommand(a *cli.App) *cobra.Command {
 		})
 	cmd.Example = "  berth apply -f lab.yaml --dry-run\n  berth apply -f lab.yaml"
 	cmd.Flags().StringVarP(&file, "file", "f", "", "YAML file with one or more documents; - reads standard input")
-	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "change nothing; say what would be done")
-	cmd.Flags().BoolVar(&x.replace, "replace", false, "end a session that differs from the file, and start it as the file says")
+	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "change nothing; print what would be done")
+	cmd.Flags().BoolVar(&x.replace, "replace", false, "end a session that differs from the file, and start it as described in the file")
 	_ = cmd.MarkFlagRequired("file")
 	return cmd
 }
@@ -203,7 +203,7 @@ func (x *applier) session(ctx context.Context, d *document, in client.CreateSess
 		r.Result = "unchanged"
 		return r, nil
 	case !x.replace:
-		return r, d.refused(fmt.Errorf("the session is %s and differs: %s; --replace ends it and starts it as the file says: %w",
+		return r, d.refused(fmt.Errorf("the session is %s and differs: %s; --replace ends it and starts it as described in the file: %w",
 			now.Status, strings.Join(list, "; "), errdefs.ErrFailedPrecondition))
 	}
 	if r.Result = x.done("replaced"); x.dry {

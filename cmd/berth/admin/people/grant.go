@@ -21,7 +21,7 @@ type scopeFlags struct {
 func (f *scopeFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.system, "system", false, "on everything")
-	flags.StringVar(&f.domain, "domain", "", "on a domain and all in it")
+	flags.StringVar(&f.domain, "domain", "", "on a domain and everything in it")
 	flags.StringVar(&f.project, "project", "", "on a project and all in it")
 	flags.StringVar(&f.object, "object", "", "on one object of any kind, by its id")
 }

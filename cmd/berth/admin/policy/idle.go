@@ -64,7 +64,7 @@ func boundTo(ic client.IdleChecker) []string {
 		case b.ResourceGroup != nil:
 			all = append(all, "group "+b.ResourceGroup.Name)
 		default:
-			all = append(all, cli.HolderText(b.Domain, b.Project, nil, "something out of sight"))
+			all = append(all, cli.HolderText(b.Domain, b.Project, nil, "something that you cannot see"))
 		}
 	}
 	return all

@@ -91,7 +91,7 @@ func bindsText(p client.Policy) []string {
 }
 
 func attachedTo(at client.Attachment) string {
-	other := "something out of sight"
+	other := "something that you cannot see"
 	if at.KeypairID != nil {
 		other = "keypair " + *at.KeypairID
 	}

@@ -51,7 +51,7 @@ func grantedTo(g client.VolumeGrant) string {
 	if g.Everybody {
 		return "everybody"
 	}
-	return cli.HolderText(g.Domain, g.Project, g.User, "somebody out of sight")
+	return cli.HolderText(g.Domain, g.Project, g.User, "a holder that you cannot see")
 }
 
 // volumeHolder has the flags that name the holder of a grant.
