@@ -454,7 +454,7 @@ func (n *node) refusals(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := n.CreateKernel(t.Context(), n.request()); status.Code(err) != codes.FailedPrecondition {
-		t.Errorf("a leader of before: %v", err)
+		t.Errorf("an earlier leader: %v", err)
 	}
 	n.epoch = 5 // for the tests that follow
 }

@@ -265,7 +265,7 @@ func TestTreesByPlugin(t *testing.T) {
 			}
 			for _, call := range []string{"clone\n", "usage\n", "delete\n"} {
 				if n := strings.Count(calls(), call); n != 1 {
-					t.Errorf("the plugin was asked %d times to %s", n, call)
+					t.Errorf("the plugin got %d calls of %s", n, call)
 				}
 			}
 			if left, err := os.ReadDir(filepath.Join(m.ScopeDir(m.To), ".arriving")); err != nil || len(left) > 0 {
