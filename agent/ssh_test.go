@@ -59,8 +59,8 @@ func (n *node) ssh(t *testing.T, kernel string) *ssh.Client {
 	return c
 }
 
-// SSH into a kernel is its user, its files and its network, and nothing else. The image has one
-// program, and no shell.
+// An SSH client gets exactly the kernel's user, files and network. The image has one program and no
+// shell.
 func TestSSH(t *testing.T) {
 	n := newNode(t, v1.Config{Env: []string{"PATH=/bin"}})
 	defer n.run(t)()

@@ -63,15 +63,15 @@ func New(base, token, userAgent string) (*Client, error) {
 	return &Client{base: u, token: token, userAgent: userAgent, http: &http.Client{Transport: transport}}, nil
 }
 
-// As returns a client that acts for another user, by e-mail or id, with exactly
-// their rights. The server checks that this user may do so.
+// As returns a client that acts as another user, given by e-mail or ID, with exactly that user's
+// rights. The server checks that this user may do so.
 func (c *Client) As(user string) *Client {
 	other := *c
 	other.actAs = user
 	return &other
 }
 
-// Base is the server's address.
+// Base returns the server's address.
 func (c *Client) Base() string { return c.base.String() }
 
 // Request is one GraphQL operation.
@@ -178,7 +178,7 @@ func (c *Client) authorize(h http.Header) {
 	}
 }
 
-// send returns an error when no answer came.
+// send returns an error if the server does not respond.
 func (c *Client) send(req *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(req)
 	if err == nil {

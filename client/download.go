@@ -18,8 +18,8 @@ type Download struct {
 	// Progress, if set, is called with the number of written bytes and the total, which is -1 if it
 	// is unknown.
 	Progress func(done, total int64)
-	// Told, if set, is called with the error before each pause.
-	Told func(error)
+	// Warn, if set, is called with the error before each pause.
+	Warn func(error)
 
 	arriving
 }
@@ -28,7 +28,7 @@ type Download struct {
 // unless the file has changed.
 func (d *Download) CopyTo(ctx context.Context, c *Client, w io.Writer) error {
 	d.request, d.progress = func(ctx context.Context) (*http.Request, error) { return d.ask(ctx, c) }, d.Progress
-	if err := d.copyTo(ctx, c, w, d.Told); err != nil {
+	if err := d.copyTo(ctx, c, w, d.Warn); err != nil {
 		return fmt.Errorf("download %s: %w", strings.TrimSuffix(d.Path, "/"), err)
 	}
 	return nil

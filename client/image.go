@@ -42,7 +42,7 @@ func (c *Client) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*R
 	return &out.CreateRegistry.Registry, err
 }
 
-// UpdateRegistry changes the name of a registry and the way to reach it.
+// UpdateRegistry changes the name, the address or the credentials of a registry.
 func (c *Client) UpdateRegistry(ctx context.Context, in UpdateRegistryInput) (*Registry, error) {
 	out, err := updateRegistry(ctx, c, in)
 	return &out.UpdateRegistry.Registry, err

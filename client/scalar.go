@@ -12,7 +12,7 @@ type Enum string
 // String returns the value in lower case, as commands show and accept it.
 func (e Enum) String() string { return strings.ToLower(string(e)) }
 
-// MarshalJSON writes the value in capitals, as the API has it.
+// MarshalJSON writes the value in capitals, as in the schema.
 func (e Enum) MarshalJSON() ([]byte, error) { return json.Marshal(strings.ToUpper(string(e))) }
 
 // Enums returns the values of words in either case.

@@ -1,5 +1,5 @@
-// Command berth-runner is the first process of every container and the writer
-// of its log. It is static and small, and people never call it themselves.
+// Command berth-runner is the first process of every container and the writer of its log. It is
+// static and small, and users never call it.
 package main
 
 import (

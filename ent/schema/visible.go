@@ -92,7 +92,7 @@ var (
 	}
 )
 
-// bound restricts a token of one project to rows of the project.
+// bound restricts a token of one project to the rows of that project.
 func bound(v *viewer.Viewer, s *sql.Selector, p *sql.Predicate) *sql.Predicate {
 	column := projectColumns[s.TableName()]
 	if v.Within == uuid.Nil || column == "" || s.TableName() == "audit_entries" {
@@ -101,7 +101,7 @@ func bound(v *viewer.Viewer, s *sql.Selector, p *sql.Predicate) *sql.Predicate {
 	return sql.And(p, sql.EQ(s.C(column), v.Within))
 }
 
-// anyone is the rule of entities that every logged-in user may read.
+// anyone is the rule of entities that every logged-in user can read.
 func anyone(*viewer.Viewer, *sql.Selector) *sql.Predicate { return sql.ExprP("TRUE") }
 
 // onlySystem is the rule of entities that only superadmins and the system can read.
@@ -217,21 +217,21 @@ func bindsViewer(v *viewer.Viewer, c func(string) string) *sql.Predicate {
 	)
 }
 
-// heldBy is the rule of grants to a domain, project or user: those that apply to the viewer.
-func heldBy(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+// grantedTo is the rule of grants to a domain, project or user: those that apply to the viewer.
+func grantedTo(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(
 		sql.EQ(s.C("domain_id"), v.Domain), sql.EQ(s.C("user_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...),
 	)
 }
 
-// heldGroup is heldBy, plus the grants to the viewer's keypairs.
-func heldGroup(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	return sql.Or(heldBy(v, s), sql.In(s.C("keypair_id"), ownKeypairs(v)))
+// groupGrantedTo is grantedTo, plus the grants to the viewer's keypairs.
+func groupGrantedTo(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(grantedTo(v, s), sql.In(s.C("keypair_id"), ownKeypairs(v)))
 }
 
-// heldOrOpen is heldBy, plus the grants to everyone.
-func heldOrOpen(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	return sql.Or(heldBy(v, s), sql.And(sql.IsNull(s.C("domain_id")), sql.IsNull(s.C("project_id")), sql.IsNull(s.C("user_id"))))
+// grantedToOrOpen is grantedTo, plus the grants to everyone.
+func grantedToOrOpen(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(grantedTo(v, s), sql.And(sql.IsNull(s.C("domain_id")), sql.IsNull(s.C("project_id")), sql.IsNull(s.C("user_id"))))
 }
 
 // visiblePreset: the global presets, and those of groups that the viewer can use.
@@ -279,7 +279,7 @@ func visibleGroup(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 
 // visibleShare: the weights of the viewer, their projects and their domain.
 func visibleShare(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	return sql.And(heldBy(v, s), sql.Or(sql.IsNull(s.C("resource_group_id")), sql.In(s.C("resource_group_id"), openGroups(v))))
+	return sql.And(grantedTo(v, s), sql.Or(sql.IsNull(s.C("resource_group_id")), sql.In(s.C("resource_group_id"), openGroups(v))))
 }
 
 // boundHere is the rule of idle bindings: those that can apply to sessions of the viewer, and
@@ -396,7 +396,9 @@ func (Invitation) Interceptors() []ent.Interceptor       { return visible(access
 func (ResourceGroup) Interceptors() []ent.Interceptor {
 	return visible(access.ResourceGroup, visibleGroup)
 }
-func (GroupGrant) Interceptors() []ent.Interceptor { return visible(access.ResourceGroup, heldGroup) }
+func (GroupGrant) Interceptors() []ent.Interceptor {
+	return visible(access.ResourceGroup, groupGrantedTo)
+}
 func (ResourcePreset) Interceptors() []ent.Interceptor {
 	return visible(access.ResourcePreset, visiblePreset)
 }
@@ -432,7 +434,7 @@ func (AgentSighting) Interceptors() []ent.Interceptor { return visible(access.Sy
 func (IdleActivity) Interceptors() []ent.Interceptor { return visible(access.System, onlySystem) }
 func (StorageProxy) Interceptors() []ent.Interceptor { return visible(access.Volume, onlySystem) }
 func (Volume) Interceptors() []ent.Interceptor       { return visible(access.Volume, anyone) }
-func (VolumeGrant) Interceptors() []ent.Interceptor  { return visible(access.Volume, heldOrOpen) }
+func (VolumeGrant) Interceptors() []ent.Interceptor  { return visible(access.Volume, grantedToOrOpen) }
 func (ObjectStorage) Interceptors() []ent.Interceptor {
 	return visible(access.ObjectStorage, ownOrShared)
 }

@@ -42,7 +42,7 @@ func (s *Server) person(ctx context.Context, v *viewer.Viewer) *person {
 // ID implements sshproxy.Person.
 func (p *person) ID() string { return p.v.Person().String() }
 
-// context returns the person's context with the deadline and the end of ctx.
+// context returns the person's context, which also ends with ctx.
 func (p *person) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancel(p.base)
 	stop := context.AfterFunc(ctx, cancel)
@@ -76,7 +76,7 @@ func (p *person) Enter(ctx context.Context, t sshproxy.Target) (sshproxy.Entry, 
 }
 
 // session finds a session by its ID, or the one live session with the name. The person's own
-// session wins over those of others that they can see.
+// session takes precedence over sessions of others.
 func (p *person) session(ctx context.Context, name string) (*ent.Session, error) {
 	if id, err := uuid.Parse(name); err == nil && len(name) == 36 {
 		s, err := p.server.cfg.Client.Session.Query().Where(session.ID(id)).Only(ctx)
@@ -100,7 +100,7 @@ func (p *person) session(ctx context.Context, name string) (*ent.Session, error)
 	return nil, problem.NotFound("session " + strconv.Quote(name))
 }
 
-// enter checks the right and finds the kernel.
+// enter checks the permission and finds the kernel.
 func (p *person) enter(ctx context.Context, s *ent.Session, name string) (*entry, error) {
 	if err := may(ctx, s); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (p *person) enter(ctx context.Context, s *ent.Session, name string) (*entry
 	if k.AgentID == nil {
 		return nil, problem.Precondition("the kernel is %s and not on a machine yet", k.Status)
 	}
-	// Everyone who can enter the session can reach its machine.
+	// Any user who can enter the session can use the connection to its machine.
 	a, err := p.server.cfg.Client.Agent.Get(viewer.SystemContext(ctx), *k.AgentID)
 	if err != nil {
 		return nil, permit.Missing(err, "machine of the kernel", "user")

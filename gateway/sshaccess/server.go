@@ -31,7 +31,7 @@ type Agents interface {
 // Config of a server.
 type Config struct {
 	Listener net.Listener
-	HostKeys []ssh.Signer // the same at every gateway
+	HostKeys []ssh.Signer // must be the same at every gateway
 	Client   *ent.Client
 	Auth     *auth.Service
 	Idle     *idle.Service
@@ -79,7 +79,8 @@ func (s *Server) Token(ctx context.Context, c sshproxy.Caller, token string) (ss
 	return s.person(ctx, v), nil
 }
 
-// from adds the client's address, for the lists of allowed networks and the audit log.
+// from adds the client's address to the context, for the lists of allowed networks and the audit
+// log.
 func (s *Server) from(ctx context.Context, c sshproxy.Caller) context.Context {
 	ctx = s.cfg.Auth.From(ctx, c.Peer)
 	if a := auth.AddressFrom(ctx); a.IsValid() {

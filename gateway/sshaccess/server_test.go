@@ -43,13 +43,13 @@ import (
 
 const long = 2 * time.Minute
 
-// machine is an agent whose kernels are this machine: it runs the runner's server for Exec.
+// machine is an agent whose kernels are this machine: Exec runs the SSH server of the runner here.
 type machine struct {
 	agentpb.UnimplementedAgentServer
 	program string
 
 	mu      sync.Mutex
-	kernels []string // of Exec
+	kernels []string // kernels that Exec was called for
 }
 
 func (m *machine) Exec(stream grpc.BidiStreamingServer[agentpb.ExecInput, agentpb.ExecOutput]) error {
@@ -98,11 +98,11 @@ type writer func([]byte) error
 
 func (w writer) Write(b []byte) (int, error) { return len(b), w(b) }
 
-// world is an SSH server for sessions of the domain A, whose kernels are on the machine.
+// world is an SSH server for sessions of domain A, whose kernels are on the machine.
 type world struct {
 	*identitytest.World
 	t       *testing.T
-	ctx     context.Context // of the platform
+	ctx     context.Context // context of the platform
 	auth    *auth.Service
 	machine *machine
 	agent   *ent.Agent
@@ -189,7 +189,7 @@ func signer(t *testing.T) ssh.Signer {
 	return s
 }
 
-// running is a running session with two kernels.
+// running creates a running session with two kernels.
 func (w *world) running(name string, owner *ent.User) *ent.Session {
 	slots := resource.Slots{"cpu": 1000}
 	s := w.Client.Session.Create().SetName(name).SetType("interactive").SetStatus(lifecycle.Running).SetStartedAt(time.Now()).SetSlots(slots).
@@ -205,7 +205,7 @@ func (w *world) running(name string, owner *ent.User) *ent.Session {
 	return s
 }
 
-// key adds a new SSH key of a user.
+// key adds a new SSH key to a user.
 func (w *world) key(u *ent.User) ssh.Signer {
 	w.t.Helper()
 	s := signer(w.t)
@@ -232,7 +232,7 @@ func (w *world) dial(user string, how ssh.AuthMethod) (*ssh.Client, error) {
 	return c, err
 }
 
-// token is the login with a new access token of a user.
+// token returns the login with a new access token of a user.
 func (w *world) token(u *ent.User, scopes ...access.TokenScope) ssh.AuthMethod {
 	w.t.Helper()
 	made, err := w.auth.CreateAccessToken(w.As(w.t, u), auth.CreateAccessTokenInput{Name: string(scopes[0]), Scopes: scopes})
@@ -242,8 +242,8 @@ func (w *world) token(u *ent.User, scopes ...access.TokenScope) ssh.AuthMethod {
 	return ssh.Password(*made.Secret)
 }
 
-// says runs a command and returns its output, or what the gateway says instead.
-func (w *world) says(user string, how ssh.AuthMethod) string {
+// output runs a command and returns its output, or the message of the gateway.
+func (w *world) output(user string, how ssh.AuthMethod) string {
 	c, err := w.dial(user, how)
 	if err != nil {
 		return "no login"
@@ -257,7 +257,8 @@ func (w *world) says(user string, how ssh.AuthMethod) string {
 	return strings.TrimSpace(string(out))
 }
 
-// People log in with the keys and tokens of their account, and enter only sessions that they may.
+// Users log in with the keys and tokens of their account, and can enter only sessions that they
+// have permission for.
 func TestWhoEnters(t *testing.T) {
 	w := newWorld(t)
 	train, other := w.running("train", w.A.Member), w.running("other", w.A.Lead)
@@ -269,25 +270,25 @@ func TestWhoEnters(t *testing.T) {
 		how  ssh.AuthMethod
 		want string
 	}{
-		"key":                      {"train", member, "inside"},
-		"key and ID":               {train.ID.String(), member, "inside"},
-		"key and account":          {"member-a@example.org+train", member, "inside"},
-		"key of another account":   {"member-b@example.org+train", member, "no login"},
-		"unknown key":              {"train", ssh.PublicKeys(signer(t)), "no login"},
-		"token":                    {"train", w.token(w.A.Member, access.TokenSessions), "inside"},
-		"token of another purpose": {"train", w.token(w.A.Member, access.TokenFolders), "lacks the scope sessions"},
-		"wrong token":              {"train", ssh.Password("berth_guess"), "no login"},
-		"kernel":                   {"train.sub1", member, "inside"},
-		"missing kernel":           {"train.sub7", member, "kernel sub7 not found"},
-		"of another domain":        {"train", stranger, `session "train" not found`},
-		"ID, of another domain":    {train.ID.String(), stranger, "session not found"},
-		"ended":                    {"over", member, `session "over" not found`},
-		"missing":                  {uuid.NewString(), member, "session not found"},
-		"of a colleague":           {other.ID.String(), member, "session not found"},
-		"of a member, with the rights of an administrator": {"train", w.token(w.A.Lead, access.TokenSessions, access.TokenAdmin), "you may not enter this session"},
-		"of a member, with a key":                          {"train", ssh.PublicKeys(w.key(w.A.Lead)), "not found"}, // keys have no rights of administrators
+		"key":                              {"train", member, "inside"},
+		"key and ID":                       {train.ID.String(), member, "inside"},
+		"key and account":                  {"member-a@example.org+train", member, "inside"},
+		"key of another account":           {"member-b@example.org+train", member, "no login"},
+		"unknown key":                      {"train", ssh.PublicKeys(signer(t)), "no login"},
+		"token":                            {"train", w.token(w.A.Member, access.TokenSessions), "inside"},
+		"token without the scope":          {"train", w.token(w.A.Member, access.TokenFolders), "lacks the scope sessions"},
+		"wrong token":                      {"train", ssh.Password("berth_guess"), "no login"},
+		"kernel":                           {"train.sub1", member, "inside"},
+		"missing kernel":                   {"train.sub7", member, "kernel sub7 not found"},
+		"of another domain":                {"train", stranger, `session "train" not found`},
+		"ID, of another domain":            {train.ID.String(), stranger, "session not found"},
+		"ended":                            {"over", member, `session "over" not found`},
+		"missing":                          {uuid.NewString(), member, "session not found"},
+		"of a colleague":                   {other.ID.String(), member, "session not found"},
+		"of a member, as an administrator": {"train", w.token(w.A.Lead, access.TokenSessions, access.TokenAdmin), "you may not enter this session"},
+		"of a member, with a key":          {"train", ssh.PublicKeys(w.key(w.A.Lead)), "not found"}, // keys have no rights of administrators
 	} {
-		if got := w.says(c.user, c.how); !strings.Contains(got, c.want) {
+		if got := w.output(c.user, c.how); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -304,34 +305,35 @@ func TestWhoEnters(t *testing.T) {
 	}
 }
 
-// A name that several sessions have is refused; the person's own session wins.
+// A name of several sessions is an error, but the user's own session takes precedence.
 func TestNames(t *testing.T) {
 	w := newWorld(t)
 	w.running("same", w.A.Member)
 	w.running("same", w.A.Loner)
-	if got := w.says("same", ssh.PublicKeys(w.key(w.A.Member))); got != "inside" {
+	if got := w.output("same", ssh.PublicKeys(w.key(w.A.Member))); got != "inside" {
 		t.Errorf("the own session: %q", got)
 	}
-	if got := w.says("same", w.token(w.A.Lead, access.TokenSessions, access.TokenAdmin)); !strings.Contains(got, "several sessions are named same") {
+	if got := w.output("same", w.token(w.A.Lead, access.TokenSessions, access.TokenAdmin)); !strings.Contains(got, "several sessions are named same") {
 		t.Errorf("two of others: %q", got)
 	}
 }
 
-// A key that two accounts have does not let one of them attract the logins of the other.
+// If two accounts have the same key, a login with it is ambiguous, so that neither account can
+// attract the logins of the other.
 func TestKeyOfTwoAccounts(t *testing.T) {
 	w := newWorld(t)
 	w.running("train", w.A.Member)
 	s := w.key(w.A.Member)
 	w.add(w.B.Member, s)
-	if got := w.says("train", ssh.PublicKeys(s)); got != "no login" {
+	if got := w.output("train", ssh.PublicKeys(s)); got != "no login" {
 		t.Errorf("without an account: %q", got)
 	}
-	if got := w.says("member-a@example.org+train", ssh.PublicKeys(s)); got != "inside" {
+	if got := w.output("member-a@example.org+train", ssh.PublicKeys(s)); got != "inside" {
 		t.Errorf("with the account: %q", got)
 	}
 }
 
-// What takes the access away ends open connections.
+// Every loss of access ends open connections.
 func TestRevoked(t *testing.T) {
 	w := newWorld(t)
 	train := w.running("train", w.A.Member)

@@ -60,7 +60,7 @@ type forged struct {
 
 func (f forged) PublicKey() ssh.PublicKey { return f.public }
 
-// Guesses are limited per address, and a correct token does not help after too many.
+// Failed logins are limited per address. After too many, a correct token is rejected as well.
 func TestGuessesAreLimited(t *testing.T) {
 	w := newWorld(t)
 	for range sshserver.MaxWrong {
@@ -177,7 +177,7 @@ func TestHostileKernel(t *testing.T) {
 	}
 }
 
-// A person has a limited number of connections, and a connection a limited number of channels.
+// The connections of a person and the channels of a connection are limited.
 func TestLimits(t *testing.T) {
 	w := newWorld(t)
 	c := w.must("train")

@@ -15,7 +15,7 @@ import (
 // maxChannels limits the channels of one connection, in both directions.
 const maxChannels = 500
 
-// fromClient opens a channel in the kernel for one that the client opens.
+// fromClient opens a channel in the kernel for a channel that the client opens.
 func (c *connection) fromClient(ctx context.Context, n ssh.NewChannel) {
 	switch n.ChannelType() {
 	case "session", "direct-tcpip", "direct-streamlocal@openssh.com":
@@ -31,7 +31,7 @@ func (c *connection) fromClient(ctx context.Context, n ssh.NewChannel) {
 }
 
 // fromKernel opens channels at the client for those that the kernel opens. A program in the
-// container can send anything here, so only the forwards that the client asked for are passed on.
+// container can send anything here, so only the forwards that the client requested are passed on.
 func (c *connection) fromKernel(channels <-chan ssh.NewChannel) {
 	for n := range channels {
 		switch n.ChannelType() {
@@ -97,10 +97,11 @@ type bridge struct {
 	status bool        // the kernel has reported how the command ended
 }
 
-// endTime is how long the end of a session's output waits for the end of its channel. A channel that
-// ends without a status is followed by a message, and none can follow the end of the output.
+// endTime is how long the end of a session's output waits for the end of its channel. If the
+// channel ends without a status, a message is sent, which is impossible after the end of the
+// output.
 //
-// sendTime is how long the close of a client's channel waits for the data that the client sent.
+// sendTime is how long the close of a client's channel waits for data that the client sent.
 const (
 	endTime  = 200 * time.Millisecond
 	sendTime = 2 * time.Second
@@ -115,8 +116,8 @@ func (b *bridge) run(fromClient, fromKernel <-chan *ssh.Request) {
 		_ = b.kernel.CloseWrite()
 		close(sent)
 	})
-	// A channel's requests end when its side closes it. Then the other channel is closed too, after
-	// the data that came before.
+	// The requests of a channel end when its side closes it. Then the other channel is closed too,
+	// after the earlier data.
 	input.Go(func() {
 		b.clientRequests(fromClient)
 		b.hungUp.Store(true)
@@ -132,7 +133,7 @@ func (b *bridge) run(fromClient, fromKernel <-chan *ssh.Request) {
 	}
 	output.Go(func() {
 		b.pump(b.client, b.kernel)
-		errs.Wait() // one end is for both
+		errs.Wait() // closing one end closes both
 		b.endOutput(closed)
 	})
 	b.kernelRequests(fromKernel)
@@ -145,7 +146,8 @@ func (b *bridge) run(fromClient, fromKernel <-chan *ssh.Request) {
 	input.Wait()
 }
 
-// endOutput passes the end of the output on: at once, or for a session when the channel stays open.
+// endOutput passes the end of the output on: at once or, for a session whose channel stays open,
+// after endTime.
 func (b *bridge) endOutput(closed <-chan struct{}) {
 	if b.session {
 		select {
@@ -171,7 +173,7 @@ func (b *bridge) clientRequests(requests <-chan *ssh.Request) {
 	}
 }
 
-// kernelRequests passes on the requests that the server of a command has.
+// kernelRequests passes on the requests that the server of a command sends.
 func (b *bridge) kernelRequests(requests <-chan *ssh.Request) {
 	for r := range requests {
 		switch r.Type {
@@ -187,8 +189,8 @@ func (b *bridge) kernelRequests(requests <-chan *ssh.Request) {
 	}
 }
 
-// Sizes of the buffer of a direction. Thousands of idle channels must cost little, and a fast one
-// fills packets, which have 32 KiB.
+// Sizes of the buffer of one direction. Thousands of idle channels must need little memory, and a
+// fast channel must fill packets, which have 32 KiB.
 const (
 	smallBuffer = 512
 	largeBuffer = 32 << 10

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// asConn makes a net.Conn of a stream, as package ssh requires. Deadlines are never set.
+// asConn adapts a stream to net.Conn, as package ssh requires. Deadlines are never set.
 func asConn(s io.ReadWriteCloser) net.Conn {
 	if c, ok := s.(net.Conn); ok {
 		return c

@@ -18,12 +18,12 @@ type Stream struct {
 
 	read sync.Mutex
 	rest []byte
-	said string // on stderr, which has the reason of a failure
+	said string // last message on stderr, the reason of a failure
 
 	write sync.Mutex
 }
 
-// maxMessage is the size of one message of input. SSH packets have 32 KiB and a little.
+// maxMessage is the size of one message of input. SSH packets are slightly larger than 32 KiB.
 const maxMessage = 64 << 10
 
 // NewStream starts a command over an Exec call. Close calls cancel, which must end the call. After
@@ -31,7 +31,7 @@ const maxMessage = 64 << 10
 func NewStream(rpc agentpb.Agent_ExecClient, cancel func(), kernel string, command []string) (*Stream, error) {
 	start := &agentpb.ExecStart{KernelId: kernel, Command: command}
 	if err := rpc.Send(&agentpb.ExecInput{Input: &agentpb.ExecInput_Start{Start: start}}); err != nil {
-		if errors.Is(err, io.EOF) { // the reason is the answer
+		if errors.Is(err, io.EOF) { // the answer has the reason
 			_, err = rpc.Recv()
 		}
 		return nil, errgrpc.ToNative(err)
@@ -39,7 +39,7 @@ func NewStream(rpc agentpb.Agent_ExecClient, cancel func(), kernel string, comma
 	return &Stream{rpc: rpc, cancel: cancel}, nil
 }
 
-// Read reads the command's stdout. The error at its end contains the last message on stderr.
+// Read reads the command's stdout. The error at the end contains the last message on stderr.
 func (s *Stream) Read(p []byte) (int, error) {
 	s.read.Lock()
 	defer s.read.Unlock()

@@ -29,7 +29,7 @@ var long = map[string]bool{
 	"deleteDomain": true, "deleteProject": true, "deleteUser": true, "auditOccupancy": true,
 }
 
-// bounded adds a deadline to queries and mutations, and makes them wait for their turn.
+// bounded adds a deadline to queries and mutations, and limits how many run at the same time.
 func (s *server) bounded(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	d := s.timeout(graphql.GetOperationContext(ctx))
 	if d == 0 {

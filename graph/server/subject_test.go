@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// about nothing that permissions know, by intent.
+// Mutations that deliberately concern no entity.
 var withoutEntity = map[string]bool{}
 
 func TestEveryMutationIsAboutAnEntity(t *testing.T) {

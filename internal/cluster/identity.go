@@ -70,7 +70,7 @@ func (id *identity) clientTLS(proto string) *tls.Config {
 	}
 }
 
-// strangerTLS returns the configuration of a node that knows only the fingerprint of the CA.
+// strangerTLS returns the configuration of a node that has only the fingerprint of the CA.
 func strangerTLS(print string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,

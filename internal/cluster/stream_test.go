@@ -94,7 +94,7 @@ func TestNoStreams(t *testing.T) {
 	}
 }
 
-// writes counts what reaches a connection.
+// writes counts the bytes that are written to a connection.
 type writes struct {
 	net.Conn
 	mu    sync.Mutex

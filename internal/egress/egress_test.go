@@ -72,7 +72,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A name is judged by what it resolves to when it is dialled.
+// A name is checked by the address that it resolves to when it is dialled.
 func TestDial(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
 	defer server.Close()
@@ -109,7 +109,7 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// What is told of a host that anyone may name says nothing of the inner network.
+// An error about a host that any user can name reveals nothing about the inner network.
 func TestErrorsNameNoAddress(t *testing.T) {
 	policy, err := Parse(nil)
 	if err != nil {

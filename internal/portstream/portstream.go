@@ -1,9 +1,10 @@
-// Package portstream carries a connection to a port of a kernel over one stream between a manager or
-// gateway and an agent. Dial is the side that asks, Serve the side of the agent.
+// Package portstream carries a connection to a port of a kernel over one stream between a manager
+// or gateway and an agent. Dial is the caller's side, Serve the agent's side.
 //
-// A stream begins with a request, which is a version, the kernel and the port, and the agent answers
-// with a status. Data follows in both directions, in frames: two bytes of length, and so many bytes.
-// An empty frame ends the data of its direction. A stream that ends without one was aborted.
+// A stream begins with a request, which is a version, the kernel and the port, and the agent
+// answers with a status. Data follows in both directions, in frames: two bytes of length, and that
+// number of bytes. An empty frame ends the data of its direction. A stream that ends without one
+// was aborted.
 package portstream
 
 import (
@@ -94,7 +95,7 @@ func Serve(ctx context.Context, stream net.Conn, connect func(ctx context.Contex
 	defer to.Close()
 	context.AfterFunc(ctx, func() { _ = to.Close() })
 	go func() {
-		// What fails here ends both directions: no one would read the answer.
+		// An error here ends both directions, because no one would read the answer.
 		if _, err := io.Copy(to, reader{c}); err != nil {
 			cancel()
 			return
@@ -102,7 +103,7 @@ func Serve(ctx context.Context, stream net.Conn, connect func(ctx context.Contex
 		if half, ok := to.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite()
 		}
-		// The end of the stream is the end of the caller, who can leave before the answer is complete.
+		// The stream ends when the caller disconnects, perhaps before the answer is complete.
 		_, _ = c.stream.Read(make([]byte, 1))
 		cancel()
 	}()

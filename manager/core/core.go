@@ -1,5 +1,5 @@
-// Package core wires the services that place and run sessions. The manager and the simulation
-// call New, so the simulation runs what production runs.
+// Package core wires the services that place and run sessions. The manager and the simulation call
+// New, so the simulation runs the code of production.
 package core
 
 import (
@@ -46,8 +46,8 @@ type Config struct {
 	Volumes      session.Volumes    // nil: sessions mount nothing
 	Samples      Samples
 	LogRetention logs.Retention    // nil: logs of ended sessions stay
-	Recovery     Recovery          // nil: there is no such mode
-	Templates    session.Templates // nil: there are none
+	Recovery     Recovery          // nil: no recovery mode
+	Templates    session.Templates // nil: no templates
 	MaxArraySize int               // of sessions; 0: session.DefaultArraySize
 	Networks     overlay.Range     // for sessions on several agents; zero: overlay.Default
 

@@ -253,7 +253,7 @@ func TestOneBadTagDoesNotSpoilTheScan(t *testing.T) {
 		}
 	}
 	if n := w.Client.Image.Query().Where(entimage.StatusEQ(entimage.StatusAlive)).CountX(root); n != 2 {
-		t.Errorf("%d images are alive: one that could not be read this time is not gone", n)
+		t.Errorf("%d images are alive: an image that could not be read once must stay", n)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/manager/image"
 )
 
-// A domain that is restricted to some registries starts nothing of others.
+// A domain that is restricted to some registries cannot start images of others.
 func TestRestrictedDomain(t *testing.T) {
 	w := identitytest.New(t)
 	system := viewer.SystemContext(t.Context())

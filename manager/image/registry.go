@@ -100,7 +100,7 @@ func (s *Service) reach(r *ent.Registry) (remote.Registry, error) {
 	return remote.Registry{Host: r.Host, PlainHTTP: r.PlainHTTP, Username: r.Username, Password: password}, err
 }
 
-// dockerHub is the usual name of Docker Hub; the others are its servers.
+// dockerHub is the usual name of Docker Hub. Other names belong to its servers.
 const dockerHub = "docker.io"
 
 // canonicalHost checks host[:port] and returns a canonical spelling.

@@ -110,7 +110,7 @@ func remove(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 		return fmt.Errorf("remove images: %w", err)
 	}
 	if err := tx.Image.Update().Where(entimage.RegistryID(id)).SetStatus(entimage.StatusGone).Exec(ctx); err != nil {
-		return fmt.Errorf("mark images gone: %w", err)
+		return fmt.Errorf("mark missing images: %w", err)
 	}
 	if _, err := tx.Registry.Delete().Where(registry.ID(id)).Exec(ctx); err != nil {
 		return fmt.Errorf("remove registry: %w", err)

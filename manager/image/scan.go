@@ -48,7 +48,7 @@ func (s *Service) ScanRegistry(ctx context.Context, in ScanRegistryInput) (*Scan
 		return nil, fmt.Errorf("scan registry: %w", explain(r, "its list of images", err))
 	}
 	if err := s.gone(ctx, r, scan.met, scan.unread); err != nil {
-		return nil, fmt.Errorf("mark images gone: %w", err)
+		return nil, fmt.Errorf("mark missing images: %w", err)
 	}
 	if r, err = r.Update().SetLastScannedAt(time.Now().UTC().Truncate(time.Microsecond)).Save(ctx); err != nil {
 		return nil, fmt.Errorf("note the scan: %w", err)

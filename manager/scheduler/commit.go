@@ -152,7 +152,7 @@ func (t *term) ledger(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (p
 	return plan.NewLedger(list), nil
 }
 
-// publish publishes what was placed: every session, and every agent once.
+// publish publishes an event for every placed session, and one for every agent.
 func (t *term) publish(ctx context.Context, places []move.Place) {
 	agents := map[uuid.UUID]bool{}
 	for _, p := range places {

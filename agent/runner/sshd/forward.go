@@ -11,10 +11,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// channel makes a half of a channel.
+// channel adapts an SSH channel to half.
 type channel struct{ ssh.Channel }
 
-// directTCP connects a channel with a port, out of the container's own network (-L, -D).
+// directTCP connects a channel to a port in the container's network (-L, -D).
 func (c *connection) directTCP(n ssh.NewChannel) {
 	var q struct {
 		Host       string
@@ -29,7 +29,7 @@ func (c *connection) directTCP(n ssh.NewChannel) {
 	c.direct(n, "tcp", net.JoinHostPort(q.Host, strconv.Itoa(int(q.Port))))
 }
 
-// directSocket connects a channel with a unix socket of the container.
+// directSocket connects a channel to a unix socket of the container.
 func (c *connection) directSocket(n ssh.NewChannel) {
 	var q struct {
 		Path     string
@@ -68,7 +68,7 @@ func (c *connection) direct(n ssh.NewChannel, network, address string) {
 	join(channel{ch}, to.(half))
 }
 
-// listener is a port or socket that the client forwards to itself.
+// listener is a port or socket whose connections are forwarded to the client.
 type listener struct {
 	all []net.Listener
 }
@@ -97,7 +97,7 @@ func (l *listener) serve(deliver func(net.Conn)) {
 	all.Wait()
 }
 
-// hold keeps a listener under its key until it is cancelled or the connection ends.
+// hold stores a listener under its key until the client cancels it or the connection ends.
 func (c *connection) hold(key string, l *listener) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +134,7 @@ type bind struct {
 func (b bind) key() string { return fmt.Sprintf("tcp %s %d", b.Host, b.Port) }
 
 // forwardTCP listens on a port for the client (-R). The address is always loopback, as with
-// OpenSSH's default GatewayPorts=no, so no other container can reach the port.
+// OpenSSH's default GatewayPorts=no, so other containers cannot reach the port.
 func (c *connection) forwardTCP(payload []byte) (ok bool, answer []byte) {
 	var q bind
 	if ssh.Unmarshal(payload, &q) != nil || q.Port > 65535 {
@@ -164,7 +164,7 @@ func (c *connection) forwardTCP(payload []byte) (ok bool, answer []byte) {
 	return true, answer
 }
 
-// listenLoopback listens on one port of both loopback addresses. Containers without IPv6 have one.
+// listenLoopback listens on one port of both loopback addresses, or only of 127.0.0.1 without IPv6.
 func listenLoopback(port uint32) (*listener, uint32, error) {
 	first, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -212,8 +212,8 @@ func (c *connection) forwardSocket(payload []byte) bool {
 	return true
 }
 
-// listenPrivate creates a socket that only its owner can use, from the moment it exists: bind takes
-// the mode of the file from the descriptor.
+// listenPrivate creates a socket that only its owner can use from the beginning: bind copies the
+// mode of the descriptor to the file.
 func listenPrivate(path string) (net.Listener, error) {
 	private := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var failed error

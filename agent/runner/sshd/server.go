@@ -1,9 +1,9 @@
 // Package sshd is the SSH server inside a container. The runner serves it on its stdin and stdout,
-// as the container's user and in the container's namespaces, so a client gets exactly what a
-// process of the container has: its files, its network, its limits. Clients of that stream are not
-// authenticated, because only the platform can open it; the gateway authenticates people. Clients that
-// come over the network of a session log in with its key. It requires nothing from the image: files
-// and forwards work without a shell and without a libc.
+// as the container's user and in the container's namespaces, so a client has exactly the files,
+// network and limits of a process of the container. Clients of that stream are not authenticated,
+// because only the platform can open it; the gateway authenticates people. Clients that come over
+// the network of a session log in with the session's key. The server needs nothing from the image:
+// SFTP and forwards work without a shell and without a libc.
 package sshd
 
 import (
@@ -21,8 +21,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Limits of one connection. OpenSSH limits sessions alone, to 10; editors open dozens of
-// connections to ports, and mpirun dozens of commands.
+// Limits of one connection. OpenSSH limits only sessions, to 10. Editors open dozens of connections
+// to ports, and mpirun dozens of commands.
 const (
 	maxChannels    = 1000
 	maxSessions    = 200
@@ -37,9 +37,11 @@ type Config struct {
 	HostKey ssh.Signer // nil generates one, for a client that authenticates the stream instead
 	Runner  string     // path of the berth-runner program, which provides scp
 	Env     []string   // of every process, nil for the environment of this process
-	// Client is the only key with which clients can log in, as any user. nil does not ask for a login.
+	// Client is the only key that clients can log in with, as any user. With nil, clients need no
+	// login.
 	Client ssh.PublicKey
-	// LoginTime limits the time until a client has logged in, of streams with deadlines; 0 = no limit.
+	// LoginTime limits the time until a client has logged in, on streams with deadlines; 0 = no
+	// limit.
 	LoginTime time.Duration
 }
 
@@ -87,8 +89,8 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, cfg Config) error {
 	return nil
 }
 
-// serverConfig prefers the cipher that costs least: the stream of the platform is encrypted below SSH
-// as well, and the network of a session is its own.
+// serverConfig prefers the fastest cipher: the stream of the platform is encrypted below SSH as
+// well, and the network of a session is private.
 func serverConfig(cfg Config) *ssh.ServerConfig {
 	c := &ssh.ServerConfig{NoClientAuth: cfg.Client == nil, ServerVersion: "SSH-2.0-Berth"}
 	if cfg.Client != nil {
@@ -120,7 +122,7 @@ type connection struct {
 	runner             string
 	client, connection string // values of SSH_CLIENT and SSH_CONNECTION
 	scratch            *scratch
-	over               chan struct{} // closed at the end
+	over               chan struct{} // closed when the connection ends
 
 	mu         sync.Mutex
 	closed     bool
@@ -130,7 +132,7 @@ type connection struct {
 	listeners  map[string]*listener
 }
 
-// open serves one channel of the client until it ends.
+// open serves one channel until it ends.
 func (c *connection) open(ch ssh.NewChannel) {
 	session := ch.ChannelType() == "session"
 	if reason, why := c.enter(session); why != "" {
@@ -150,13 +152,13 @@ func (c *connection) open(ch ssh.NewChannel) {
 	}
 }
 
-// enter counts a channel, or returns why it cannot be opened.
+// enter counts a channel, or returns the reason why it cannot be opened.
 func (c *connection) enter(session bool) (ssh.RejectionReason, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case session && c.noSessions:
-		return ssh.Prohibited, "the client asked for no more sessions"
+		return ssh.Prohibited, "the client has sent no-more-sessions"
 	case c.channels >= maxChannels:
 		return ssh.ResourceShortage, fmt.Sprintf("a connection has at most %d channels", maxChannels)
 	case session && c.sessions >= maxSessions:
@@ -178,7 +180,7 @@ func (c *connection) leave(session bool) {
 	}
 }
 
-// close ends what the connection opened in the container besides processes.
+// close removes everything that the connection opened in the container except processes.
 func (c *connection) close() {
 	close(c.over)
 	c.mu.Lock()
@@ -193,7 +195,7 @@ func (c *connection) close() {
 	c.ssh.Close()
 }
 
-// globalRequests answers the requests that belong to no channel.
+// globalRequests answers requests that belong to no channel.
 func (c *connection) globalRequests(requests <-chan *ssh.Request) {
 	for r := range requests {
 		ok, answer := false, []byte(nil)
@@ -211,7 +213,7 @@ func (c *connection) globalRequests(requests <-chan *ssh.Request) {
 			c.noSessions, ok = true, true
 			c.mu.Unlock()
 		}
-		// Every other request, keepalive@openssh.com among them, gets a failure, as OpenSSH answers.
+		// All other requests fail, such as keepalive@openssh.com, as in OpenSSH.
 		_ = r.Reply(ok, answer)
 	}
 }

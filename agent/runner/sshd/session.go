@@ -18,7 +18,7 @@ type session struct {
 	ch   ssh.Channel
 
 	env     []string // variables that the client sent
-	size    int      // their bytes
+	size    int      // bytes of env
 	term    *terminal
 	x11     *display
 	agent   string // path of the socket of the client's agent
@@ -54,7 +54,7 @@ func (c *connection) serveSession(n ssh.NewChannel) {
 	}
 }
 
-// handle handles a request and returns its answer, and the work that begins after the answer.
+// handle handles a request and returns its answer, and a function to call after the answer is sent.
 func (s *session) handle(r *ssh.Request) (ok bool, run func()) {
 	switch r.Type {
 	case "env":
@@ -75,7 +75,7 @@ func (s *session) handle(r *ssh.Request) (ok bool, run func()) {
 	return false, nil
 }
 
-// start begins the one program of the session.
+// start starts the program of the session. A session can have only one.
 func (s *session) start(r *ssh.Request) (ok bool, run func()) {
 	var q struct{ Text string }
 	if s.started || r.Type != "shell" && ssh.Unmarshal(r.Payload, &q) != nil {
@@ -114,7 +114,7 @@ func (s *session) environment() []string {
 			env = environ(env, name, value)
 		}
 	}
-	env = append(env, s.env...) // of two values, os/exec passes the last one
+	env = append(env, s.env...) // os/exec passes the last of two values
 	if shell, err := runner.FindShell(); err == nil {
 		set("SHELL", shell[0])
 	}
@@ -133,8 +133,8 @@ func (s *session) environment() []string {
 }
 
 // sftp serves files in this process, so that it works in an empty image. Relative paths start at
-// the working directory of the process; an option of package sftp for another one would change the
-// targets of symbolic links.
+// the working directory of the process; package sftp has an option for another directory, but it
+// would change the targets of symbolic links.
 func (s *session) sftp() {
 	server, err := sftp.NewServer(subsystem{s.ch}, sftp.WithAllocator())
 	if err == nil {
@@ -169,16 +169,16 @@ func (s *session) fail(status int, err error) {
 	s.exit(status)
 }
 
-// scratch is a private directory of the connection, which exists once it is needed.
+// scratch is a private directory of the connection, created on first use.
 type scratch struct {
 	mu   sync.Mutex
 	path string
 	gone bool
 }
 
-// scratchParents are the directories for private files and sockets, in order of preference. The first
-// is in memory and belongs to the container alone. The others can be folders that other containers
-// have as well, whose processes run as the same user.
+// scratchParents are the directories for private files and sockets, in order of preference. The
+// first is in memory and belongs to the container alone. The others can be folders that are mounted
+// in other containers whose processes run as the same user.
 var scratchParents = []string{"/dev/shm", "/tmp", "/run"}
 
 // dir returns the directory. Only the container's user can read it.

@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// holding is an amount of one slot on one device.
-type holding struct {
+// slotAmount is an amount of one slot on one device.
+type slotAmount struct {
 	device, slot string
 	amount       int64
 }
@@ -27,7 +27,7 @@ func (m *Manager) Allocate(id string, allocations []*agentpb.Allocation) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	others := maps.Clone(m.held)
+	others := maps.Clone(m.amounts)
 	delete(others, id)
 	for i, h := range want {
 		if err := m.fits(h, others, want[:i]); err != nil {
@@ -37,28 +37,28 @@ func (m *Manager) Allocate(id string, allocations []*agentpb.Allocation) error {
 	if err := m.countersFit(others, want); err != nil {
 		return err
 	}
-	m.held[id] = want
+	m.amounts[id] = want
 	return nil
 }
 
 // Adopt allocates what a record of a running kernel contains, even if it no longer fits: the kernel
 // uses these devices already.
 func (m *Manager) Adopt(id string, allocations []*agentpb.Allocation) {
-	held, err := parse(allocations)
+	amounts, err := parse(allocations)
 	if err != nil {
 		m.cfg.Logger.Error("allocation in a record is unreadable", "id", id, "error", err)
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.held[id] = held
+	m.amounts[id] = amounts
 }
 
 // Release frees the allocations of the id.
 func (m *Manager) Release(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.held, id)
+	delete(m.amounts, id)
 }
 
 // Allocated returns the sums of the allocations, by device and slot.
@@ -66,7 +66,7 @@ func (m *Manager) Allocated() map[string]resource.Slots {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sum := map[string]resource.Slots{}
-	for _, list := range m.held {
+	for _, list := range m.amounts {
 		for _, h := range list {
 			if sum[h.device] == nil {
 				sum[h.device] = resource.Slots{}
@@ -77,8 +77,8 @@ func (m *Manager) Allocated() map[string]resource.Slots {
 	return sum
 }
 
-func parse(allocations []*agentpb.Allocation) ([]holding, error) {
-	out := make([]holding, 0, len(allocations))
+func parse(allocations []*agentpb.Allocation) ([]slotAmount, error) {
+	out := make([]slotAmount, 0, len(allocations))
 	for _, a := range allocations {
 		if !resource.ValidName(a.Slot) {
 			return nil, fmt.Errorf("%.80q is not a slot name: %w", a.Slot, errdefs.ErrInvalidArgument)
@@ -90,14 +90,14 @@ func parse(allocations []*agentpb.Allocation) ([]holding, error) {
 		if amount <= 0 {
 			return nil, fmt.Errorf("device %s, slot %s: amount %s is not above 0: %w", a.DeviceId, a.Slot, a.Amount, errdefs.ErrInvalidArgument)
 		}
-		out = append(out, holding{a.DeviceId, a.Slot, amount})
+		out = append(out, slotAmount{a.DeviceId, a.Slot, amount})
 	}
 	return out, nil
 }
 
 // fits checks one amount against the allocations of others and the preceding amounts of the same
 // request.
-func (m *Manager) fits(h holding, others map[string][]holding, before []holding) error {
+func (m *Manager) fits(h slotAmount, others map[string][]slotAmount, before []slotAmount) error {
 	d, v := m.find(h.device)
 	if d == nil {
 		return fmt.Errorf("device %s is not on this node: %w", h.device, errdefs.ErrNotFound)
@@ -150,8 +150,8 @@ func (m *Manager) fits(h holding, others map[string][]holding, before []holding)
 }
 
 // all yields the allocations of others, then more.
-func all(others map[string][]holding, more []holding) func(func(holding) bool) {
-	return func(yield func(holding) bool) {
+func all(others map[string][]slotAmount, more []slotAmount) func(func(slotAmount) bool) {
+	return func(yield func(slotAmount) bool) {
 		for _, list := range others {
 			for _, h := range list {
 				if !yield(h) {
@@ -214,7 +214,7 @@ func exclude(slots []*agentpb.SlotType, a, b string) bool {
 // countersFit checks the counters that partitions consume from shared hardware. A device in use
 // consumes its counters once, whatever amount of it is allocated. A device also conflicts with the
 // device that it is partitioned from.
-func (m *Manager) countersFit(others map[string][]holding, want []holding) error {
+func (m *Manager) countersFit(others map[string][]slotAmount, want []slotAmount) error {
 	inUse := map[string]bool{}
 	for h := range all(others, want) {
 		inUse[h.device] = true
