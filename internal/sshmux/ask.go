@@ -21,7 +21,7 @@ func newAsker() asker {
 func (a asker) end() { close(a.over) }
 
 // ask sends a request. It returns io.EOF if the channel or connection ends before the answer.
-func (a asker) ask(c *Conn, id uint32, name string, wantReply bool, payload []byte) (bool, []byte, error) {
+func (a asker) ask(c *Conn, ch *Channel, name string, wantReply bool, payload []byte) (bool, []byte, error) {
 	if wantReply {
 		a.one.Lock()
 		defer a.one.Unlock()
@@ -31,7 +31,7 @@ func (a asker) ask(c *Conn, id uint32, name string, wantReply bool, payload []by
 		return false, nil, io.EOF
 	default:
 	}
-	if err := c.send(frameRequest, id, ssh.Marshal(requestMessage{name, wantReply, payload})); err != nil || !wantReply {
+	if err := c.send(frameRequest, ch, ssh.Marshal(requestMessage{name, wantReply, payload})); err != nil || !wantReply {
 		return false, nil, err
 	}
 	select {
@@ -42,7 +42,7 @@ func (a asker) ask(c *Conn, id uint32, name string, wantReply bool, payload []by
 	}
 }
 
-// answer handles an answer. More than one for a request would be taken for the answer of the next.
+// answer handles an answer. One that was not asked for is taken for the next, a second one is an error.
 func (a asker) answer(content []byte) error {
 	var m answerMessage
 	if ssh.Unmarshal(content, &m) != nil {

@@ -24,7 +24,7 @@ func (n *NewChannel) ExtraData() []byte { return n.extra }
 
 // Accept opens the channel. Its requests must be received.
 func (n *NewChannel) Accept() (*Channel, <-chan *Request, error) {
-	if err := n.ch.conn.send(frameAccepted, n.ch.id, nil); err != nil {
+	if err := n.ch.conn.send(frameAccepted, n.ch, nil); err != nil {
 		return nil, nil, err
 	}
 	return n.ch, n.ch.requests, nil
@@ -33,7 +33,7 @@ func (n *NewChannel) Accept() (*Channel, <-chan *Request, error) {
 // Reject refuses the channel.
 func (n *NewChannel) Reject(reason ssh.RejectionReason, message string) error {
 	n.ch.conn.drop(n.ch.id)
-	return n.ch.conn.send(frameRejected, n.ch.id, ssh.Marshal(rejectMessage{uint32(reason), message}))
+	return n.ch.conn.send(frameRejected, n.ch, ssh.Marshal(rejectMessage{uint32(reason), message}))
 }
 
 // Channel is an open channel. It is an ssh.Channel.
@@ -44,6 +44,9 @@ type Channel struct {
 	requests chan *Request
 	asker    asker
 	out, err queue
+
+	asked     bool // this side has opened the channel, and has no answer yet; the receiver's
+	sentClose bool // guarded by the connection's write
 
 	mu       sync.Mutex
 	readable sync.Cond // for out and err
@@ -68,19 +71,16 @@ func newChannel(c *Conn, id uint32) *Channel {
 
 // handle handles a frame without data.
 func (ch *Channel) handle(kind byte, content []byte) error {
+	if ch.asked {
+		return ch.decide(kind, content)
+	}
+	if ch.finished {
+		return errProtocol
+	}
 	switch kind {
-	case frameAccepted:
-		return ch.decide(nil)
-	case frameRejected:
-		var m rejectMessage
-		if ssh.Unmarshal(content, &m) != nil {
-			return errProtocol
-		}
-		ch.conn.drop(ch.id)
-		return ch.decide(&ssh.OpenChannelError{Reason: ssh.RejectionReason(m.Reason), Message: m.Message})
 	case frameRequest:
 		return ch.conn.request(content, ch.requests, func(ok bool, _ []byte) error {
-			return ch.conn.send(frameAnswer, ch.id, ssh.Marshal(answerMessage{OK: ok}))
+			return ch.conn.send(frameAnswer, ch, ssh.Marshal(answerMessage{OK: ok}))
 		})
 	case frameAnswer:
 		return ch.asker.answer(content)
@@ -100,13 +100,20 @@ func (ch *Channel) handle(kind byte, content []byte) error {
 	return errProtocol
 }
 
-func (ch *Channel) decide(err error) error {
-	select {
-	case ch.decision <- err:
-		return nil
+// decide handles the answer to an open.
+func (ch *Channel) decide(kind byte, content []byte) error {
+	var m rejectMessage
+	switch {
+	case kind == frameAccepted:
+		ch.decision <- nil
+	case kind == frameRejected && ssh.Unmarshal(content, &m) == nil:
+		ch.conn.drop(ch.id)
+		ch.decision <- &ssh.OpenChannelError{Reason: ssh.RejectionReason(m.Reason), Message: m.Message}
 	default:
 		return errProtocol
 	}
+	ch.asked = false
+	return nil
 }
 
 func (ch *Channel) more(content []byte) error {
@@ -122,16 +129,15 @@ func (ch *Channel) more(content []byte) error {
 
 // finish handles the other side's close, or the end of the connection.
 func (ch *Channel) finish() {
+	if ch.finished { // only this goroutine sets it
+		return
+	}
 	ch.mu.Lock()
-	again := ch.finished
 	ch.finished, ch.noMore = true, true
 	ch.readable.Broadcast()
 	ch.writable.Broadcast()
 	both := ch.closed
 	ch.mu.Unlock()
-	if again {
-		return
-	}
 	close(ch.requests)
 	ch.asker.end()
 	if both {
@@ -142,11 +148,16 @@ func (ch *Channel) finish() {
 // receive reads the data of a frame.
 func (ch *Channel) receive(in *bufio.Reader, kind byte, size int) error {
 	ch.mu.Lock()
-	ok := size <= ch.expected && !ch.noMore
+	ok := size <= ch.expected && !ch.asked && !ch.finished
 	ch.expected -= size
+	late := ch.noMore // written while the end was sent
 	ch.mu.Unlock()
 	if !ok {
 		return errProtocol
+	}
+	if late {
+		_, err := in.Discard(size)
+		return err
 	}
 	q := &ch.out
 	if kind == frameStderr {
@@ -193,7 +204,7 @@ func (ch *Channel) consume(n int) {
 	ch.consumed = 0
 	ch.expected += report
 	ch.mu.Unlock()
-	_ = ch.conn.send(frameWindow, ch.id, binary.BigEndian.AppendUint32(nil, uint32(report)))
+	_ = ch.conn.send(frameWindow, ch, binary.BigEndian.AppendUint32(nil, uint32(report)))
 }
 
 // reserve waits until data can be sent, and returns how much of n bytes can.
@@ -230,7 +241,7 @@ func (ch *Channel) SendRequest(name string, wantReply bool, payload []byte) (boo
 	if closed {
 		return false, io.EOF
 	}
-	ok, _, err := ch.asker.ask(ch.conn, ch.id, name, wantReply, payload)
+	ok, _, err := ch.asker.ask(ch.conn, ch, name, wantReply, payload)
 	return ok, err
 }
 
@@ -243,7 +254,7 @@ func (ch *Channel) CloseWrite() error {
 	if silent {
 		return nil
 	}
-	return ch.conn.send(frameEOF, ch.id, nil)
+	return ch.conn.send(frameEOF, ch, nil)
 }
 
 // Close implements ssh.Channel.
@@ -256,7 +267,7 @@ func (ch *Channel) Close() error {
 	if again {
 		return io.EOF
 	}
-	err := ch.conn.send(frameClose, ch.id, nil)
+	err := ch.conn.send(frameClose, ch, nil)
 	if both {
 		ch.conn.drop(ch.id)
 	}

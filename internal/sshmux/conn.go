@@ -205,7 +205,7 @@ func (c *Conn) receive(in *bufio.Reader) error {
 		return c.opened(id, content)
 	case kind == frameRequest && id == 0:
 		return c.request(content, c.requests, func(ok bool, payload []byte) error {
-			return c.send(frameAnswer, 0, ssh.Marshal(answerMessage{ok, payload}))
+			return c.send(frameAnswer, nil, ssh.Marshal(answerMessage{ok, payload}))
 		})
 	case kind == frameAnswer && id == 0:
 		return c.global.answer(content)
@@ -256,7 +256,7 @@ func (c *Conn) request(content []byte, to chan<- *Request, answer func(bool, []b
 
 // SendRequest sends a request that belongs to no channel, and returns its answer if it wants one.
 func (c *Conn) SendRequest(name string, wantReply bool, payload []byte) (bool, []byte, error) {
-	return c.global.ask(c, 0, name, wantReply, payload)
+	return c.global.ask(c, nil, name, wantReply, payload)
 }
 
 // OpenChannel opens a channel. An *ssh.OpenChannelError is the other side's refusal.
@@ -267,10 +267,11 @@ func (c *Conn) OpenChannel(kind string, extra []byte) (*Channel, <-chan *Request
 		return nil, nil, errClosed
 	}
 	ch := newChannel(c, c.next)
+	ch.asked = true
 	c.channels[ch.id] = ch
 	c.next += 2
 	c.mu.Unlock()
-	if err := c.send(frameOpen, ch.id, ssh.Marshal(openMessage{kind, extra})); err != nil {
+	if err := c.send(frameOpen, ch, ssh.Marshal(openMessage{kind, extra})); err != nil {
 		return nil, nil, err
 	}
 	select {
@@ -284,20 +285,26 @@ func (c *Conn) OpenChannel(kind string, extra []byte) (*Channel, <-chan *Request
 	}
 }
 
-// send sends a frame that has no data.
-func (c *Conn) send(kind byte, id uint32, content []byte) error {
+// send sends a frame that has no data; the channel is nil for one of the connection.
+func (c *Conn) send(kind byte, ch *Channel, content []byte) error {
 	if len(content) > maxMessage {
 		return fmt.Errorf("a message of %d bytes is larger than the limit of %d", len(content), maxMessage)
 	}
-	return c.flush(append(make([]byte, headerSize, headerSize+len(content)), content...), kind, id)
+	return c.flush(append(make([]byte, headerSize, headerSize+len(content)), content...), kind, ch)
 }
 
-// flush completes the header of a frame and sends it.
-func (c *Conn) flush(frame []byte, kind byte, id uint32) error {
-	binary.BigEndian.PutUint32(frame, uint32(kind)<<24|uint32(len(frame)-headerSize))
-	binary.BigEndian.PutUint32(frame[4:], id)
+// flush completes the header of a frame and sends it. No frame follows the close of a channel.
+func (c *Conn) flush(frame []byte, kind byte, ch *Channel) error {
 	c.write.Lock()
 	defer c.write.Unlock()
+	binary.BigEndian.PutUint32(frame, uint32(kind)<<24|uint32(len(frame)-headerSize))
+	if ch != nil {
+		if ch.sentClose {
+			return io.EOF
+		}
+		ch.sentClose = kind == frameClose
+		binary.BigEndian.PutUint32(frame[4:], ch.id)
+	}
 	if _, err := c.stream.Write(frame); err != nil {
 		_ = c.Close()
 		return err

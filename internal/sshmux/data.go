@@ -149,7 +149,7 @@ func (h half) Write(p []byte) (done int, err error) {
 			return done, err
 		}
 		copy(f[headerSize:], p[:n])
-		if err := h.ch.conn.flush(f[:headerSize+n], h.kind, h.ch.id); err != nil {
+		if err := h.ch.conn.flush(f[:headerSize+n], h.kind, h.ch); err != nil {
 			return done, err
 		}
 		done, p = done+n, p[n:]
@@ -194,7 +194,7 @@ func (h half) drain(r io.Reader) (all int64, err error) {
 		n, err := r.Read(f[headerSize : headerSize+room])
 		h.ch.giveBack(room - n)
 		if n > 0 {
-			if err := h.ch.conn.flush(f[:headerSize+n], h.kind, h.ch.id); err != nil {
+			if err := h.ch.conn.flush(f[:headerSize+n], h.kind, h.ch); err != nil {
 				return all, err
 			}
 			all += int64(n)
