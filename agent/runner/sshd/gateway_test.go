@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/crypto/ssh"
+
 	"github.com/berthhq/berth/gateway/sshproxy"
 	"github.com/berthhq/berth/gateway/sshproxy/sshproxytest"
 )
@@ -46,6 +48,21 @@ func gateway(t *testing.T, command ...string) string {
 			return nil, err
 		}
 		return &server{out, in, cmd}, nil
+	})
+}
+
+// bothWays runs a test with a client of a network, and with one that comes through a gateway.
+func bothWays(t *testing.T, test func(t *testing.T, c *ssh.Client)) {
+	t.Run("network", func(t *testing.T) { test(t, listen(t).dial(t)) })
+	t.Run("gateway", func(t *testing.T) {
+		c, err := ssh.Dial("tcp", gateway(t, program, "sshd"), &ssh.ClientConfig{
+			User: "u", Auth: []ssh.AuthMethod{ssh.Password("any")}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: long,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		test(t, c)
 	})
 }
 
