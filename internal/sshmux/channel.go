@@ -174,22 +174,35 @@ func (ch *Channel) receive(in *bufio.Reader, kind byte, size int) error {
 	return nil
 }
 
-// take waits for data and removes at most max bytes of it; 0 is one piece. The caller calls consume
-// when it has used the data.
-func (ch *Channel) take(q *queue, into []byte) (piece, int, error) {
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
+// await waits for data, with the lock. It returns io.EOF after the last.
+func (ch *Channel) await(q *queue) error {
 	for q.empty() {
 		if ch.noMore {
-			return piece{}, 0, io.EOF
+			return io.EOF
 		}
 		ch.readable.Wait()
 	}
-	if into == nil {
-		p := q.pop()
-		return p, len(p.data), nil
+	return nil
+}
+
+// take waits for data and removes a piece. The caller calls consume when it has used the data.
+func (ch *Channel) take(q *queue) (piece, error) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if err := ch.await(q); err != nil {
+		return piece{}, err
 	}
-	return piece{}, q.read(into), nil
+	return q.pop(), nil
+}
+
+// copy waits for data and removes what fits.
+func (ch *Channel) copy(q *queue, into []byte) (int, error) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if err := ch.await(q); err != nil {
+		return 0, err
+	}
+	return q.read(into), nil
 }
 
 // consume lets the other side send more.

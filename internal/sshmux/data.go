@@ -115,7 +115,7 @@ func (h half) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	_, n, err := h.ch.take(h.in, p)
+	n, err := h.ch.copy(h.in, p)
 	if err == nil {
 		h.ch.consume(n)
 	}
@@ -125,7 +125,7 @@ func (h half) Read(p []byte) (int, error) {
 // WriteTo implements io.WriterTo.
 func (h half) WriteTo(w io.Writer) (all int64, err error) {
 	for {
-		p, _, err := h.ch.take(h.in, nil)
+		p, err := h.ch.take(h.in)
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}

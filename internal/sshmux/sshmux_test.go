@@ -127,7 +127,7 @@ func TestData(t *testing.T) {
 	all.Wait()
 }
 
-// A channel that is not read holds its sender back, and nobody else: requests of the channel pass as well.
+// A channel that is not read holds its sender back alone: requests of the channel pass as well.
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	client, server := pair(t)
@@ -154,7 +154,7 @@ func TestWindow(t *testing.T) {
 	}
 	select {
 	case n := <-wrote:
-		t.Errorf("%d bytes were sent that nobody reads", n)
+		t.Errorf("%d bytes were sent that are not read", n)
 	default:
 	}
 	if _, err := io.ReadFull(far, make([]byte, 3<<20)); err != nil {
@@ -269,8 +269,8 @@ func TestAttacks(t *testing.T) {
 		"a channel twice":                      {frame(1, mine, opened), frame(1, mine, opened)},
 		"an open without its type":             {frame(1, mine, "\x00\x00")},
 		"a request without its type":           {frame(8, 1, "")},
-		"an answer that nobody can read":       {frame(9, 1, "")},
-		"two answers that nobody asked for":    {frame(9, 1, "\x01"), frame(9, 1, "\x01")},
+		"an answer that cannot be read":        {frame(9, 1, "")},
+		"two answers without a question":       {frame(9, 1, "\x01"), frame(9, 1, "\x01")},
 		"answers of the connection":            {frame(9, 0, "\x01"), frame(9, 0, "\x01")},
 		"a second acceptance":                  {frame(2, 1, "")},
 		"a refusal of an open channel":         {frame(3, 1, "\x00\x00\x00\x01\x00\x00\x00\x00")},
