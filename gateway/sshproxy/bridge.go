@@ -116,6 +116,7 @@ type bridge struct {
 	kernel  *sshmux.Channel
 	session bool
 
+	answer sync.Mutex  // held while a request of the client is answered
 	hungUp atomic.Bool // the client has closed the channel
 	status bool        // the kernel has reported how the command ended
 }
@@ -164,7 +165,9 @@ func (b *bridge) run(fromClient <-chan *ssh.Request, fromKernel <-chan *sshmux.R
 	if b.session && !b.status && !b.hungUp.Load() {
 		_, _ = io.WriteString(b.client.Stderr(), "\r\nberth: "+b.c.reason()+"\r\n")
 	}
+	b.answer.Lock() // the kernel has answered the request that began a short command
 	b.client.Close()
+	b.answer.Unlock()
 	input.Wait()
 }
 
@@ -189,8 +192,10 @@ func (b *bridge) clientRequests(requests <-chan *ssh.Request) {
 		case "x11-req":
 			b.c.x11.Store(true)
 		}
+		b.answer.Lock()
 		ok, err := b.kernel.SendRequest(r.Type, r.WantReply, r.Payload)
 		_ = r.Reply(ok && err == nil, nil)
+		b.answer.Unlock()
 	}
 }
 

@@ -38,6 +38,11 @@ func (a asker) ask(c *Conn, ch *Channel, name string, wantReply bool, payload []
 	case m := <-a.answers:
 		return m.OK, m.Payload, nil
 	case <-a.over:
+	}
+	select {
+	case m := <-a.answers: // which came before the end
+		return m.OK, m.Payload, nil
+	default:
 		return false, nil, io.EOF
 	}
 }

@@ -249,6 +249,31 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// An answer arrives although the channel ends right after it.
+func TestLastAnswer(t *testing.T) {
+	t.Parallel()
+	client, server := pair(t)
+	go func() {
+		for n := range server.Channels {
+			ch, requests, err := n.Accept()
+			if err != nil {
+				return
+			}
+			_ = (<-requests).Reply(true, nil)
+			ch.Close()
+		}
+	}()
+	for i := range 500 {
+		ch, _, err := client.OpenChannel("session", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := ch.SendRequest("exec", true, nil); !ok || err != nil {
+			t.Fatalf("request %d: %v %v", i, ok, err)
+		}
+	}
+}
+
 // frame returns the bytes of a frame.
 func frame(kind byte, id uint32, content string) []byte {
 	b := binary.BigEndian.AppendUint32(nil, uint32(kind)<<24|uint32(len(content)))
