@@ -1,9 +1,9 @@
 // Package sshd is the SSH server inside a container. It runs as the container's user and in the
-// container's namespaces, so a client gets exactly what a process of the container has: its files, its
-// network, its limits. The runner serves the channels of a person on its stdin and stdout: the gateway
-// has authenticated them and ended the transport of SSH, and only the platform can open that stream. Clients that
-// come over the network of a session log in with its key. The server requires nothing from the image: files
-// and forwards work without a shell and without a libc.
+// container's namespaces, so a client gets exactly what a process of the container has: its files,
+// its network, its limits. The runner serves the channels of a person on its stdin and stdout: the
+// gateway has authenticated them and ended the transport of SSH, and only the platform can open that
+// stream. Clients that come over the network of a session log in with its key. The server requires
+// nothing from the image: files and forwards work without a shell and without a libc.
 package sshd
 
 import (
@@ -47,8 +47,8 @@ type Login struct {
 	Time   time.Duration // until a client has logged in; 0 = no limit
 }
 
-// Serve serves the channels on a stream of the platform until it or the context ends. Commands without a
-// terminal can outlive it, as with every SSH server.
+// Serve serves the channels on a stream of the platform until it or the context ends. Commands
+// without a terminal can outlive it, as with every SSH server.
 func Serve(ctx context.Context, stream io.ReadWriteCloser, cfg Config) error {
 	defer stream.Close()
 	defer context.AfterFunc(ctx, func() { stream.Close() })()
