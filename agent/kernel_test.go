@@ -251,7 +251,7 @@ func (n *node) dial(t *testing.T, id string, port int) (string, error) {
 // Open implements portstream.Opener.
 func (n *node) Open(ctx context.Context) (net.Conn, error) {
 	ours, theirs := net.Pipe()
-	go n.agent.ServePort(context.WithoutCancel(ctx), theirs)
+	go n.agent.ServeStream(context.WithoutCancel(ctx), theirs)
 	return ours, nil
 }
 

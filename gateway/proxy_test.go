@@ -39,7 +39,11 @@ func (n node) Open(context.Context) (net.Conn, error) {
 
 // serveLoopback serves a stream to a port of this machine.
 func serveLoopback(ctx context.Context, stream net.Conn) {
-	portstream.Serve(ctx, stream, func(ctx context.Context, _ string, port uint16) (net.Conn, error) {
+	call, err := portstream.Accept(stream)
+	if err != nil {
+		return
+	}
+	call.Connect(ctx, func(ctx context.Context, _ string, port uint16) (net.Conn, error) {
 		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", err, errdefs.ErrUnavailable)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/predicate"
@@ -17,6 +16,7 @@ import (
 	"github.com/berthhq/berth/gateway/sshproxy"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/audit"
@@ -120,11 +120,11 @@ func (p *person) enter(ctx context.Context, s *ent.Session, name string) (*entry
 	if err != nil {
 		return nil, permit.Missing(err, "machine of the kernel", "user")
 	}
-	rpc, err := p.server.cfg.Agents.RPC(a.Name)
+	agent, err := p.server.cfg.Agents.Streams(a.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &entry{person: p, session: s.ID, kernel: k.ID, rpc: rpc}, nil
+	return &entry{person: p, session: s.ID, kernel: k.ID, agent: agent}, nil
 }
 
 // may reports whether the viewer can enter a session now.
@@ -142,24 +142,19 @@ func may(ctx context.Context, s *ent.Session) error {
 type entry struct {
 	person          *person
 	session, kernel uuid.UUID
-	rpc             agentpb.AgentClient
+	agent           portstream.Opener
 	visit           *idle.Connection
 	ended           <-chan struct{}
 	stop            context.CancelFunc
 }
 
-// Exec implements sshproxy.Entry.
-func (e *entry) Exec(ctx context.Context, command []string) (io.ReadWriteCloser, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	call, err := e.rpc.Exec(ctx)
-	if err == nil {
-		var s *sshproxy.Stream
-		if s, err = sshproxy.NewStream(call, cancel, e.kernel.String(), command); err == nil {
-			return s, nil
-		}
+// Open implements sshproxy.Entry.
+func (e *entry) Open(ctx context.Context) (io.ReadWriteCloser, error) {
+	stream, err := portstream.DialSSH(ctx, e.agent, e.kernel)
+	if err != nil {
+		return nil, problem.Unavailable("the machine of the session cannot be reached").Because(err)
 	}
-	cancel()
-	return nil, problem.Unavailable("the machine of the session cannot be reached").Because(err)
+	return stream, nil
 }
 
 // Check implements sshproxy.Entry.

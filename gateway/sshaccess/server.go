@@ -11,21 +11,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/gateway/sshproxy"
-	"github.com/berthhq/berth/internal/appstate"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/idle"
 )
 
-// command starts the SSH server in a container.
-var command = []string{appstate.Runner, "sshd"}
-
-// Agents returns the connection to an agent by its name.
+// Agents returns what opens streams to an agent, by its name.
 type Agents interface {
-	RPC(agent string) (agentpb.AgentClient, error)
+	Streams(agent string) (portstream.Opener, error)
 }
 
 // Config of a server.
@@ -51,7 +47,7 @@ type Server struct {
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg}
 	s.proxy = sshproxy.New(sshproxy.Config{
-		HostKeys: cfg.HostKeys, Accounts: s, Command: command, Metrics: sshproxy.NewMetrics(cfg.Registry), Logger: cfg.Logger,
+		HostKeys: cfg.HostKeys, Accounts: s, Metrics: sshproxy.NewMetrics(cfg.Registry), Logger: cfg.Logger,
 	})
 	return s
 }

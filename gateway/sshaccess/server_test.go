@@ -4,31 +4,28 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/crypto/ssh"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/testenv/wait"
@@ -43,62 +40,34 @@ import (
 
 const long = 2 * time.Minute
 
-// machine is an agent whose kernels are this machine: Exec runs the SSH server of the runner here.
-type machine struct {
-	agentpb.UnimplementedAgentServer
-	program string
+// machine is an agent whose kernels are this machine: it runs the runner's server. It opens streams to itself.
+type machine struct{ program string }
 
-	mu      sync.Mutex
-	kernels []string // kernels that Exec was called for
+// Open implements portstream.Opener.
+func (m *machine) Open(ctx context.Context) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	go m.serve(context.WithoutCancel(ctx), theirs)
+	return ours, nil
 }
 
-func (m *machine) Exec(stream grpc.BidiStreamingServer[agentpb.ExecInput, agentpb.ExecOutput]) error {
-	first, err := stream.Recv()
+func (m *machine) serve(ctx context.Context, stream net.Conn) {
+	defer stream.Close()
+	call, err := portstream.Accept(stream)
 	if err != nil {
-		return err
+		return
 	}
-	start := first.GetStart()
-	if !slices.Equal(start.GetCommand(), []string{"/opt/berth/runner", "sshd"}) {
-		return fmt.Errorf("unexpected command %q", start.GetCommand())
+	if call.Port != portstream.SSH {
+		err = errdefs.ErrInvalidArgument
 	}
-	m.mu.Lock()
-	m.kernels = append(m.kernels, start.KernelId)
-	m.mu.Unlock()
-	cmd := exec.CommandContext(stream.Context(), m.program, "sshd")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return err
+	if _, err := call.Answer(err); err != nil {
+		return
 	}
-	cmd.Stdout = writer(func(b []byte) error {
-		return stream.Send(&agentpb.ExecOutput{Output: &agentpb.ExecOutput_Stdout{Stdout: b}})
-	})
-	if err := stream.Send(&agentpb.ExecOutput{Output: &agentpb.ExecOutput_Started{Started: true}}); err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	go func() {
-		defer in.Close()
-		for {
-			m, err := stream.Recv()
-			if err != nil {
-				return
-			}
-			if _, err := in.Write(m.GetStdin()); err != nil {
-				return
-			}
-		}
-	}()
-	_ = cmd.Wait()
-	return stream.Send(&agentpb.ExecOutput{Output: &agentpb.ExecOutput_Exit{Exit: int32(cmd.ProcessState.ExitCode())}})
+	cmd := exec.CommandContext(ctx, m.program, "sshd")
+	cmd.Stdin, cmd.Stdout, cmd.WaitDelay = stream, stream, time.Second
+	_ = cmd.Run()
 }
 
-type writer func([]byte) error
-
-func (w writer) Write(b []byte) (int, error) { return len(b), w(b) }
-
-// world is an SSH server for sessions of domain A, whose kernels are on the machine.
+// world is an SSH server for sessions of the domain A, whose kernels are on the machine.
 type world struct {
 	*identitytest.World
 	t       *testing.T
@@ -112,14 +81,12 @@ type world struct {
 	address string
 }
 
-// RPC implements Agents.
-type rpc struct{ agentpb.AgentClient }
-
-func (r rpc) RPC(agent string) (agentpb.AgentClient, error) {
+// Streams implements Agents.
+func (w *world) Streams(agent string) (portstream.Opener, error) {
 	if agent != "machine" {
 		return nil, problem.Unavailable("machine %s is not connected", agent)
 	}
-	return r.AgentClient, nil
+	return w.machine, nil
 }
 
 func newWorld(t *testing.T) *world {
@@ -134,16 +101,6 @@ func newWorld(t *testing.T) *world {
 	reg := w.Client.Registry.Create().SetName("test").SetHost("registry.test").SaveX(w.ctx)
 	w.image = w.Client.Image.Create().SetReference("registry.test/i:1").SetName("i:1").SetArchitecture("amd64").SetDigest("-").SetRegistry(reg).SaveX(w.ctx)
 	w.agent = w.Client.Agent.Create().SetName("machine").SetResourceGroup(w.group).SaveX(w.ctx)
-	server := grpc.NewServer()
-	agentpb.RegisterAgentServer(server, w.machine)
-	nodes := listen(t)
-	go server.Serve(nodes)
-	t.Cleanup(server.Stop)
-	conn, err := grpc.NewClient(nodes.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
 	log, bus := slog.New(slog.DiscardHandler), event.New(nil, nil)
 	policies := policy.New(policy.Config{Client: w.Client, Bus: bus})
 	w.auth = auth.New(auth.Config{Client: w.Client, Bus: bus, Passwords: identitytest.Hasher(), Logger: log})
@@ -153,7 +110,7 @@ func newWorld(t *testing.T) *world {
 	w.address = l.Addr().String()
 	w.server = New(Config{
 		Listener: l, HostKeys: []ssh.Signer{signer(t)}, Client: w.Client, Auth: w.auth, Idle: idles, Audit: audit.New(audit.Config{Client: w.Client, Logger: log}),
-		Agents: rpc{agentpb.NewAgentClient(conn)}, Registry: prometheus.NewRegistry(), Logger: log,
+		Agents: w, Registry: prometheus.NewRegistry(), Logger: log,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var parts sync.WaitGroup

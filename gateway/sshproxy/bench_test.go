@@ -55,10 +55,11 @@ func (w *world) sshd(b *testing.B) string {
 	return path
 }
 
-// BenchmarkBesideOpenSSH compares the gateway and the runner with OpenSSH's server on this machine,
-// with OpenSSH's clients and one cipher.
+// BenchmarkBesideOpenSSH compares the gateway, the tunnel of an agent and the runner with OpenSSH's
+// server on this machine, with OpenSSH's clients and one cipher.
 func BenchmarkBesideOpenSSH(b *testing.B) {
 	w := newWorld(b)
+	w.kernel = w.tunnel()
 	servers := []struct{ name, config string }{{"OpenSSH", w.sshd(b)}, {"gateway", w.config("User train", "Ciphers aes128-gcm@openssh.com")}}
 	src := filepath.Join(b.TempDir(), "src")
 	const size = 256 << 20

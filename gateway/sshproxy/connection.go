@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/sshmux"
 )
 
 // Messages for clients whose connection is closed.
@@ -24,7 +25,7 @@ const (
 type connection struct {
 	proxy *Proxy
 	outer *ssh.ServerConn
-	inner ssh.Conn
+	inner *sshmux.Conn
 	entry Entry
 
 	channels   atomic.Int32
@@ -81,41 +82,32 @@ func (c *connection) enter(ctx context.Context, person Person) error {
 	if err != nil {
 		return err
 	}
-	stream, err := entry.Exec(ctx, c.proxy.cfg.Command)
+	stream, err := entry.Open(ctx)
 	if err != nil {
 		entry.Leave()
 		return err
 	}
 	stop := context.AfterFunc(start, func() { stream.Close() })
-	inner, channels, requests, err := ssh.NewClientConn(asConn(stream), "kernel", kernelConfig())
+	inner, err := sshmux.Client(stream)
 	stop()
 	if err != nil {
-		stream.Close()
 		entry.Leave()
 		return problem.Unavailable("the SSH server of the session does not start").Because(err)
 	}
 	c.entry, c.inner = entry, inner
-	c.bridges.Go(func() { c.fromKernel(channels) })
+	c.bridges.Go(func() { c.fromKernel(inner.Channels) })
 	// The container controls this connection, so its global requests are not passed on: one of them
 	// adds host keys to the files of OpenSSH's clients.
 	c.bridges.Go(func() {
-		ssh.DiscardRequests(requests)
-		if !c.ending() { // ended by the gateway or the client
+		sshmux.Discard(inner.Requests)
+		if !c.ending() { // by the gateway or the client
 			c.end(c.cause(ctx))
 		}
 	})
 	return nil
 }
 
-// kernelConfig does not check the host key: the agent's tunnel authenticates the stream.
-func kernelConfig() *ssh.ClientConfig {
-	c := &ssh.ClientConfig{User: "berth", HostKeyCallback: ssh.InsecureIgnoreHostKey(), ClientVersion: "SSH-2.0-Berth"}
-	c.KeyExchanges = []string{ssh.KeyExchangeCurve25519}
-	c.Ciphers = []string{ssh.CipherAES128GCM}
-	return c
-}
-
-// run serves both sides until one of them or the gateway ends, or the person loses the permission.
+// run serves both sides until one of them, the right or the gateway ends.
 func (c *connection) run(ctx context.Context, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request) {
 	ctx, cancel := context.WithCancel(ctx)
 	var loops sync.WaitGroup

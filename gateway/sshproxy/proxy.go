@@ -1,7 +1,7 @@
 // Package sshproxy is the SSH server of the gateway. A person connects with any SSH client and the
-// name of a session as the user name; the proxy authenticates them, opens a second SSH connection to
-// the runner in the session's container, and passes channels and requests between the two. So a
-// client gets the container's shell, files and network, and the container never sees a credential.
+// name of a session as the user name; the proxy authenticates them, opens a stream to the runner in the
+// session's container, and passes channels and requests between the two. So a client gets the
+// container's shell, files and network, and the container never sees a credential.
 // Its caller provides accounts and sessions, and runs Serve on a listener.
 package sshproxy
 
@@ -48,8 +48,9 @@ type Person interface {
 
 // Entry is the presence of a person in a kernel, during one connection.
 type Entry interface {
-	// Exec runs a command in the kernel and returns its stdin and stdout. Close ends the command.
-	Exec(ctx context.Context, command []string) (io.ReadWriteCloser, error)
+	// Open starts the runner's SSH server in the kernel and returns its stdin and stdout, which are
+	// encrypted on their way. Close ends the server.
+	Open(ctx context.Context) (io.ReadWriteCloser, error)
 	// Check returns an error if the person can no longer enter the kernel. The proxy calls it for
 	// every channel, and after Ended for the reason.
 	Check(ctx context.Context) error
@@ -81,7 +82,6 @@ var usual = timeouts{login: time.Minute, start: 30 * time.Second, check: 10 * ti
 type Config struct {
 	HostKeys []ssh.Signer // the same at every gateway of the cluster; people compare the first one
 	Accounts Accounts
-	Command  []string // starts the runner's SSH server in a kernel
 	Metrics  *Metrics
 	Logger   *slog.Logger
 }

@@ -122,11 +122,11 @@ func (p person) Enter(_ context.Context, t Target) (Entry, error) {
 
 type entry struct{ w *world }
 
-func (e *entry) Exec(ctx context.Context, command []string) (io.ReadWriteCloser, error) {
+func (e *entry) Open(ctx context.Context) (io.ReadWriteCloser, error) {
 	if e.w.kernel != nil {
 		return e.w.kernel(ctx)
 	}
-	p, err := start(e.w.t, command)
+	p, err := start(e.w.t, []string{program, "sshd"})
 	if err == nil {
 		e.w.mu.Lock()
 		e.w.runners = append(e.w.runners, p.cmd.Process.Pid)
@@ -216,7 +216,7 @@ func newWorld(t testing.TB) *world {
 			t.Fatal(err)
 		}
 	}
-	w.proxy = New(Config{HostKeys: host, Accounts: w, Command: []string{program, "sshd"}, Metrics: NewMetrics(w.metrics), Logger: slog.New(slog.DiscardHandler)})
+	w.proxy = New(Config{HostKeys: host, Accounts: w, Metrics: NewMetrics(w.metrics), Logger: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.proxy.Serve(ctx, l) }()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -255,7 +256,29 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// The permission is checked for every channel and forward, even before its loss is reported.
+// The shortest command is answered before its channel closes, also on a busy machine.
+func TestShortCommands(t *testing.T) {
+	w := newWorld(t)
+	c := w.must("train")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 30 {
+				s, err := c.NewSession()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if out, err := s.Output("echo x"); string(out) != "x\n" || err != nil {
+					t.Errorf("%q, %v", out, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// The right is checked for every channel and forward, also before its loss is reported.
 func TestEveryChannelIsChecked(t *testing.T) {
 	w := newWorld(t)
 	c := w.must("train")

@@ -95,7 +95,7 @@ func (n *Node) serveTunnel(ctx context.Context, addr string, srv *grpc.Server) e
 	if err != nil {
 		return err
 	}
-	mux, err := yamux.Server(&joined{Conn: conn}, muxConfig(n.log))
+	mux, err := yamux.Server(join(conn), muxConfig(n.log))
 	if err != nil {
 		_ = conn.Close()
 		return err

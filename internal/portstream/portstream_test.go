@@ -51,7 +51,9 @@ func newAgent(t *testing.T) *tcp {
 			a.served.Add(1)
 			go func() {
 				defer a.served.Add(-1)
-				portstream.Serve(t.Context(), stream, connect)
+				if call, err := portstream.Accept(stream); err == nil {
+					call.Connect(t.Context(), connect)
+				}
 			}()
 		}
 	}()

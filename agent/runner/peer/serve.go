@@ -60,7 +60,7 @@ func (s Server) Serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := sshd.Config{HostKey: host, Client: user.PublicKey(), LoginTime: handshakeTime, Runner: s.Runner}
+	login := sshd.Login{HostKey: host, Client: user.PublicKey(), Time: handshakeTime}
 	defer context.AfterFunc(ctx, func() { s.Listener.Close() })()
 	free := make(chan struct{}, maxConnections)
 	var all sync.WaitGroup
@@ -86,7 +86,7 @@ func (s Server) Serve(ctx context.Context) error {
 		}
 		all.Go(func() {
 			defer func() { <-free }()
-			_ = sshd.Serve(ctx, conn, cfg) // errors are caused by clients
+			_ = sshd.ServeNetwork(ctx, conn, login, sshd.Config{Runner: s.Runner}) // its errors are those of clients
 		})
 	}
 }

@@ -27,7 +27,7 @@ func empty(t *testing.T) (config_, root string) {
 	if err := os.WriteFile(filepath.Join(root, "opt/berth/runner"), raw, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return config(t, "env -i "+need(t, "chroot")+" "+root+" /opt/berth/runner sshd"), root
+	return behind(t, []string{"env", "-i", need(t, "chroot"), root, "/opt/berth/runner", "sshd"}), root
 }
 
 // SFTP and forwards need nothing from the image. A shell is refused with the reason.
@@ -91,7 +91,7 @@ func TestCopies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	own := config(t, "env PATH="+withoutSCP+" "+program+" sshd")
+	own := behind(t, []string{"env", "PATH=" + withoutSCP, program, "sshd"})
 	for _, c := range []struct {
 		name string
 		args []string

@@ -9,13 +9,12 @@ import (
 	"syscall"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/internal/sshmux"
 )
 
-// channel adapts an SSH channel to half.
-type channel struct{ ssh.Channel }
-
-// directTCP connects a channel to a port in the container's network (-L, -D).
-func (c *connection) directTCP(n ssh.NewChannel) {
+// directTCP connects a channel with a port, out of the container's own network (-L, -D).
+func (c *connection) directTCP(n newChannel) {
 	var q struct {
 		Host       string
 		Port       uint32
@@ -30,7 +29,7 @@ func (c *connection) directTCP(n ssh.NewChannel) {
 }
 
 // directSocket connects a channel to a unix socket of the container.
-func (c *connection) directSocket(n ssh.NewChannel) {
+func (c *connection) directSocket(n newChannel) {
 	var q struct {
 		Path     string
 		Reserved string
@@ -43,7 +42,7 @@ func (c *connection) directSocket(n ssh.NewChannel) {
 	c.direct(n, "unix", q.Path)
 }
 
-func (c *connection) direct(n ssh.NewChannel, network, address string) {
+func (c *connection) direct(n newChannel, network, address string) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
 	go func() {
@@ -64,8 +63,8 @@ func (c *connection) direct(n ssh.NewChannel, network, address string) {
 		to.Close()
 		return
 	}
-	go ssh.DiscardRequests(requests) // ends with the channel
-	join(channel{ch}, to.(half))
+	go sshmux.Discard(requests) // ends with the channel
+	join(ch, to.(half))
 }
 
 // listener is a port or socket whose connections are forwarded to the client.
@@ -237,10 +236,9 @@ func (c *connection) deliver(conn net.Conn, kind string, extra []byte) {
 		return
 	}
 	defer c.leave(false)
-	ch, requests, err := c.ssh.OpenChannel(kind, extra)
+	ch, err := c.link.OpenChannel(kind, extra)
 	if err != nil {
 		return
 	}
-	go ssh.DiscardRequests(requests) // ends with the channel
-	join(channel{ch}, conn.(half))
+	join(ch, conn.(half))
 }

@@ -67,9 +67,10 @@ func TestVSCode(t *testing.T) {
 	}
 }
 
-// VS Code connects to the unix socket and to random ports of its server.
-func TestVSCodeSocket(t *testing.T) {
-	c := listen(t).dial(t)
+// VS Code connects to the socket of its server, and to random ports of it.
+func TestVSCodeSocket(t *testing.T) { bothWays(t, vsCodeSocket) }
+
+func vsCodeSocket(t *testing.T, c *ssh.Client) {
 	socket := filepath.Join(t.TempDir(), "s")
 	echo(t, "unix", socket)
 	var tasks sync.WaitGroup
@@ -93,8 +94,9 @@ func TestVSCodeSocket(t *testing.T) {
 
 // JetBrains opens several commands on one connection, uploads its worker over SFTP, lets the worker
 // connect back through a port that the server chooses, and forwards to the worker's port.
-func TestJetBrains(t *testing.T) {
-	c := listen(t).dial(t)
+func TestJetBrains(t *testing.T) { bothWays(t, jetBrains) }
+
+func jetBrains(t *testing.T, c *ssh.Client) {
 	var tasks sync.WaitGroup
 	for i := range 8 {
 		tasks.Go(func() {

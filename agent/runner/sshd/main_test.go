@@ -95,12 +95,14 @@ func must(t *testing.T, stdin string, argv ...string) string {
 	return r.Out
 }
 
-// config writes a configuration of OpenSSH's clients in which every host is reached through the
-// proxy command.
+// common is a part of each configuration of OpenSSH's clients.
+const common = "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\nControlMaster no\n"
+
+// config writes a configuration of OpenSSH's clients in which every host is reached through the proxy command.
 func config(t *testing.T, proxy string, lines ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config")
-	text := "Host *\nProxyCommand " + proxy + "\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\nControlMaster no\n"
+	text := "Host *\nProxyCommand " + proxy + "\n" + common
 	text += strings.Join(lines, "\n") + "\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -108,8 +110,10 @@ func config(t *testing.T, proxy string, lines ...string) string {
 	return path
 }
 
-// ours returns a configuration for the runner.
-func ours(t *testing.T, lines ...string) string { return config(t, program+" sshd", lines...) }
+// ours is a configuration for the runner, behind a gateway.
+func ours(t *testing.T, lines ...string) string {
+	return behind(t, []string{program, "sshd"}, lines...)
+}
 
 // real returns a configuration for OpenSSH's server on a pipe.
 func real(t *testing.T, lines ...string) string {
@@ -169,7 +173,7 @@ func listen(t *testing.T) *host {
 			if err != nil {
 				return
 			}
-			go sshd.Serve(ctx, c, sshd.Config{HostKey: signer, Runner: program})
+			go sshd.ServeNetwork(ctx, c, sshd.Login{HostKey: signer}, sshd.Config{Runner: program})
 		}
 	}()
 	key, err := ssh.NewPublicKey(public)

@@ -9,16 +9,17 @@ package sshd
 import (
 	"bytes"
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"sync"
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/internal/sshmux"
 )
 
 // Limits of one connection. OpenSSH limits only sessions, to 10. Editors open dozens of connections
@@ -34,39 +35,43 @@ const (
 
 // Config of a server.
 type Config struct {
-	HostKey ssh.Signer // nil generates one, for a client that authenticates the stream instead
-	Runner  string     // path of the berth-runner program, which provides scp
-	Env     []string   // of every process, nil for the environment of this process
-	// Client is the only key that clients can log in with, as any user. With nil, clients need no
-	// login.
-	Client ssh.PublicKey
-	// LoginTime limits the time until a client has logged in, on streams with deadlines; 0 = no
-	// limit.
-	LoginTime time.Duration
+	Runner string   // path of the berth-runner program, which provides scp
+	Env    []string // of every process, nil for the environment of this process
 }
 
-// Serve serves one connection until it or the context ends. Commands without a terminal can
-// outlive it, as with every SSH server.
+// Login is what clients need that come over a network.
+type Login struct {
+	HostKey ssh.Signer
+	// Client is the only key with which clients can log in, as any user. nil does not ask for a login.
+	Client ssh.PublicKey
+	Time   time.Duration // until a client has logged in; 0 = no limit
+}
+
+// Serve serves the channels on a stream of the platform until it or the context ends. Commands
+// without a terminal can outlive it, as with every SSH server.
 func Serve(ctx context.Context, stream io.ReadWriteCloser, cfg Config) error {
-	if cfg.HostKey == nil {
-		key, err := randomKey()
-		if err != nil {
-			return err
-		}
-		cfg.HostKey = key
-	}
-	if cfg.Env == nil {
-		cfg.Env = os.Environ()
-	}
 	defer stream.Close()
 	defer context.AfterFunc(ctx, func() { stream.Close() })()
-	conn := netConn(stream)
-	if cfg.LoginTime > 0 {
-		if err := conn.SetDeadline(time.Now().Add(cfg.LoginTime)); err != nil {
+	mux, err := sshmux.Server(stream)
+	if err != nil {
+		return fmt.Errorf("SSH channels: %w", err)
+	}
+	c := newConnection(muxed{mux}, cfg)
+	c.client, c.connection = "UNKNOWN 65535 65535", "UNKNOWN 65535 UNKNOWN 65535" // as OpenSSH on a pipe
+	c.serve(convert(mux.Channels, func(n *sshmux.NewChannel) newChannel { return muxedChannel{n} }), mux.Requests)
+	return nil
+}
+
+// ServeNetwork serves a connection of a network like Serve.
+func ServeNetwork(ctx context.Context, conn net.Conn, login Login, cfg Config) error {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if login.Time > 0 {
+		if err := conn.SetDeadline(time.Now().Add(login.Time)); err != nil {
 			return fmt.Errorf("SSH handshake: %w", err)
 		}
 	}
-	server, channels, requests, err := ssh.NewServerConn(conn, serverConfig(cfg))
+	server, channels, requests, err := ssh.NewServerConn(conn, serverConfig(login))
 	if err != nil {
 		return fmt.Errorf("SSH handshake: %w", err)
 	}
@@ -74,11 +79,24 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, cfg Config) error {
 		server.Close()
 		return fmt.Errorf("SSH handshake: %w", err)
 	}
-	c := &connection{
-		ssh: server, account: accountOf(cfg.Env), runner: cfg.Runner,
+	c := newConnection(encrypted{server}, cfg)
+	c.client, c.connection = endpoints(server)
+	c.serve(convert(channels, func(n ssh.NewChannel) newChannel { return encryptedChannel{n} }), convert(requests, request))
+	return nil
+}
+
+func newConnection(link link, cfg Config) *connection {
+	if cfg.Env == nil {
+		cfg.Env = os.Environ()
+	}
+	return &connection{
+		link: link, account: accountOf(cfg.Env), runner: cfg.Runner,
 		listeners: map[string]*listener{}, scratch: &scratch{}, over: make(chan struct{}),
 	}
-	c.client, c.connection = endpoints(server)
+}
+
+// serve serves a connection until its channels end.
+func (c *connection) serve(channels <-chan newChannel, requests <-chan *sshmux.Request) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { c.globalRequests(requests) })
 	for ch := range channels {
@@ -86,12 +104,11 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, cfg Config) error {
 	}
 	c.close()
 	tasks.Wait()
-	return nil
 }
 
 // serverConfig prefers the fastest cipher: the stream of the platform is encrypted below SSH as
 // well, and the network of a session is private.
-func serverConfig(cfg Config) *ssh.ServerConfig {
+func serverConfig(cfg Login) *ssh.ServerConfig {
 	c := &ssh.ServerConfig{NoClientAuth: cfg.Client == nil, ServerVersion: "SSH-2.0-Berth"}
 	if cfg.Client != nil {
 		c.PublicKeyCallback = func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
@@ -107,17 +124,9 @@ func serverConfig(cfg Config) *ssh.ServerConfig {
 	return c
 }
 
-func randomKey() (ssh.Signer, error) {
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("generate host key: %w", err)
-	}
-	return ssh.NewSignerFromKey(private)
-}
-
 // connection is one SSH connection.
 type connection struct {
-	ssh                *ssh.ServerConn
+	link               link
 	account            account
 	runner             string
 	client, connection string // values of SSH_CLIENT and SSH_CONNECTION
@@ -133,7 +142,7 @@ type connection struct {
 }
 
 // open serves one channel until it ends.
-func (c *connection) open(ch ssh.NewChannel) {
+func (c *connection) open(ch newChannel) {
 	session := ch.ChannelType() == "session"
 	if reason, why := c.enter(session); why != "" {
 		_ = ch.Reject(reason, why)
@@ -192,11 +201,11 @@ func (c *connection) close() {
 		l.Close()
 	}
 	c.scratch.remove()
-	c.ssh.Close()
+	c.link.Close()
 }
 
 // globalRequests answers requests that belong to no channel.
-func (c *connection) globalRequests(requests <-chan *ssh.Request) {
+func (c *connection) globalRequests(requests <-chan *sshmux.Request) {
 	for r := range requests {
 		ok, answer := false, []byte(nil)
 		switch r.Type {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/berthhq/berth/agent/runner"
+	"github.com/berthhq/berth/internal/sshmux"
 )
 
 // session is a channel of the type session: one command, shell or subsystem.
@@ -30,7 +31,7 @@ type session struct {
 }
 
 // serveSession serves a session channel until the client or the command ends it.
-func (c *connection) serveSession(n ssh.NewChannel) {
+func (c *connection) serveSession(n newChannel) {
 	ch, requests, err := n.Accept()
 	if err != nil {
 		return
@@ -55,7 +56,7 @@ func (c *connection) serveSession(n ssh.NewChannel) {
 }
 
 // handle handles a request and returns its answer, and a function to call after the answer is sent.
-func (s *session) handle(r *ssh.Request) (ok bool, run func()) {
+func (s *session) handle(r *sshmux.Request) (ok bool, run func()) {
 	switch r.Type {
 	case "env":
 		return s.setenv(r.Payload), nil
@@ -76,7 +77,7 @@ func (s *session) handle(r *ssh.Request) (ok bool, run func()) {
 }
 
 // start starts the program of the session. A session can have only one.
-func (s *session) start(r *ssh.Request) (ok bool, run func()) {
+func (s *session) start(r *sshmux.Request) (ok bool, run func()) {
 	var q struct{ Text string }
 	if s.started || r.Type != "shell" && ssh.Unmarshal(r.Payload, &q) != nil {
 		return false, nil

@@ -6,32 +6,9 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"time"
 )
 
-// netConn adapts a stream to net.Conn, as package ssh requires. Deadlines are never set.
-func netConn(s io.ReadWriteCloser) net.Conn {
-	if c, ok := s.(net.Conn); ok {
-		return c
-	}
-	return streamConn{s}
-}
-
-type streamConn struct{ io.ReadWriteCloser }
-
-type streamAddr struct{}
-
-func (streamAddr) Network() string { return "stream" }
-func (streamAddr) String() string  { return "stream" }
-
-func (streamConn) LocalAddr() net.Addr              { return streamAddr{} }
-func (streamConn) RemoteAddr() net.Addr             { return streamAddr{} }
-func (streamConn) SetDeadline(time.Time) error      { return nil }
-func (streamConn) SetReadDeadline(time.Time) error  { return nil }
-func (streamConn) SetWriteDeadline(time.Time) error { return nil }
-
-// endpoints returns the values of SSH_CLIENT and SSH_CONNECTION. Without addresses, it returns the
-// values that OpenSSH uses on a pipe.
+// endpoints returns the values of SSH_CLIENT and SSH_CONNECTION.
 func endpoints(c interface {
 	LocalAddr() net.Addr
 	RemoteAddr() net.Addr
