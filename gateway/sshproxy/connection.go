@@ -107,7 +107,7 @@ func (c *connection) enter(ctx context.Context, person Person) error {
 	return nil
 }
 
-// run serves both sides until one of them, the right or the gateway ends.
+// run serves both sides until one of them or the gateway ends, or the person loses the permission.
 func (c *connection) run(ctx context.Context, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request) {
 	ctx, cancel := context.WithCancel(ctx)
 	var loops sync.WaitGroup

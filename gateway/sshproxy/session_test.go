@@ -278,7 +278,7 @@ func TestShortCommands(t *testing.T) {
 	all.Wait()
 }
 
-// The right is checked for every channel and forward, also before its loss is reported.
+// The permission is checked for every channel and forward, even before its loss is reported.
 func TestEveryChannelIsChecked(t *testing.T) {
 	w := newWorld(t)
 	c := w.must("train")
