@@ -1,10 +1,11 @@
-// Package portstream carries a connection to a port of a kernel over one stream between a manager
-// or gateway and an agent. Dial is the caller's side, Serve the agent's side.
+// Package portstream carries a connection to a port of a kernel, or to its SSH server, over one stream
+// between a manager or gateway and an agent. Dial and DialSSH are the caller's side, Accept the agent's
+// side.
 //
-// A stream begins with a request, which is a version, the kernel and the port, and the agent
-// answers with a status. Data follows in both directions, in frames: two bytes of length, and that
-// number of bytes. An empty frame ends the data of its direction. A stream that ends without one
-// was aborted.
+// A stream begins with a request, which is a version, the kernel and the port, and the agent answers
+// with a status. Port 0 is the SSH server of the runner: its bytes follow the answer unchanged. For
+// other ports, data follows in both directions, in frames: two bytes of length, and that number of
+// bytes. An empty frame ends the data of its direction. A stream that ends without one was aborted.
 package portstream
 
 import (
