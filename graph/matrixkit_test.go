@@ -225,6 +225,8 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 	k["Device+part"] = c.Device.Create().SetAgent(a).SetDeviceID("part").SetParent("cpu").SaveX(ctx).ID
 	reg := c.Registry.Create().SetName(name).SetHost(name + ".example.org").AddDomainIDs(d.ID).SaveX(ctx)
 	k["Registry"] = reg.ID
+	k["Registry+project"] = c.Registry.Create().SetName(name + "-project").SetHost(name + "-project.example.org").AddProjects(p).SaveX(ctx).ID
+	k["ScanResult"] = c.ScanResult.Create().SetRegistry(reg).SetName("i:1").SetOutcome("new").SetScanID(uuid.New()).SaveX(ctx).ID
 	k["Image"] = c.Image.Create().SetReference(name + ".example.org/i:1").SetName("i:1").SetArchitecture("x86_64").
 		SetDigest("-").SetRegistry(reg).SaveX(ctx).ID
 	proxy := c.StorageProxy.Create().SetName(name).SaveX(ctx)

@@ -1,0 +1,89 @@
+package image
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berthhq/berth/ent"
+)
+
+// ImageChange is the difference between two versions of an image.
+type ImageChange struct {
+	From, To      string // digests
+	LayersKept    int
+	BytesKept     int64
+	LayersAdded   int
+	BytesAdded    int64
+	LayersRemoved int
+	Labels        []*ValueChange
+	Environment   []*ValueChange
+}
+
+// ValueChange is a label or a variable that differs; nil: it does not exist.
+type ValueChange struct {
+	Name          string
+	Before, After *string
+}
+
+// Compare returns the difference between two versions; nil if the layers of one are not known.
+func Compare(from, to *ent.ImageVersion) *ImageChange {
+	if len(from.Layers) == 0 || len(to.Layers) == 0 {
+		return nil
+	}
+	c := &ImageChange{
+		From: from.Digest, To: to.Digest, Labels: values(from.Labels, to.Labels),
+		Environment: values(variables(from.Environment), variables(to.Environment)),
+	}
+	left := map[string]int{}
+	for _, l := range from.Layers {
+		left[l.Digest]++
+	}
+	for _, l := range to.Layers {
+		if left[l.Digest] > 0 {
+			left[l.Digest]--
+			c.LayersKept++
+			c.BytesKept += l.Size
+			continue
+		}
+		c.LayersAdded++
+		c.BytesAdded += l.Size
+	}
+	c.LayersRemoved = len(from.Layers) - c.LayersKept
+	return c
+}
+
+func variables(list []string) map[string]string {
+	m := map[string]string{}
+	for _, e := range list {
+		name, value, _ := strings.Cut(e, "=")
+		m[name] = value
+	}
+	return m
+}
+
+// values lists what differs, by name.
+func values(before, after map[string]string) []*ValueChange {
+	out := []*ValueChange{}
+	both := maps.Clone(before)
+	if both == nil {
+		both = map[string]string{}
+	}
+	maps.Copy(both, after)
+	for _, name := range slices.Sorted(maps.Keys(both)) {
+		b, had := before[name]
+		a, has := after[name]
+		if had && has && a == b {
+			continue
+		}
+		one := &ValueChange{Name: name}
+		if had {
+			one.Before = &b
+		}
+		if has {
+			one.After = &a
+		}
+		out = append(out, one)
+	}
+	return out
+}
