@@ -94,7 +94,7 @@ func build(t *testing.T, arch string, labels map[string]string) v1.Image {
 	return img
 }
 
-func add(t *testing.T, ctx context.Context, s *image.Service, name, host string) *ent.Registry {
+func add(t testing.TB, ctx context.Context, s *image.Service, name, host string) *ent.Registry {
 	t.Helper()
 	plain := true
 	out, err := s.CreateRegistry(ctx, image.CreateRegistryInput{Name: name, Host: host, PlainHTTP: &plain})
@@ -281,7 +281,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-func ring(t *testing.T) *seal.Ring {
+func ring(t testing.TB) *seal.Ring {
 	t.Helper()
 	r, err := seal.Load(t.TempDir())
 	if err != nil {

@@ -32,7 +32,7 @@ type bed struct {
 	root  context.Context
 }
 
-func newBed(t *testing.T) *bed {
+func newBed(t testing.TB) *bed {
 	t.Helper()
 	b := &bed{World: identitytest.New(t)}
 	log := slog.New(slog.DiscardHandler)
@@ -46,7 +46,7 @@ func newBed(t *testing.T) *bed {
 }
 
 // lead runs the loop of the leader until the returned function is called.
-func (b *bed) lead(t *testing.T) (stop func()) {
+func (b *bed) lead(t testing.TB) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); b.tasks.Lead(ctx, 1) }()
@@ -58,13 +58,19 @@ func (b *bed) lead(t *testing.T) (stop func()) {
 // scan scans a registry to the end.
 func (b *bed) scan(t *testing.T, r *ent.Registry) *ent.Task {
 	t.Helper()
+	id := b.start(t, r)
+	stop := b.lead(t)
+	defer stop()
+	return b.ends(t, id)
+}
+
+func (b *bed) start(t testing.TB, r *ent.Registry) uuid.UUID {
+	t.Helper()
 	out, err := b.ScanRegistry(b.root, image.ScanRegistryInput{ID: r.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := b.lead(t)
-	defer stop()
-	return b.ends(t, out.Task.ID)
+	return out.Task.ID
 }
 
 func (b *bed) ends(t *testing.T, id uuid.UUID) *ent.Task {
