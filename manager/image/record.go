@@ -216,6 +216,9 @@ func explain(r *ent.Registry, what string, err error) error {
 // reason returns the text of an error without the classes of errors at its end.
 func reason(err error) string {
 	text := err.Error()
+	if rest, ok := strings.CutPrefix(text, "read image "); ok { // what the sentence begins with
+		_, text, _ = strings.Cut(rest, ": ")
+	}
 	for _, class := range []error{errdefs.ErrInvalidArgument, errdefs.ErrFailedPrecondition} {
 		text = strings.ReplaceAll(strings.TrimSuffix(text, ": "+class.Error()), ": "+class.Error()+":", ":")
 	}

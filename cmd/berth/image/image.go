@@ -54,14 +54,14 @@ func imageTable(list ...client.Image) *output.Table {
 }
 
 func imageStatus(i client.Image) string {
-	switch status := i.Status.String(); {
-	case i.Deprecated != "":
-		return status + ", deprecated"
-	case i.Moved:
-		return status + ", tag moved"
-	default:
-		return status
+	status := i.Status.String()
+	if i.Deprecated != "" {
+		status += ", deprecated"
 	}
+	if i.Moved {
+		status += ", tag moved"
+	}
+	return status
 }
 
 func startersCommand(a *cli.App) *cobra.Command {

@@ -130,49 +130,51 @@ function Row({ registry: r, task, may, onScan, onOpen, onChanged }: RowProps) {
     { kind: "form", text: t("Edit"), label: t("Edit {{name}}", { name: r.name }) },
     { kind: "remove", text: t("Remove"), label: t("Remove {{name}}", { name: r.name }) },
   ] as const;
+  const facts = [
+    r.plainHttp ? t("plain HTTP") : "",
+    r.lastScannedAt ? t("scanned {{at}}", { at: when(r.lastScannedAt) }) : t("never scanned"),
+    r.scanEvery > 0 ? t("every {{hours}} h", { hours: Math.round(r.scanEvery / 360) / 10 }) : "",
+    task?.status === "FAILED" ? "" : (task?.message ?? ""),
+  ];
   return (
     <li>
-      <b>{r.name}</b> <code>{r.host}</code> {r.plainHttp ? <span className="dim">{t("plain HTTP")}</span> : null}
-      {r.scanEvery > 0 ? (
-        <span className="dim">{t("scanned every {{hours}} h", { hours: Math.round(r.scanEvery / 360) / 10 })}</span>
-      ) : null}
-      <span className="push dim">
-        {r.lastScannedAt ? t("scanned {{at}}", { at: when(r.lastScannedAt) }) : t("never scanned")}
-      </span>
+      <div style={{ flex: 1, minWidth: 0 }}>
+        <b>{r.name}</b> <code>{r.host}</code>
+        <div className="dim">{facts.filter(Boolean).join(" · ")}</div>
+        {task?.status === "FAILED" ? <div className="bad">{task.message}</div> : null}
+      </div>
       {scanning ? (
         <>
           <Progress task={task} />
           {may ? <TaskButtons task={task} onChanged={onChanged} /> : null}
         </>
-      ) : (
-        <Button
-          variant="light"
-          size="compact-xs"
-          disabled={!may}
-          aria-label={t("Scan {{name}}", { name: r.name })}
-          onClick={onScan}
-        >
-          {t("Scan")}
-        </Button>
-      )}
-      {actions.map((a) => (
-        <Button
-          key={a.kind}
-          variant="subtle"
-          color={a.kind === "remove" ? "red" : undefined}
-          size="compact-xs"
-          disabled={!may}
-          aria-label={a.label}
-          onClick={() => onOpen(a.kind)}
-        >
-          {a.text}
-        </Button>
-      ))}
-      {task?.message ? (
-        <div className={task.status === "FAILED" ? "bad" : "dim"} style={{ width: "100%" }}>
-          {task.message}
-        </div>
       ) : null}
+      <div className="row tight keep" style={{ flex: "none" }}>
+        {scanning ? null : (
+          <Button
+            variant="light"
+            size="compact-xs"
+            disabled={!may}
+            aria-label={t("Scan {{name}}", { name: r.name })}
+            onClick={onScan}
+          >
+            {t("Scan")}
+          </Button>
+        )}
+        {actions.map((a) => (
+          <Button
+            key={a.kind}
+            variant="subtle"
+            color={a.kind === "remove" ? "red" : undefined}
+            size="compact-xs"
+            disabled={!may}
+            aria-label={a.label}
+            onClick={() => onOpen(a.kind)}
+          >
+            {a.text}
+          </Button>
+        ))}
+      </div>
     </li>
   );
 }
