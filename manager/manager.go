@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -280,6 +281,10 @@ func (m *Manager) Bootstrap(ctx context.Context) (password string, created bool,
 	return m.identity.Bootstrap(viewer.SystemContext(ctx), m.cfg.AdminEmail)
 }
 
+// ownScanTimeout limits the wait for the images of the registry in the same process; the task that
+// registers them continues.
+const ownScanTimeout = 2 * time.Minute
+
 // AddRegistry adds the registry that the same process serves, and waits until its images are
 // registered.
 func (m *Manager) AddRegistry(ctx context.Context, name, host, username, password string) error {
@@ -305,6 +310,11 @@ func (m *Manager) AddRegistry(ctx context.Context, name, host, username, passwor
 	if err != nil {
 		return err
 	}
+	if on, err := m.recovery.On(ctx); err != nil || on { // then no task runs
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, ownScanTimeout)
+	defer cancel()
 	return m.core.Images.AwaitScan(ctx, scan.Task.ID)
 }
 

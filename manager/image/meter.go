@@ -3,6 +3,8 @@ package image
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/berthhq/berth/ent/scanresult"
 )
 
 // meter counts what scans do.
@@ -13,7 +15,7 @@ type meter struct {
 
 func newMeter(r prometheus.Registerer) *meter {
 	f := promauto.With(r)
-	return &meter{
+	m := &meter{
 		scans: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_registry_scans_total", Help: "Runs of scans of registries, by result: done, failed or interrupted.",
 		}, []string{"result"}),
@@ -24,4 +26,13 @@ func newMeter(r prometheus.Registerer) *meter {
 			Name: "berth_registry_requests_total", Help: "Requests of scans to registries and their token servers.",
 		}),
 	}
+	for _, result := range []string{"done", "failed", "interrupted"} {
+		m.scans.WithLabelValues(result)
+	}
+	for _, outcome := range []scanresult.Outcome{
+		scanresult.OutcomeNew, scanresult.OutcomeMoved, scanresult.OutcomeUnchanged, scanresult.OutcomeSkipped, scanresult.OutcomeFailed,
+	} {
+		m.tags.WithLabelValues(string(outcome))
+	}
+	return m
 }
