@@ -64,12 +64,16 @@ func (r imageResolver) TagDigest(_ context.Context, i *ent.Image) (string, error
 
 // Versions returns the contents that the tag had, newest first.
 func (r imageResolver) Versions(ctx context.Context, i *ent.Image) ([]*ent.ImageVersion, error) {
-	return r.Resolver.Images.Versions(ctx, i)
+	return loaders(ctx).versions.Load(ctx, i.ID)
 }
 
 // Change compares two versions.
 func (r imageResolver) Change(ctx context.Context, i *ent.Image, from, to *string) (*image.ImageChange, error) {
-	return r.Resolver.Images.Change(ctx, i, from, to)
+	versions, err := loaders(ctx).versions.Load(ctx, i.ID)
+	if err != nil {
+		return nil, err
+	}
+	return image.Change(versions, from, to), nil
 }
 
 func (r mutationResolver) RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error) {

@@ -26,6 +26,25 @@ type ValueChange struct {
 	Before, After *string
 }
 
+// Change compares two of the versions of an image, which are the newest first; nil: the one before
+// the newest, and the newest. It returns nil if there is no such version, or if its layers are not
+// known.
+func Change(versions []*ent.ImageVersion, from, to *string) *ImageChange {
+	find := func(digest *string, otherwise int) *ent.ImageVersion {
+		for n, v := range versions {
+			if digest == nil && n == otherwise || digest != nil && v.Digest == *digest {
+				return v
+			}
+		}
+		return nil
+	}
+	before, after := find(from, 1), find(to, 0)
+	if before == nil || after == nil {
+		return nil
+	}
+	return Compare(before, after)
+}
+
 // Compare returns the difference between two versions; nil if the layers of one are not known.
 func Compare(from, to *ent.ImageVersion) *ImageChange {
 	if len(from.Layers) == 0 || len(to.Layers) == 0 {

@@ -151,36 +151,21 @@ func (s *Service) RollbackImage(ctx context.Context, in RollbackImageInput) (*Im
 	})
 }
 
-// Versions returns the contents that the tag of an image had, newest first.
-func (s *Service) Versions(ctx context.Context, i *ent.Image) ([]*ent.ImageVersion, error) {
-	all, err := s.client.ImageVersion.Query().Where(imageversion.ImageID(i.ID)).
-		Order(imageversion.ByCreatedAt(sql.OrderDesc()), imageversion.ByID(sql.OrderDesc())).Limit(maxVersions).All(ctx)
+// VersionsOf returns the contents that the tags of images had, newest first.
+func (s *Service) VersionsOf(ctx context.Context, images []uuid.UUID) (map[uuid.UUID][]*ent.ImageVersion, error) {
+	all, err := s.client.ImageVersion.Query().Where(func(q *sql.Selector) { q.Where(store.In(q.C(imageversion.FieldImageID), images)) }).
+		Order(imageversion.ByCreatedAt(sql.OrderDesc()), imageversion.ByID(sql.OrderDesc())).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read versions: %w", err)
 	}
-	return all, nil
-}
-
-// Change compares two versions of an image; nil: the one before the newest, and the newest. It
-// returns nil if there is no such version, or if its layers are not known.
-func (s *Service) Change(ctx context.Context, i *ent.Image, from, to *string) (*ImageChange, error) {
-	all, err := s.Versions(ctx, i)
-	if err != nil {
-		return nil, err
+	out := make(map[uuid.UUID][]*ent.ImageVersion, len(images))
+	for _, id := range images {
+		out[id] = []*ent.ImageVersion{}
 	}
-	find := func(digest *string, otherwise int) *ent.ImageVersion {
-		for n, v := range all {
-			if digest == nil && n == otherwise || digest != nil && v.Digest == *digest {
-				return v
-			}
-		}
-		return nil
+	for _, v := range all {
+		out[v.ImageID] = append(out[v.ImageID], v)
 	}
-	before, after := find(from, 1), find(to, 0)
-	if before == nil || after == nil {
-		return nil, nil
-	}
-	return Compare(before, after), nil
+	return out, nil
 }
 
 // take gives an image the content of a version.

@@ -3,6 +3,8 @@ package image_test
 import (
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/berthhq/berth/ent"
 	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/registry"
@@ -29,7 +31,8 @@ func TestTagMoves(t *testing.T) {
 	second := st.put(t, "tool:1", map[string]string{"v": "2"}, "amd64")["amd64"]
 	b.scan(t, r)
 	is("followed", second, second, false)
-	change, err := b.Change(b.root, i, nil, nil)
+	all, err := b.VersionsOf(b.root, []uuid.UUID{i.ID})
+	change := image.Change(all[i.ID], nil, nil)
 	if err != nil || change == nil || change.From != first || change.To != second || change.LayersAdded != 2 || len(change.Labels) != 1 || *change.Labels[0].After != "2" {
 		t.Errorf("change %+v, %v", change, err)
 	}
@@ -50,8 +53,8 @@ func TestTagMoves(t *testing.T) {
 	if got := b.results(r)["tool:1"]; got != "moved" {
 		t.Errorf("the result is %s", got)
 	}
-	if versions, err := b.Versions(b.root, i); err != nil || len(versions) != 3 || versions[0].Digest != third {
-		t.Errorf("versions %v, %v", versions, err)
+	if all, err = b.VersionsOf(b.root, []uuid.UUID{i.ID}); err != nil || len(all[i.ID]) != 3 || all[i.ID][0].Digest != third {
+		t.Errorf("versions %v, %v", all, err)
 	}
 	other := "sha256:1111111111111111111111111111111111111111111111111111111111111111"
 	_, err = b.RollbackImage(b.root, image.RollbackImageInput{ID: i.ID, Digest: &other})
