@@ -699,7 +699,17 @@ type CreateRegistryInput struct {
 	// Default: access without a login.
 	Username string `json:"username,omitempty"`
 	// Default: access without a login.
-	Password string `json:"password,omitempty"`
+	Password     string `json:"password,omitempty"`
+	Proxy        string `json:"proxy,omitempty"`
+	Certificates string `json:"certificates,omitempty"`
+	// Default: all that the registry lists.
+	Repositories []string `json:"repositories,omitzero"`
+	// In seconds, at least 300. Default: 0, the platform starts no scan.
+	ScanEvery *int `json:"scanEvery,omitempty"`
+	// Default: FOLLOW.
+	TagPolicy Enum `json:"tagPolicy,omitempty"`
+	// Default: everyone whose domain can use the registry.
+	Projects []string `json:"projects,omitzero"`
 }
 
 type CreateResourceGroupInput struct {
@@ -1767,6 +1777,26 @@ type Image struct {
 	// requests less of a slot is refused. Slots of one kind of accelerator, such as cuda.device and cuda.shares, count as
 	// the same.
 	MinimumSlots Slots `json:"minimumSlots"`
+	// Reports whether the tag has another digest at the registry than the image: it is pinned, or was rolled back.
+	Moved bool `json:"moved"`
+	// The digest that the tag had when the registry was last read.
+	TagDigest string `json:"tagDigest"`
+	TagPolicy Enum   `json:"tagPolicy"`
+	// The message of a deprecated image, which can still be launched; empty: it is not deprecated.
+	Deprecated string `json:"deprecated"`
+}
+
+// ImageChange is the difference between two versions of an image.
+type ImageChange struct {
+	From          string        `json:"from"`
+	To            string        `json:"to"`
+	LayersKept    int           `json:"layersKept"`
+	BytesKept     int64         `json:"bytesKept"`
+	LayersAdded   int           `json:"layersAdded"`
+	BytesAdded    int64         `json:"bytesAdded"`
+	LayersRemoved int           `json:"layersRemoved"`
+	Labels        []ValueChange `json:"labels"`
+	Environment   []ValueChange `json:"environment"`
 }
 
 // ImageRef names an image.
@@ -1776,6 +1806,15 @@ type ImageRef struct {
 	Reference string `json:"reference"`
 	// Short form for people: name:tag.
 	Name string `json:"name"`
+}
+
+// ImageVersion is the content that the tag of an image had at some time.
+type ImageVersion struct {
+	ID        string `json:"id"`
+	Digest    string `json:"digest"`
+	SizeBytes int64  `json:"sizeBytes"`
+	// When it was first seen.
+	CreatedAt time.Time `json:"createdAt"`
 }
 
 // Import is the result of an import of users.
@@ -2416,6 +2455,26 @@ type Registry struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// Null if it has not been scanned.
 	LastScannedAt *time.Time `json:"lastScannedAt"`
+	// URL of the proxy to it; empty: the proxy of the environment of managers and agents.
+	Proxy string `json:"proxy"`
+	// Certificates in PEM that are trusted for it, in addition to those of the machine.
+	Certificates string `json:"certificates"`
+	// Names of the repositories that scans read, and patterns in which * stands for any characters. Empty: all that the registry lists.
+	Repositories []string `json:"repositories"`
+	// Seconds between two scans that the platform starts by itself; 0: none.
+	ScanEvery int `json:"scanEvery"`
+	// What scans do with an image whose tag has moved to another digest.
+	TagPolicy Enum `json:"tagPolicy"`
+	// Members of these projects can use its images; empty: everyone whose domain can.
+	Projects []Ref `json:"projects"`
+}
+
+// RegistryCheck is one thing that a test of a registry has tried.
+type RegistryCheck struct {
+	Step  Enum `json:"step"`
+	Works bool `json:"works"`
+	// What was found, or what to change.
+	Text string `json:"text"`
 }
 
 type RemoveMembershipInput struct {
@@ -2548,6 +2607,12 @@ type RolePermissionInput struct {
 	Operations []Enum `json:"operations"`
 }
 
+// digest is that of a version. Default: the version that was seen before the current one.
+type RollbackImageInput struct {
+	ID     string `json:"id"`
+	Digest string `json:"digest,omitempty"`
+}
+
 type RotateKeypairInput struct {
 	ID string `json:"id"`
 }
@@ -2581,13 +2646,17 @@ type ScanRegistryInput struct {
 	ID string `json:"id"`
 }
 
-// ScanResult is the result for one tag of a registry.
+// ScanResult is what the latest scan of a registry found at one tag.
 type ScanResult struct {
-	Reference string `json:"reference"`
-	// Null if there is an error.
-	Image *ImageRef `json:"image"`
-	// Null if the tag was registered.
-	Error *string `json:"error"`
+	ID string `json:"id"`
+	// repository:tag
+	Name    string `json:"name"`
+	Outcome Enum   `json:"outcome"`
+	// Digest of the manifest or index; empty if it was not read.
+	Digest string `json:"digest"`
+	// Why it failed or was skipped.
+	Message   string    `json:"message"`
+	ScannedAt time.Time `json:"scannedAt"`
 }
 
 // Session is a session with the fields of a list.
@@ -3278,6 +3347,10 @@ type TestObjectStorageInput struct {
 	ID string `json:"id"`
 }
 
+type TestRegistryInput struct {
+	ID string `json:"id"`
+}
+
 // TOTPSecret is the secret that an authenticator app needs.
 type TOTPSecret struct {
 	// To enter in an authenticator app.
@@ -3441,6 +3514,13 @@ type UpdateIdleCheckerInput struct {
 	IgnoredApps []string `json:"ignoredApps,omitzero"`
 }
 
+// Fields that are null stay unchanged; an empty deprecated ends the deprecation.
+type UpdateImageInput struct {
+	ID         string  `json:"id"`
+	TagPolicy  Enum    `json:"tagPolicy,omitempty"`
+	Deprecated *string `json:"deprecated,omitempty"`
+}
+
 // Fields that are null stay unchanged.
 type UpdateKeypairInput struct {
 	ID             string  `json:"id"`
@@ -3492,11 +3572,17 @@ type UpdateProjectInput struct {
 
 // Fields that are null stay unchanged; an empty username or password is removed. The host of a registry cannot change, because it is part of the names of its images.
 type UpdateRegistryInput struct {
-	ID        string  `json:"id"`
-	Name      *string `json:"name,omitempty"`
-	PlainHTTP *bool   `json:"plainHttp,omitempty"`
-	Username  *string `json:"username,omitempty"`
-	Password  *string `json:"password,omitempty"`
+	ID           string   `json:"id"`
+	Name         *string  `json:"name,omitempty"`
+	PlainHTTP    *bool    `json:"plainHttp,omitempty"`
+	Username     *string  `json:"username,omitempty"`
+	Password     *string  `json:"password,omitempty"`
+	Proxy        *string  `json:"proxy,omitempty"`
+	Certificates *string  `json:"certificates,omitempty"`
+	Repositories []string `json:"repositories,omitzero"`
+	ScanEvery    *int     `json:"scanEvery,omitempty"`
+	TagPolicy    Enum     `json:"tagPolicy,omitempty"`
+	Projects     []string `json:"projects,omitzero"`
 }
 
 // Fields that are null stay unchanged.
@@ -3780,6 +3866,13 @@ type UserDetailRoleGrantsRoleGrant struct {
 	Scope Enum   `json:"scope"`
 	// Null for the scope SYSTEM.
 	ScopeID *string `json:"scopeId"`
+}
+
+// ValueChange is a label or variable that differs between two versions.
+type ValueChange struct {
+	Name   string  `json:"name"`
+	Before *string `json:"before"`
+	After  *string `json:"after"`
 }
 
 // Viewer is the logged-in user.
@@ -4446,6 +4539,13 @@ type __queryImageByNameInput struct {
 	Name string `json:"name"`
 }
 
+// __queryImageHistoryInput is used internally by genqlient
+type __queryImageHistoryInput struct {
+	Name string `json:"name"`
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+}
+
 // __queryImagesInput is used internally by genqlient
 type __queryImagesInput struct {
 	First *int   `json:"first,omitempty"`
@@ -4609,6 +4709,13 @@ type __queryRolesInput struct {
 type __querySSHKeysInput struct {
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
+}
+
+// __queryScanResultsInput is used internally by genqlient
+type __queryScanResultsInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
 }
 
 // __querySearchFilesInput is used internally by genqlient
@@ -4850,6 +4957,11 @@ type __revokeVolumeInput struct {
 	Input RevokeVolumeInput `json:"input"`
 }
 
+// __rollbackImageInput is used internally by genqlient
+type __rollbackImageInput struct {
+	Input RollbackImageInput `json:"input"`
+}
+
 // __rotateKeypairInput is used internally by genqlient
 type __rotateKeypairInput struct {
 	Input RotateKeypairInput `json:"input"`
@@ -4920,6 +5032,11 @@ type __testObjectStorageInput struct {
 	Input TestObjectStorageInput `json:"input"`
 }
 
+// __testRegistryInput is used internally by genqlient
+type __testRegistryInput struct {
+	Input TestRegistryInput `json:"input"`
+}
+
 // __trashVfolderInput is used internally by genqlient
 type __trashVfolderInput struct {
 	Input TrashVfolderInput `json:"input"`
@@ -4953,6 +5070,11 @@ type __updateIdentityProviderInput struct {
 // __updateIdleCheckerInput is used internally by genqlient
 type __updateIdleCheckerInput struct {
 	Input UpdateIdleCheckerInput `json:"input"`
+}
+
+// __updateImageInput is used internally by genqlient
+type __updateImageInput struct {
+	Input UpdateImageInput `json:"input"`
 }
 
 // __updateKeypairInput is used internally by genqlient
@@ -6254,6 +6376,112 @@ type queryImageByNameResponse struct {
 	Image *Image `json:"image"`
 }
 
+// queryImageHistoryImage includes the requested fields of the GraphQL type Image.
+type queryImageHistoryImage struct {
+	Image `json:"-"`
+	// The contents that the tag had, newest first, at most 20.
+	Versions []ImageVersion `json:"versions"`
+	// What differs between two versions, by digest. Default: from the version before to the newest one. Null if there is no such version.
+	Change *ImageChange `json:"change"`
+}
+
+func (v *queryImageHistoryImage) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*queryImageHistoryImage
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.queryImageHistoryImage = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Image)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalqueryImageHistoryImage struct {
+	ID string `json:"id"`
+
+	Reference string `json:"reference"`
+
+	Name string `json:"name"`
+
+	Architecture string `json:"architecture"`
+
+	Digest string `json:"digest"`
+
+	SizeBytes int64 `json:"sizeBytes"`
+
+	Labels map[string]string `json:"labels"`
+
+	Status Enum `json:"status"`
+
+	CreatedAt time.Time `json:"createdAt"`
+
+	Registry *Ref `json:"registry"`
+
+	MinimumSlots Slots `json:"minimumSlots"`
+
+	Moved bool `json:"moved"`
+
+	TagDigest string `json:"tagDigest"`
+
+	TagPolicy Enum `json:"tagPolicy"`
+
+	Deprecated string         `json:"deprecated"`
+	Versions   []ImageVersion `json:"versions"`
+
+	Change *ImageChange `json:"change"`
+}
+
+func (v *queryImageHistoryImage) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *queryImageHistoryImage) __premarshalJSON() (*__premarshalqueryImageHistoryImage, error) {
+	var retval __premarshalqueryImageHistoryImage
+
+	retval.Versions = v.Versions
+	retval.Change = v.Change
+	retval.ID = v.Image.ID
+	retval.Reference = v.Image.Reference
+	retval.Name = v.Image.Name
+	retval.Architecture = v.Image.Architecture
+	retval.Digest = v.Image.Digest
+	retval.SizeBytes = v.Image.SizeBytes
+	retval.Labels = v.Image.Labels
+	retval.Status = v.Image.Status
+	retval.CreatedAt = v.Image.CreatedAt
+	retval.Registry = v.Image.Registry
+	retval.MinimumSlots = v.Image.MinimumSlots
+	retval.Moved = v.Image.Moved
+	retval.TagDigest = v.Image.TagDigest
+	retval.TagPolicy = v.Image.TagPolicy
+	retval.Deprecated = v.Image.Deprecated
+	return &retval, nil
+}
+
+// queryImageHistoryResponse is returned by queryImageHistory on success.
+type queryImageHistoryResponse struct {
+	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
+	Image *queryImageHistoryImage `json:"image"`
+}
+
 // queryImagesImagesImageConnection includes the requested fields of the GraphQL type ImageConnection.
 type queryImagesImagesImageConnection struct {
 	Edges    []*queryImagesImagesImageConnectionEdgesImageEdge `json:"edges"`
@@ -6808,6 +7036,36 @@ type querySSHKeysSSHKeysSSHKeyConnectionEdgesSSHKeyEdge struct {
 
 // GetNode returns querySSHKeysSshKeysSSHKeyConnectionEdgesSSHKeyEdge.Node, and is useful for accessing the field via an interface.
 func (v *querySSHKeysSSHKeysSSHKeyConnectionEdgesSSHKeyEdge) GetNode() *SSHKey { return v.Node }
+
+// queryScanResultsResponse is returned by queryScanResults on success.
+type queryScanResultsResponse struct {
+	// The results of the latest scan of each registry.
+	ScanResults queryScanResultsScanResultsScanResultConnection `json:"scanResults"`
+}
+
+// queryScanResultsScanResultsScanResultConnection includes the requested fields of the GraphQL type ScanResultConnection.
+type queryScanResultsScanResultsScanResultConnection struct {
+	Edges    []*queryScanResultsScanResultsScanResultConnectionEdgesScanResultEdge `json:"edges"`
+	PageInfo pageInfo                                                              `json:"pageInfo"`
+}
+
+// GetEdges returns queryScanResultsScanResultsScanResultConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryScanResultsScanResultsScanResultConnection) GetEdges() []*queryScanResultsScanResultsScanResultConnectionEdgesScanResultEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryScanResultsScanResultsScanResultConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryScanResultsScanResultsScanResultConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// queryScanResultsScanResultsScanResultConnectionEdgesScanResultEdge includes the requested fields of the GraphQL type ScanResultEdge.
+type queryScanResultsScanResultsScanResultConnectionEdgesScanResultEdge struct {
+	Node *ScanResult `json:"node"`
+}
+
+// GetNode returns queryScanResultsScanResultsScanResultConnectionEdgesScanResultEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryScanResultsScanResultsScanResultConnectionEdgesScanResultEdge) GetNode() *ScanResult {
+	return v.Node
+}
 
 // querySearchFilesResponse is returned by querySearchFiles on success.
 type querySearchFilesResponse struct {
@@ -7413,6 +7671,17 @@ type revokeVolumeResponse struct {
 	Payload revokeVolumePayloadRevokeVolumePayload `json:"payload"`
 }
 
+// rollbackImageResponse is returned by rollbackImage on success.
+type rollbackImageResponse struct {
+	// Gives an image a former digest of its tag, and pins it. Sessions that run keep theirs.
+	RollbackImage rollbackImageRollbackImageImagePayload `json:"rollbackImage"`
+}
+
+// rollbackImageRollbackImageImagePayload includes the requested fields of the GraphQL type ImagePayload.
+type rollbackImageRollbackImageImagePayload struct {
+	Image Image `json:"image"`
+}
+
 // rotateKeypairResponse is returned by rotateKeypair on success.
 type rotateKeypairResponse struct {
 	// Replaces the secret of a keypair. The old secret, and every credential that was created with it, is revoked at once.
@@ -7421,13 +7690,13 @@ type rotateKeypairResponse struct {
 
 // scanRegistryResponse is returned by scanRegistry on success.
 type scanRegistryResponse struct {
-	// Reads all tags of a registry and registers them.
+	// Starts a task that reads the tags of a registry and registers them, or returns the one that has not ended.
 	ScanRegistry scanRegistryScanRegistryScanRegistryPayload `json:"scanRegistry"`
 }
 
 // scanRegistryScanRegistryScanRegistryPayload includes the requested fields of the GraphQL type ScanRegistryPayload.
 type scanRegistryScanRegistryScanRegistryPayload struct {
-	Results []ScanResult `json:"results"`
+	Task Task `json:"task"`
 }
 
 // sessionAppLog includes the GraphQL fields of Session requested by the fragment sessionAppLog.
@@ -7681,6 +7950,20 @@ type testObjectStorageResponse struct {
 	Payload ObjectStorageTest `json:"payload"`
 }
 
+// testRegistryResponse is returned by testRegistry on success.
+type testRegistryResponse struct {
+	// Tries to reach a registry, to log in and to list.
+	TestRegistry testRegistryTestRegistryTestRegistryPayload `json:"testRegistry"`
+}
+
+// testRegistryTestRegistryTestRegistryPayload includes the requested fields of the GraphQL type TestRegistryPayload.
+// The GraphQL type's documentation follows.
+//
+// The checks in their order, up to the first one that prevents the others.
+type testRegistryTestRegistryTestRegistryPayload struct {
+	Checks []RegistryCheck `json:"checks"`
+}
+
 // trashVfolderPayload includes the requested fields of the GraphQL type VfolderPayload.
 type trashVfolderPayload struct {
 	Vfolder Folder `json:"vfolder"`
@@ -7754,6 +8037,17 @@ type updateIdleCheckerPayload struct {
 type updateIdleCheckerResponse struct {
 	// Changes a checker. The change applies at once.
 	Payload updateIdleCheckerPayload `json:"payload"`
+}
+
+// updateImageResponse is returned by updateImage on success.
+type updateImageResponse struct {
+	// Changes what scans do with the image, or deprecates it.
+	UpdateImage updateImageUpdateImageImagePayload `json:"updateImage"`
+}
+
+// updateImageUpdateImageImagePayload includes the requested fields of the GraphQL type ImagePayload.
+type updateImageUpdateImageImagePayload struct {
+	Image Image `json:"image"`
 }
 
 // updateKeypairResponse is returned by updateKeypair on success.
@@ -9295,6 +9589,15 @@ fragment Registry on Registry {
 	plainHttp
 	createdAt
 	lastScannedAt
+	proxy
+	certificates
+	repositories
+	scanEvery
+	tagPolicy
+	projects {
+		id
+		name
+	}
 }
 `
 
@@ -13395,6 +13698,10 @@ fragment Image on Image {
 		name
 	}
 	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
 }
 `
 
@@ -13412,6 +13719,96 @@ func queryImageByName(
 	}
 
 	data_ = &queryImageByNameResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryImageHistory.
+const queryImageHistory_Operation = `
+query ImageHistory ($name: String!, $from: String, $to: String) {
+	image(name: $name) {
+		... Image
+		versions {
+			... ImageVersion
+		}
+		change(from: $from, to: $to) {
+			... ImageChange
+		}
+	}
+}
+fragment Image on Image {
+	id
+	reference
+	name
+	architecture
+	digest
+	sizeBytes
+	labels
+	status
+	createdAt
+	registry {
+		id
+		name
+	}
+	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
+}
+fragment ImageVersion on ImageVersion {
+	id
+	digest
+	sizeBytes
+	createdAt
+}
+fragment ImageChange on ImageChange {
+	from
+	to
+	layersKept
+	bytesKept
+	layersAdded
+	bytesAdded
+	layersRemoved
+	labels {
+		... ValueChange
+	}
+	environment {
+		... ValueChange
+	}
+}
+fragment ValueChange on ValueChange {
+	name
+	before
+	after
+}
+`
+
+func queryImageHistory(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+	from string,
+	to string,
+) (data_ *queryImageHistoryResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ImageHistory",
+		Query:  queryImageHistory_Operation,
+		Variables: &__queryImageHistoryInput{
+			Name: name,
+			From: from,
+			To:   to,
+		},
+	}
+
+	data_ = &queryImageHistoryResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -13452,6 +13849,10 @@ fragment Image on Image {
 		name
 	}
 	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
 }
 fragment pageInfo on PageInfo {
 	hasNextPage
@@ -14438,6 +14839,15 @@ fragment Registry on Registry {
 	plainHttp
 	createdAt
 	lastScannedAt
+	proxy
+	certificates
+	repositories
+	scanEvery
+	tagPolicy
+	projects {
+		id
+		name
+	}
 }
 fragment pageInfo on PageInfo {
 	hasNextPage
@@ -14486,6 +14896,15 @@ fragment Registry on Registry {
 	plainHttp
 	createdAt
 	lastScannedAt
+	proxy
+	certificates
+	repositories
+	scanEvery
+	tagPolicy
+	projects {
+		id
+		name
+	}
 }
 `
 
@@ -15356,6 +15775,63 @@ func querySSHKeys(
 	}
 
 	data_ = &querySSHKeysResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryScanResults.
+const queryScanResults_Operation = `
+query ScanResults ($first: Int, $after: Cursor, $where: ScanResultWhereInput) {
+	scanResults(first: $first, after: $after, where: $where, orderBy: [{field:NAME}]) {
+		edges {
+			node {
+				... ScanResult
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment ScanResult on ScanResult {
+	id
+	name
+	outcome
+	digest
+	message
+	scannedAt
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func queryScanResults(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	where Where,
+) (data_ *queryScanResultsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ScanResults",
+		Query:  queryScanResults_Operation,
+		Variables: &__queryScanResultsInput{
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &queryScanResultsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -17725,6 +18201,10 @@ fragment Image on Image {
 		name
 	}
 	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
 }
 `
 
@@ -18841,6 +19321,62 @@ func revokeVolume(
 	return data_, err_
 }
 
+// The mutation executed by rollbackImage.
+const rollbackImage_Operation = `
+mutation RollbackImage ($input: RollbackImageInput!) {
+	rollbackImage(input: $input) {
+		image {
+			... Image
+		}
+	}
+}
+fragment Image on Image {
+	id
+	reference
+	name
+	architecture
+	digest
+	sizeBytes
+	labels
+	status
+	createdAt
+	registry {
+		id
+		name
+	}
+	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
+}
+`
+
+func rollbackImage(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input RollbackImageInput,
+) (data_ *rollbackImageResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RollbackImage",
+		Query:  rollbackImage_Operation,
+		Variables: &__rollbackImageInput{
+			Input: input,
+		},
+	}
+
+	data_ = &rollbackImageResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by rotateKeypair.
 const rotateKeypair_Operation = `
 mutation RotateKeypair ($input: RotateKeypairInput!) {
@@ -18903,22 +19439,24 @@ func rotateKeypair(
 const scanRegistry_Operation = `
 mutation ScanRegistry ($input: ScanRegistryInput!) {
 	scanRegistry(input: $input) {
-		results {
-			... ScanResult
+		task {
+			... Task
 		}
 	}
 }
-fragment ScanResult on ScanResult {
-	reference
-	image {
-		... ImageRef
-	}
-	error
-}
-fragment ImageRef on Image {
+fragment Task on Task {
 	id
-	reference
-	name
+	kind
+	title
+	status
+	done
+	total
+	message
+	attempt
+	subjectID
+	createdAt
+	startedAt
+	endedAt
 }
 `
 
@@ -19614,6 +20152,47 @@ func testObjectStorage(
 	return data_, err_
 }
 
+// The mutation executed by testRegistry.
+const testRegistry_Operation = `
+mutation TestRegistry ($input: TestRegistryInput!) {
+	testRegistry(input: $input) {
+		checks {
+			... RegistryCheck
+		}
+	}
+}
+fragment RegistryCheck on RegistryCheck {
+	step
+	works
+	text
+}
+`
+
+func testRegistry(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input TestRegistryInput,
+) (data_ *testRegistryResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "TestRegistry",
+		Query:  testRegistry_Operation,
+		Variables: &__testRegistryInput{
+			Input: input,
+		},
+	}
+
+	data_ = &testRegistryResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by trashVfolder.
 const trashVfolder_Operation = `
 mutation TrashVfolder ($input: TrashVfolderInput!) {
@@ -20101,6 +20680,62 @@ func updateIdleChecker(
 	return data_, err_
 }
 
+// The mutation executed by updateImage.
+const updateImage_Operation = `
+mutation UpdateImage ($input: UpdateImageInput!) {
+	updateImage(input: $input) {
+		image {
+			... Image
+		}
+	}
+}
+fragment Image on Image {
+	id
+	reference
+	name
+	architecture
+	digest
+	sizeBytes
+	labels
+	status
+	createdAt
+	registry {
+		id
+		name
+	}
+	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
+}
+`
+
+func updateImage(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UpdateImageInput,
+) (data_ *updateImageResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateImage",
+		Query:  updateImage_Operation,
+		Variables: &__updateImageInput{
+			Input: input,
+		},
+	}
+
+	data_ = &updateImageResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by updateKeypair.
 const updateKeypair_Operation = `
 mutation UpdateKeypair ($input: UpdateKeypairInput!) {
@@ -20471,6 +21106,15 @@ fragment Registry on Registry {
 	plainHttp
 	createdAt
 	lastScannedAt
+	proxy
+	certificates
+	repositories
+	scanEvery
+	tagPolicy
+	projects {
+		id
+		name
+	}
 }
 `
 

@@ -36,6 +36,12 @@ type Image struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Status holds the value of the "status" field.
 	Status image.Status `json:"status,omitempty"`
+	// TagDigest holds the value of the "tag_digest" field.
+	TagDigest string `json:"tag_digest,omitempty"`
+	// TagPolicy holds the value of the "tag_policy" field.
+	TagPolicy image.TagPolicy `json:"tag_policy,omitempty"`
+	// Deprecated holds the value of the "deprecated" field.
+	Deprecated string `json:"deprecated,omitempty"`
 	// RegistryID holds the value of the "registry_id" field.
 	RegistryID *uuid.UUID `json:"registry_id,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -46,13 +52,26 @@ type Image struct {
 
 // ImageEdges holds the relations/edges for other nodes in the graph.
 type ImageEdges struct {
+	// Versions holds the value of the versions edge.
+	Versions []*ImageVersion `json:"versions,omitempty"`
 	// Registry holds the value of the registry edge.
 	Registry *Registry `json:"registry,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [1]bool
+	loadedTypes [2]bool
 	// totalCount holds the count of the edges above.
 	totalCount [1]map[string]int
+
+	namedVersions map[string][]*ImageVersion
+}
+
+// VersionsOrErr returns the Versions value or an error if the edge
+// was not loaded in eager-loading.
+func (e ImageEdges) VersionsOrErr() ([]*ImageVersion, error) {
+	if e.loadedTypes[0] {
+		return e.Versions, nil
+	}
+	return nil, &NotLoadedError{edge: "versions"}
 }
 
 // RegistryOrErr returns the Registry value or an error if the edge
@@ -60,7 +79,7 @@ type ImageEdges struct {
 func (e ImageEdges) RegistryOrErr() (*Registry, error) {
 	if e.Registry != nil {
 		return e.Registry, nil
-	} else if e.loadedTypes[0] {
+	} else if e.loadedTypes[1] {
 		return nil, &NotFoundError{label: registry.Label}
 	}
 	return nil, &NotLoadedError{edge: "registry"}
@@ -77,7 +96,7 @@ func (*Image) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case image.FieldSizeBytes:
 			values[i] = new(sql.NullInt64)
-		case image.FieldReference, image.FieldName, image.FieldArchitecture, image.FieldDigest, image.FieldStatus:
+		case image.FieldReference, image.FieldName, image.FieldArchitecture, image.FieldDigest, image.FieldStatus, image.FieldTagDigest, image.FieldTagPolicy, image.FieldDeprecated:
 			values[i] = new(sql.NullString)
 		case image.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -154,6 +173,24 @@ func (_m *Image) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Status = image.Status(value.String)
 			}
+		case image.FieldTagDigest:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field tag_digest", values[i])
+			} else if value.Valid {
+				_m.TagDigest = value.String
+			}
+		case image.FieldTagPolicy:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field tag_policy", values[i])
+			} else if value.Valid {
+				_m.TagPolicy = image.TagPolicy(value.String)
+			}
+		case image.FieldDeprecated:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field deprecated", values[i])
+			} else if value.Valid {
+				_m.Deprecated = value.String
+			}
 		case image.FieldRegistryID:
 			if value, ok := values[i].(*sql.NullScanner); !ok {
 				return fmt.Errorf("unexpected type %T for field registry_id", values[i])
@@ -172,6 +209,11 @@ func (_m *Image) assignValues(columns []string, values []any) error {
 // This includes values selected through modifiers, order, etc.
 func (_m *Image) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
+}
+
+// QueryVersions queries the "versions" edge of the Image entity.
+func (_m *Image) QueryVersions() *ImageVersionQuery {
+	return NewImageClient(_m.config).QueryVersions(_m)
 }
 
 // QueryRegistry queries the "registry" edge of the Image entity.
@@ -226,12 +268,45 @@ func (_m *Image) String() string {
 	builder.WriteString("status=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Status))
 	builder.WriteString(", ")
+	builder.WriteString("tag_digest=")
+	builder.WriteString(_m.TagDigest)
+	builder.WriteString(", ")
+	builder.WriteString("tag_policy=")
+	builder.WriteString(fmt.Sprintf("%v", _m.TagPolicy))
+	builder.WriteString(", ")
+	builder.WriteString("deprecated=")
+	builder.WriteString(_m.Deprecated)
+	builder.WriteString(", ")
 	if v := _m.RegistryID; v != nil {
 		builder.WriteString("registry_id=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteByte(')')
 	return builder.String()
+}
+
+// NamedVersions returns the Versions named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Image) NamedVersions(name string) ([]*ImageVersion, error) {
+	if _m.Edges.namedVersions == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedVersions[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Image) appendNamedVersions(name string, edges ...*ImageVersion) {
+	if _m.Edges.namedVersions == nil {
+		_m.Edges.namedVersions = make(map[string][]*ImageVersion)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedVersions[name] = []*ImageVersion{}
+	} else {
+		_m.Edges.namedVersions[name] = append(_m.Edges.namedVersions[name], edges...)
+	}
 }
 
 // Images is a parsable slice of Image.

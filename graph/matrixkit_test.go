@@ -224,8 +224,14 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 	k["Device+part"] = c.Device.Create().SetAgent(a).SetDeviceID("part").SetParent("cpu").SaveX(ctx).ID
 	reg := c.Registry.Create().SetName(name).SetHost(name + ".example.org").AddDomainIDs(d.ID).SaveX(ctx)
 	k["Registry"] = reg.ID
+	k["Registry+project"] = c.Registry.Create().SetName(name + "-project").SetHost(name + "-project.example.org").AddProjects(p).SaveX(ctx).ID
+	k["ScanResult"] = c.ScanResult.Create().SetRegistry(reg).SetName("i:1").SetOutcome("new").SetScanID(uuid.New()).SaveX(ctx).ID
 	k["Image"] = c.Image.Create().SetReference(name + ".example.org/i:1").SetName("i:1").SetArchitecture("x86_64").
 		SetDigest("-").SetRegistry(reg).SaveX(ctx).ID
+	for _, digest := range []string{"-", "+"} {
+		c.ImageVersion.Create().SetImageID(k["Image"]).SetDigest(digest).SetLayers([]report.Layer{{Digest: digest}}).
+			SetLabels(map[string]string{"v": digest}).SetEnvironment([]string{"V=" + digest}).ExecX(ctx)
+	}
 	proxy := c.StorageProxy.Create().SetName(name).SaveX(ctx)
 	k["Volume"] = c.Volume.Create().SetName(name).SetProxy(proxy).SaveX(ctx).ID
 	k["ObjectStorage"] = c.ObjectStorage.Create().SetName(name).SetEndpoint("http://127.0.0.1:1").SetBucket("bucket").SetOwner(u).SaveX(ctx).ID

@@ -67,7 +67,13 @@ var matrix = map[string]cell{
 		f.Client.Registry.Create().SetName(f.name()).SetHost(host).SetPlainHTTP(true).ExecX(f.System(f.t))
 		return vars{"reference": host + "/i:1"}
 	},
-	"deleteImage": func(f *fixture) vars { return vars{"id": f.image().ID} },
+	"testRegistry": func(f *fixture) vars {
+		r := f.Client.Registry.Create().SetName(f.name()).SetHost(fmt.Sprint("127.0.0.1:", f.n)).SetPlainHTTP(true).SaveX(f.System(f.t))
+		return vars{"id": r.ID}
+	},
+	"updateImage":   func(f *fixture) vars { return vars{"id": f.image().ID, "deprecated": f.name()} },
+	"rollbackImage": func(f *fixture) vars { return vars{"id": f.image().ID} },
+	"deleteImage":   func(f *fixture) vars { return vars{"id": f.image().ID} },
 	"createSession": func(f *fixture) vars {
 		return vars{"image": f.startable().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
 	},

@@ -143,8 +143,19 @@ func (s *Spread) openRegistry(ctx context.Context) (err error) {
 		return err
 	}
 	s.registryID = known.ID
-	_, err = s.admin.ScanRegistry(ctx, known.ID)
-	return err
+	return s.scan(ctx)
+}
+
+// scan registers the images of the registry, and waits until that has ended.
+func (s *Spread) scan(ctx context.Context) error {
+	task, err := s.admin.ScanRegistry(ctx, s.registryID)
+	if err != nil {
+		return err
+	}
+	return s.until(ctx, "the registry was scanned", func() bool {
+		all, err := s.admin.Tasks(ctx, client.TaskFilter{ID: task.ID})
+		return err == nil && len(all) == 1 && all[0].Status == "DONE"
+	})
 }
 
 // Offer adds a starter image to the registry, and skips the test if the image was not built.
@@ -163,7 +174,7 @@ func (s *Spread) OfferLayout(t testing.TB, layout string) {
 	if _, err := s.registry.Import(t.Context(), layout); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.admin.ScanRegistry(t.Context(), s.registryID); err != nil {
+	if err := s.scan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

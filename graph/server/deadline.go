@@ -24,7 +24,7 @@ const (
 // long mutations wait for registries, for storage proxies that move many files, or change very
 // many rows.
 var long = map[string]bool{
-	"scanRegistry": true, "registerImage": true, "importUsers": true, "testObjectStorage": true,
+	"testRegistry": true, "registerImage": true, "importUsers": true, "testObjectStorage": true,
 	"createVfolder": true, "moveFiles": true, "copyFiles": true, "deleteFiles": true, "createDirectories": true, "deleteOrphan": true,
 	"deleteDomain": true, "deleteProject": true, "deleteUser": true, "auditOccupancy": true,
 }

@@ -83,7 +83,7 @@ func Applies(op Operation, e Entity) bool {
 // in the table can only be read. Starting a session is an operation on its project.
 var acts = map[Entity][]Operation{
 	Domain: general, Project: general, User: general, Role: general, ResourcePolicy: general, ResourceGroup: general,
-	ResourcePreset: general, Agent: ops(Read, Update), Registry: general, Image: ops(Read, Create, Delete), ObjectStorage: general,
+	ResourcePreset: general, Agent: ops(Read, Update), Registry: general, Image: general, ObjectStorage: general,
 	Session: ops(Read, Update, Delete), Template: general, Vfolder: general, Task: ops(Read, Update),
 }
 

@@ -142,3 +142,29 @@ func TestErrorsNameNoAddress(t *testing.T) {
 		t.Errorf("a closed port: %q", Plain(err))
 	}
 }
+
+// Servers that another server names are inside only if that one is inside too.
+func TestBeside(t *testing.T) {
+	for _, c := range []struct {
+		home, to string
+		want     bool
+	}{
+		{"203.0.113.1", "198.51.100.1", true},
+		{"203.0.113.1", "10.0.0.1", false},
+		{"203.0.113.1", "127.0.0.1", false},
+		{"", "10.0.0.1", false},
+		{"", "198.51.100.1", true},
+		{"10.0.0.1", "192.168.0.1", true},
+		{"10.0.0.1", "127.0.0.1", false},
+		{"10.0.0.1", "::ffff:127.0.0.1", false},
+		{"127.0.0.1", "127.0.0.1", true},
+		{"127.0.0.1", "10.0.0.1", true},
+		{"127.0.0.1", "169.254.169.254", false},
+		{"10.0.0.1", "fd00:ec2::254", false},
+	} {
+		home, _ := netip.ParseAddr(c.home)
+		if err := CheckBeside(home, netip.MustParseAddr(c.to)); (err == nil) != c.want {
+			t.Errorf("from %s to %s: %v", c.home, c.to, err)
+		}
+	}
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/session/launch"
 	"github.com/berthhq/berth/manager/session/logs"
+	"github.com/berthhq/berth/manager/task"
 )
 
 // Samples stores the samples of agents and returns the latest.
@@ -48,6 +49,7 @@ type Config struct {
 	LogRetention logs.Retention    // nil: logs of ended sessions stay
 	Recovery     Recovery          // nil: no recovery mode
 	Templates    session.Templates // nil: no templates
+	Tasks        *task.Service     // nil: registries cannot be scanned
 	MaxArraySize int               // of sessions; 0: session.DefaultArraySize
 	Networks     overlay.Range     // for sessions on several agents; zero: overlay.Default
 
@@ -73,7 +75,7 @@ type Core struct {
 // scheduler must not reuse devices of orphaned containers, which sessions know: the set of
 // orphans belongs to both.
 func New(cfg Config) *Core {
-	c := &Core{Images: image.New(image.Config{Client: cfg.Client, Keys: cfg.Keys})}
+	c := &Core{Images: image.New(image.Config{Client: cfg.Client, Keys: cfg.Keys, Tasks: cfg.Tasks, Registry: cfg.Registry, Logger: cfg.Logger})}
 	c.Agents = agents.New(agents.Config{
 		Client: cfg.Client, Bus: cfg.Bus, Samples: cfg.Samples, Enrolments: cfg.Enrolments, Fingerprint: cfg.Fingerprint,
 		ID: cfg.ID, MassLoss: cfg.MassLoss, Managers: cfg.Managers, Logger: cfg.Logger,

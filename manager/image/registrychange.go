@@ -28,6 +28,7 @@ type UpdateRegistryInput struct {
 	PlainHTTP *bool
 	Username  *string
 	Password  *string
+	RegistrySettings
 }
 
 // UpdateRegistry changes the name and the connection data of a registry.
@@ -44,6 +45,9 @@ func (s *Service) UpdateRegistry(ctx context.Context, in UpdateRegistryInput) (*
 	if err := checkCredentials(in.Username, in.Password); err != nil {
 		return nil, err
 	}
+	if err := s.checkSettings(ctx, &in.RegistrySettings); err != nil {
+		return nil, err
+	}
 	u := s.client.Registry.UpdateOne(r).SetNillableName(in.Name).SetNillablePlainHTTP(in.PlainHTTP).SetNillableUsername(in.Username)
 	switch {
 	case in.Password == nil:
@@ -52,6 +56,7 @@ func (s *Service) UpdateRegistry(ctx context.Context, in UpdateRegistryInput) (*
 	default:
 		u.SetPasswordSealed(s.keys.Seal(seal.RegistryPassword, []byte(*in.Password)))
 	}
+	in.set(u.Mutation())
 	r, err = u.Save(ctx)
 	if ent.IsNotFound(err) {
 		return nil, problem.NotFound("registry").WithField("id")

@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent/domain"
 	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
@@ -68,20 +69,28 @@ func preferred(rows []*ent.Image) *ent.Image {
 // Open matches the images that the viewer can use: those of registries that are open to the
 // viewer's domain (all, unless the domain is restricted to some), and those that a custom role
 // makes visible. Users who can see everything can use all. Other images are still visible
-// through sessions that were started from them.
+// through sessions that were started from them. A registry that names projects is open to their
+// members only.
 func Open(ctx context.Context) predicate.Image {
 	v := viewer.From(ctx)
 	if v == nil || v.SeesAll() || len(v.Granted(access.Read, access.Image, access.OnSystem)) > 0 {
 		return func(*sql.Selector) {}
 	}
-	return entimage.Or(
-		entimage.IDIn(v.Granted(access.Read, access.Image, access.OnObject)...),
+	byDomain := entimage.Or(
 		entimage.HasRegistryWith(registry.HasDomainsWith(domain.ID(v.Domain))),
 		func(s *sql.Selector) {
 			d := sql.Table("domains")
 			s.Where(sql.NotExists(sql.Select(d.C("id")).From(d).
 				Where(sql.And(sql.EQ(d.C("id"), v.Domain), sql.IsTrue(d.C("registries_restricted"))))))
 		},
+	)
+	byProject := entimage.Or(
+		entimage.Not(entimage.HasRegistryWith(registry.HasProjects())),
+		entimage.HasRegistryWith(registry.HasProjectsWith(project.IDIn(v.Projects...))),
+	)
+	return entimage.Or(
+		entimage.IDIn(v.Granted(access.Read, access.Image, access.OnObject)...),
+		entimage.And(byDomain, byProject),
 	)
 }
 

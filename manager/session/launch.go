@@ -165,7 +165,7 @@ func (s *Service) fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.I
 	}
 	stream, err := rpc.PullImage(ctx, &agentpb.PullImageRequest{
 		Reference: img.Reference, Digest: img.Digest,
-		PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: password,
+		PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: password, Proxy: reg.Proxy, Certificates: reg.Certificates,
 	})
 	for err == nil {
 		var m *agentpb.PullProgress

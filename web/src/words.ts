@@ -175,6 +175,11 @@ export const words = {
     ALIVE: "Available",
     GONE: "Missing",
   } satisfies Record<Value<"ImageStatus">, string>,
+  ImageTagPolicy: {
+    REGISTRY: "As its registry says",
+    PINNED: "Keep the digest",
+    FOLLOW: "Take the new digest",
+  } satisfies Record<Value<"ImageTagPolicy">, string>,
   ImportStatus: states satisfies Record<Value<"ImportStatus">, string>,
   LimitEnforcement: {
     HARD: "hard",
@@ -257,12 +262,26 @@ export const words = {
     DRF: "Smallest share first",
     FAIR_SHARE: "Fair share",
   } satisfies Record<Value<"QueueOrder">, string>,
+  RegistryCheckStep: {
+    REACHABLE: "Connection",
+    TLS: "Encryption",
+    LOGIN: "Login",
+    LISTING: "List of images",
+  } satisfies Record<Value<"RegistryCheckStep">, string>,
   RoleScope: {
     SYSTEM: "Everywhere",
     DOMAIN: "One domain",
     PROJECT: "One project",
     OBJECT: "One object",
   } satisfies Record<Value<"RoleScope">, string>,
+  ScanOutcome: {
+    NEW: "New",
+    MOVED: "Tag moved",
+    UNCHANGED: "Unchanged",
+    SKIPPED: "No Linux image",
+    FAILED: "Failed",
+    GONE: "Missing",
+  } satisfies Record<Value<"ScanOutcome">, string>,
   ScopeKind: {
     USER: "Users",
     PROJECT: "Projects",
@@ -365,6 +384,7 @@ const tasks: Record<string, string> = {
   "objectstorage.abort": "Clean up an object storage",
   "objectstorage.export": "Export to an object storage",
   "objectstorage.import": "Import from an object storage",
+  "image.scan": "Scan a registry",
   "vfolder.clone": "Clone a folder",
   "vfolder.copy_files": "Copy files",
   "vfolder.delete": "Delete a folder",

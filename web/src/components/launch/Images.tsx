@@ -27,6 +27,9 @@ export function Images({ offer, chosen, error, onChoose }: Props) {
         note: (
           <span className="dim">
             {[i.sizeBytes > 0 ? bytes(i.sizeBytes) : "", needs(i.minimumSlots)].filter(Boolean).join(", ")}
+            {i.deprecated ? (
+              <span className="tone-bad"> {t("Deprecated: {{message}}", { message: i.deprecated })}</span>
+            ) : null}
           </span>
         ),
       }))}

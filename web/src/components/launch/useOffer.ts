@@ -6,7 +6,7 @@ import { acceleratorSlots, byRecent, type LaunchDraft } from "./request";
 const LaunchQuery = graphql(`
   query Launch {
     images(first: 100, where: { status: ALIVE }, orderBy: [{ field: NAME, direction: ASC }]) {
-      edges { node { id name reference sizeBytes minimumSlots apps { name title } } }
+      edges { node { id name reference sizeBytes minimumSlots deprecated apps { name title } } }
     }
     vfolders(first: 100, where: { status: READY }) {
       edges { node { id name permissions owner { id email } myShare { id status inviterEmail } } }
