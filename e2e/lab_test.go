@@ -105,7 +105,7 @@ func TestNewLab(t *testing.T) {
 		t.Errorf("Ann's own activity:\n%s", mine)
 	}
 
-	// Ben leaves: he can no longer log in, and Ann gets his folders and sessions.
+	// Ben leaves: they can no longer log in, and Ann gets their folders and sessions.
 	ben := newcomer(t, admin, made[1].Email, made[1].Password, "Moonlit harbour 24")
 	ben.Must("folder", "create", "results")
 	note := filepath.Join(ben.Dir, "note.txt")

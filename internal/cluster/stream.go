@@ -130,9 +130,9 @@ func (j *joined) write(frame []byte) (int, error) {
 	if j.below == nil || len(frame) <= record {
 		return j.Conn.Write(frame)
 	}
-	j.below.hold()
+	j.below.buffer()
 	n, err := j.Conn.Write(frame)
-	if failed := j.below.release(); err == nil && failed != nil {
+	if failed := j.below.flush(); err == nil && failed != nil {
 		return 0, failed
 	}
 	return n, err
@@ -143,7 +143,7 @@ type gathered struct {
 	net.Conn
 
 	mu      sync.Mutex
-	holds   bool
+	buffers bool // Write collects records until flush
 	records []byte
 }
 
@@ -151,25 +151,26 @@ type gathered struct {
 func (g *gathered) Write(b []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.holds {
+	if g.buffers {
 		g.records = append(g.records, b...)
 		return len(b), nil
 	}
 	return g.Conn.Write(b)
 }
 
-// hold keeps what is written until release.
-func (g *gathered) hold() {
+// buffer makes Write collect records until flush.
+func (g *gathered) buffer() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.holds = true
+	g.buffers = true
 }
 
-func (g *gathered) release() error {
+// flush writes the collected records with one call.
+func (g *gathered) flush() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, err := g.Conn.Write(g.records)
-	g.holds, g.records = false, g.records[:0]
+	g.buffers, g.records = false, g.records[:0]
 	if cap(g.records) > 2*keptFrame {
 		g.records = nil
 	}

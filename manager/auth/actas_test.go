@@ -95,20 +95,21 @@ func TestActingForAnother(t *testing.T) {
 
 func TestActingEndsWithEitherRights(t *testing.T) {
 	w := identitytest.New(t)
-	m := start(t, w.Client, "", func(c *auth.Config) { c.RecheckEvery = 20 * time.Millisecond })
 	system := viewer.SystemContext(t.Context())
 	may := w.Client.Role.Create().SetName("support").
 		SetPermissions(access.Permissions{access.User: {access.Read, access.Impersonate}}).SaveX(system)
-	for name, change := range map[string]func(v *viewer.Viewer){
-		"the other's membership": func(v *viewer.Viewer) {
+	for name, change := range map[string]func(m *manager, v *viewer.Viewer){
+		"the other's membership": func(*manager, *viewer.Viewer) {
 			w.Client.Membership.Delete().ExecX(system)
 		},
-		"the actor's role":  func(*viewer.Viewer) { w.Client.RoleGrant.Delete().ExecX(system) },
-		"the actor's login": func(v *viewer.Viewer) { m.Disconnect(t.Context(), v.Credential) },
-		"the actor":         func(v *viewer.Viewer) { m.Disconnect(t.Context(), v.Actor) },
-		"the other user":    func(v *viewer.Viewer) { m.Disconnect(t.Context(), v.User) },
+		"the actor's role":  func(*manager, *viewer.Viewer) { w.Client.RoleGrant.Delete().ExecX(system) },
+		"the actor's login": func(m *manager, v *viewer.Viewer) { m.Disconnect(t.Context(), v.Credential) },
+		"the actor":         func(m *manager, v *viewer.Viewer) { m.Disconnect(t.Context(), v.Actor) },
+		"the other user":    func(m *manager, v *viewer.Viewer) { m.Disconnect(t.Context(), v.User) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			// Each case has a manager: the event of a disconnection can arrive after the next login.
+			m := start(t, w.Client, "", func(c *auth.Config) { c.RecheckEvery = 20 * time.Millisecond })
 			w.Client.RoleGrant.Delete().ExecX(system)
 			w.Client.Membership.Delete().ExecX(system)
 			w.Client.RoleGrant.Create().SetRole(may).SetUser(w.A.Loner).SetScope("domain").SetScopeID(w.A.ID).ExecX(system)
@@ -120,7 +121,7 @@ func TestActingEndsWithEitherRights(t *testing.T) {
 			ended := m.Watch(t.Context(), v)
 			time.Sleep(100 * time.Millisecond) // wait for several checks
 			goesOn(t, "connection with all rights", ended)
-			change(v)
+			change(m, v)
 			ends(t, "connection", ended)
 		})
 	}

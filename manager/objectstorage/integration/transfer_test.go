@@ -207,7 +207,7 @@ func TestATransferEndsWithItsRights(t *testing.T) {
 			take(t, l)
 			close(taken)
 			got := l.ends(t, id, task.StatusFailed)
-			if f := got.ObjectTransfer; f.Files != 100 || !strings.Contains(got.Message, "may no longer use the object storage") {
+			if f := got.ObjectTransfer; f.Files != 100 || !strings.Contains(got.Message, "can no longer use the object storage") {
 				t.Errorf("%+v", got)
 			}
 		})
