@@ -1,6 +1,7 @@
 package containerd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/content"
-	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/errdefs"
 	"github.com/containerd/platforms"
 	"github.com/containerd/typeurl/v2"
@@ -172,9 +172,10 @@ func (r *Runtime) wakeAll(ctx context.Context) error {
 
 // base is the image that a container was created from.
 type base struct {
-	digest   string
+	digest   string // of its manifest or index
 	manifest ocispec.Manifest
 	config   ocispec.Image
+	original push.Original
 	store    content.Store
 }
 
@@ -183,26 +184,46 @@ func (c *container) base(ctx context.Context) (b base, err error) {
 	if b.digest == "" {
 		return b, fmt.Errorf("the container was created by an older version of the agent: restart the session: %w", errdefs.ErrFailedPrecondition)
 	}
-	top := ocispec.Descriptor{Digest: digest.Digest(b.digest)}
-	text, err := content.ReadBlob(ctx, b.store, top)
-	if err != nil {
-		return b, fmt.Errorf("read image %s: %w", b.digest, err)
-	}
-	top.Size, top.MediaType = int64(len(text)), ocispec.MediaTypeImageManifest
-	var index ocispec.Index
-	if err := json.Unmarshal(text, &index); err == nil && len(index.Manifests) > 0 {
-		top.MediaType = ocispec.MediaTypeImageIndex // resolved to the manifest of this platform
-	}
-	if b.manifest, err = images.Manifest(ctx, b.store, top, platforms.Default()); err != nil {
+	if err := b.readManifest(ctx, ocispec.Descriptor{Digest: digest.Digest(b.digest)}); err != nil {
 		return b, fmt.Errorf("read the manifest of image %s: %w", b.digest, err)
 	}
-	if text, err = content.ReadBlob(ctx, b.store, b.manifest.Config); err != nil {
+	b.original.ConfigType = b.manifest.Config.MediaType
+	if b.original.Config, err = content.ReadBlob(ctx, b.store, b.manifest.Config); err != nil {
 		return b, fmt.Errorf("read the configuration of image %s: %w", b.digest, err)
 	}
-	if err := json.Unmarshal(text, &b.config); err != nil {
+	if err := json.Unmarshal(b.original.Config, &b.config); err != nil {
 		return b, fmt.Errorf("configuration of image %s: %w: %w", b.digest, err, errdefs.ErrInvalidArgument)
 	}
 	return b, nil
+}
+
+// readManifest reads the manifest for this platform.
+func (b *base) readManifest(ctx context.Context, d ocispec.Descriptor) error {
+	text, err := content.ReadBlob(ctx, b.store, d)
+	if err != nil {
+		return err
+	}
+	var is struct {
+		MediaType string               `json:"mediaType"`
+		Manifests []ocispec.Descriptor `json:"manifests"`
+	}
+	if err := json.Unmarshal(text, &is); err != nil {
+		return fmt.Errorf("%w: %w", err, errdefs.ErrInvalidArgument)
+	}
+	here := platforms.Default()
+	for _, m := range is.Manifests {
+		if m.Platform != nil && here.Match(*m.Platform) {
+			return b.readManifest(ctx, m)
+		}
+	}
+	if len(is.Manifests) > 0 {
+		return fmt.Errorf("it has none for this platform: %w", errdefs.ErrNotFound)
+	}
+	b.original.Manifest, b.original.ManifestType = text, cmp.Or(is.MediaType, ocispec.MediaTypeImageManifest)
+	if err := json.Unmarshal(text, &b.manifest); err != nil {
+		return fmt.Errorf("%w: %w", err, errdefs.ErrInvalidArgument)
+	}
+	return nil
 }
 
 // with returns the image with one more layer. The environment and the command stay those of the image:
@@ -214,6 +235,7 @@ func (b base) with(layer commit.Layer) push.Image {
 		img.Layers = append(img.Layers, push.Layer{Descriptor: l, Open: b.open(l)})
 	}
 	if layer.Digest == "" {
+		img.Original = &b.original
 		return img
 	}
 	img.Layers = append(img.Layers, push.Layer{

@@ -43,6 +43,15 @@ type Image struct {
 	Config      ocispec.Image
 	Layers      []Layer
 	Annotations map[string]string
+	// Original is the configuration and the manifest of an image that is sent as it is. nil: they are
+	// made from the other fields.
+	Original *Original
+}
+
+// Original is an image as another registry had it.
+type Original struct {
+	Config, Manifest         []byte
+	ConfigType, ManifestType string
 }
 
 // Result is an image at its registry.
@@ -59,22 +68,13 @@ func Push(ctx context.Context, t Target, img Image, progress func(done, total in
 	if err != nil {
 		return Result{}, fmt.Errorf("push to %s: %w", t.Repository, err)
 	}
-	config, err := blob(ocispec.MediaTypeImageConfig, img.Config)
+	config, manifest, err := img.encode()
 	if err != nil {
 		return Result{}, err
-	}
-	manifest := ocispec.Manifest{
-		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
-		Config: config.Descriptor, Annotations: img.Annotations,
 	}
 	s := &sender{pusher: pusher, progress: progress, size: config.Size}
 	for _, l := range img.Layers {
-		manifest.Layers = append(manifest.Layers, ocispec.Descriptor{MediaType: l.MediaType, Digest: l.Digest, Size: l.Size})
 		s.size += l.Size
-	}
-	last, err := blob(ocispec.MediaTypeImageManifest, manifest)
-	if err != nil {
-		return Result{}, err
 	}
 	for _, l := range img.Layers {
 		if t.MountFrom != "" {
@@ -88,12 +88,12 @@ func Push(ctx context.Context, t Target, img Image, progress func(done, total in
 			return Result{}, fmt.Errorf("push layer %s to %s: %w", l.Digest, t.Repository, err)
 		}
 	}
-	for _, l := range []Layer{config, last} {
+	for _, l := range []Layer{config, manifest} {
 		if err := s.send(ctx, l); err != nil {
 			return Result{}, fmt.Errorf("push %s to %s: %w", l.MediaType, t.Repository, err)
 		}
 	}
-	return Result{Digest: last.Digest.String(), Size: s.size, Sent: s.sent}, nil
+	return Result{Digest: manifest.Digest.String(), Size: s.size, Sent: s.sent}, nil
 }
 
 func resolver(t Target) remotes.Resolver {
@@ -110,16 +110,35 @@ func resolver(t Target) remotes.Resolver {
 	)})
 }
 
-// blob encodes a configuration or a manifest.
-func blob(mediaType string, v any) (Layer, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return Layer{}, fmt.Errorf("encode %s: %w", mediaType, err)
+// encode returns the configuration and the manifest.
+func (img Image) encode() (config, manifest Layer, err error) {
+	if o := img.Original; o != nil {
+		return text(o.ConfigType, o.Config), text(o.ManifestType, o.Manifest), nil
 	}
+	b, err := json.Marshal(img.Config)
+	if err != nil {
+		return config, manifest, fmt.Errorf("encode the configuration of an image: %w", err)
+	}
+	config = text(ocispec.MediaTypeImageConfig, b)
+	m := ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
+		Config: config.Descriptor, Annotations: img.Annotations,
+	}
+	for _, l := range img.Layers {
+		m.Layers = append(m.Layers, ocispec.Descriptor{MediaType: l.MediaType, Digest: l.Digest, Size: l.Size})
+	}
+	if b, err = json.Marshal(m); err != nil {
+		return config, manifest, fmt.Errorf("encode the manifest of an image: %w", err)
+	}
+	return config, text(ocispec.MediaTypeImageManifest, b), nil
+}
+
+// text is a part that is in memory.
+func text(mediaType string, b []byte) Layer {
 	return Layer{
-		Descriptor: ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))},
-		Open:       func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil },
-	}, nil
+		Descriptor: ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(b), Size: int64(len(b))},
+		Open:       func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil },
+	}
 }
 
 type sender struct {
