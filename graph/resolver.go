@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
+	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/objectstorage"
@@ -47,6 +48,7 @@ type Resolver struct {
 	Identity     *identity.Service
 	Tasks        *task.Service
 	Images       *image.Service
+	Commits      *commit.Service
 	Providers    *oidc.Service
 	SignUps      *signup.Service
 	Policies     *policy.Service

@@ -713,6 +713,15 @@ var (
 		{Name: "size_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "labels", Type: field.TypeJSON},
 		{Name: "status", Type: field.TypeEnum, Enums: []string{"alive", "gone"}, Default: "alive"},
+		{Name: "visibility", Type: field.TypeEnum, Enums: []string{"public", "project", "private"}, Default: "public"},
+		{Name: "description", Type: field.TypeString, Size: 1000, Default: ""},
+		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "session_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "base", Type: field.TypeString, Default: ""},
+		{Name: "added_bytes", Type: field.TypeInt64, Default: 0},
+		{Name: "committed_at", Type: field.TypeTime, Nullable: true},
+		{Name: "owner_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "registry_id", Type: field.TypeUUID, Nullable: true},
 	}
 	// ImagesTable holds the schema information for the "images" table.
@@ -722,8 +731,20 @@ var (
 		PrimaryKey: []*schema.Column{ImagesColumns[0]},
 		ForeignKeys: []*schema.ForeignKey{
 			{
+				Symbol:     "images_users_owner",
+				Columns:    []*schema.Column{ImagesColumns[16]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+			{
+				Symbol:     "images_projects_project",
+				Columns:    []*schema.Column{ImagesColumns[17]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+			{
 				Symbol:     "images_registries_images",
-				Columns:    []*schema.Column{ImagesColumns[9]},
+				Columns:    []*schema.Column{ImagesColumns[18]},
 				RefColumns: []*schema.Column{RegistriesColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -742,7 +763,17 @@ var (
 			{
 				Name:    "image_registry_id",
 				Unique:  false,
-				Columns: []*schema.Column{ImagesColumns[9]},
+				Columns: []*schema.Column{ImagesColumns[18]},
+			},
+			{
+				Name:    "image_owner_id",
+				Unique:  false,
+				Columns: []*schema.Column{ImagesColumns[16]},
+			},
+			{
+				Name:    "image_project_id",
+				Unique:  false,
+				Columns: []*schema.Column{ImagesColumns[17]},
 			},
 		},
 	}
@@ -1328,6 +1359,7 @@ var (
 		{Name: "max_disk_bytes", Type: field.TypeInt64, Nullable: true},
 		{Name: "max_logins", Type: field.TypeInt, Nullable: true},
 		{Name: "max_customized_images", Type: field.TypeInt, Nullable: true},
+		{Name: "max_image_bytes", Type: field.TypeInt64, Nullable: true},
 		{Name: "max_replicas", Type: field.TypeInt, Nullable: true},
 		{Name: "max_networks", Type: field.TypeInt, Nullable: true},
 		{Name: "max_ssh_sessions", Type: field.TypeInt, Nullable: true},
@@ -2686,7 +2718,9 @@ func init() {
 	IdleBindingsTable.Annotation = &entsql.Annotation{
 		Check: "num_nonnulls(domain_id, project_id, resource_group_id) <= 1",
 	}
-	ImagesTable.ForeignKeys[0].RefTable = RegistriesTable
+	ImagesTable.ForeignKeys[0].RefTable = UsersTable
+	ImagesTable.ForeignKeys[1].RefTable = ProjectsTable
+	ImagesTable.ForeignKeys[2].RefTable = RegistriesTable
 	InvitationsTable.ForeignKeys[0].RefTable = DomainsTable
 	InvitationsTable.ForeignKeys[1].RefTable = ProjectsTable
 	KernelsTable.ForeignKeys[0].RefTable = AgentsTable

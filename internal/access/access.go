@@ -83,7 +83,7 @@ func Applies(op Operation, e Entity) bool {
 // in the table can only be read. Starting a session is an operation on its project.
 var acts = map[Entity][]Operation{
 	Domain: general, Project: general, User: general, Role: general, ResourcePolicy: general, ResourceGroup: general,
-	ResourcePreset: general, Agent: ops(Read, Update), Registry: general, Image: ops(Read, Create, Delete), ObjectStorage: general,
+	ResourcePreset: general, Agent: ops(Read, Update), Registry: general, Image: general, ObjectStorage: general,
 	Session: ops(Read, Update, Delete), Template: general, Vfolder: general, Task: ops(Read, Update),
 }
 
@@ -190,7 +190,8 @@ var builtin = map[Entity]map[Relation][]Operation{
 	ResourcePolicy: {},
 	ResourcePreset: {Anyone: ops(Read)},
 	Registry:       {Anyone: ops(Read)},
-	Image:          {Anyone: ops(Read)},
+	// An image that was made of a session belongs to a user and can be shared with a project.
+	Image: {Anyone: ops(Read), Owner: ops(Read, Update, Delete), DomainAdmin: ops(Read, Delete)},
 	Volume:         {Anyone: ops(Read)},
 	// A user's own storage belongs to no domain.
 	ObjectStorage: {

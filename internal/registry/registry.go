@@ -44,9 +44,9 @@ func Open(dir string) (*Registry, error) {
 	return &Registry{app: handlers.NewApp(context.Background(), &configuration.Configuration{
 		Version: configuration.CurrentVersion,
 		Storage: configuration.Storage{
-			"filesystem":  configuration.Parameters{"rootdirectory": dir},
-			"delete":      configuration.Parameters{"enabled": true},
-			"cache":       configuration.Parameters{"blobdescriptor": "inmemory"},
+			"filesystem": configuration.Parameters{"rootdirectory": dir},
+			"delete":     configuration.Parameters{"enabled": true},
+			"cache":      configuration.Parameters{"blobdescriptor": "inmemory"},
 			"maintenance": configuration.Parameters{"uploadpurging": map[any]any{
 				// An agent that was killed leaves its upload.
 				"enabled": true, "age": "24h", "interval": "6h", "dryrun": false,

@@ -47,6 +47,7 @@ type Config struct {
 	Recovery     Recovery             // nil: there is no such mode
 	Templates    session.Templates    // nil: there are none
 	MaxArraySize int                  // of sessions; 0: session.DefaultArraySize
+	Images       image.Own            // registry for images of sessions; zero: there is none
 	Networks     overlay.Range        // for sessions on several agents; zero: overlay.Default
 
 	ID          string          // of this manager
@@ -71,7 +72,7 @@ type Core struct {
 // scheduler must not reuse devices of orphaned containers, which sessions know: the set of
 // orphans belongs to both.
 func New(cfg Config) *Core {
-	c := &Core{Images: image.New(image.Config{Client: cfg.Client, Keys: cfg.Keys})}
+	c := &Core{Images: image.New(image.Config{Client: cfg.Client, Keys: cfg.Keys, Own: cfg.Images})}
 	c.Agents = agents.New(agents.Config{
 		Client: cfg.Client, Bus: cfg.Bus, Samples: cfg.Samples, Enrolments: cfg.Enrolments, Fingerprint: cfg.Fingerprint,
 		ID: cfg.ID, MassLoss: cfg.MassLoss, Managers: cfg.Managers, Logger: cfg.Logger,

@@ -29,6 +29,9 @@ func (s *Service) record(ctx context.Context, r *ent.Registry, name string, foun
 	if len(found) == 0 {
 		return nil, fmt.Errorf("image %s: %w: %w", name, errdefs.ErrFailedPrecondition, errNothing)
 	}
+	if err := s.stray(ctx, r, name); err != nil {
+		return nil, err
+	}
 	var rows []*ent.Image
 	seen := map[string]bool{}
 	for _, f := range found {

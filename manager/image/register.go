@@ -93,7 +93,7 @@ type DeleteImageInput struct{ ID uuid.UUID }
 type DeleteImagePayload struct{ ID uuid.UUID }
 
 // DeleteImage removes an image. If sessions were started from it, its row stays for their
-// history, marked as gone.
+// history, marked as gone. An image that was made of a session is also deleted from its registry.
 func (s *Service) DeleteImage(ctx context.Context, in DeleteImageInput) (*DeleteImagePayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -104,6 +104,9 @@ func (s *Service) DeleteImage(ctx context.Context, in DeleteImageInput) (*Delete
 	}
 	if err := permit.To(ctx, access.Delete, image); err != nil {
 		return nil, err
+	}
+	if image.SessionID != nil {
+		return &DeleteImagePayload{ID: in.ID}, s.deleteOwn(ctx, image)
 	}
 	err = s.client.Image.DeleteOne(image).Exec(ctx)
 	if ent.IsConstraintError(err) {

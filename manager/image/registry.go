@@ -20,16 +20,18 @@ import (
 type Service struct {
 	client *ent.Client
 	keys   *seal.Ring
+	own    Own
 }
 
 // Config has the dependencies of a Service.
 type Config struct {
 	Client *ent.Client
 	Keys   *seal.Ring // encrypts the passwords of registries
+	Own    Own        // for images of sessions
 }
 
 // New returns a Service.
-func New(cfg Config) *Service { return &Service{client: cfg.Client, keys: cfg.Keys} }
+func New(cfg Config) *Service { return &Service{client: cfg.Client, keys: cfg.Keys, own: cfg.Own} }
 
 // CreateRegistryInput describes a new registry.
 type CreateRegistryInput struct {

@@ -197,3 +197,35 @@ func classify(err error) error {
 	}
 	return fmt.Errorf("%w: %w", class, err)
 }
+
+// Tag gives an image (repository@digest) a tag.
+func (r Registry) Tag(ctx context.Context, image, tag string) error {
+	ref, err := r.reference(image)
+	if err != nil {
+		return err
+	}
+	if !tagRule.MatchString(tag) {
+		return fmt.Errorf("tag %q is invalid: %w", tag, errdefs.ErrInvalidArgument)
+	}
+	d, err := remote.Get(ref, r.options(ctx)...)
+	if err == nil {
+		err = remote.Tag(ref.Context().Tag(tag), d, r.options(ctx)...)
+	}
+	if err != nil {
+		return fmt.Errorf("tag image %s as %s: %w", ref, tag, classify(err))
+	}
+	return nil
+}
+
+// Delete removes an image (repository@digest) and its tags. Its layers stay until the registry
+// collects garbage. A missing image is not an error.
+func (r Registry) Delete(ctx context.Context, image string) error {
+	ref, err := r.reference(image)
+	if err != nil {
+		return err
+	}
+	if err := remote.Delete(ref, r.options(ctx)...); err != nil && !errdefs.IsNotFound(classify(err)) {
+		return fmt.Errorf("delete image %s: %w", ref, classify(err))
+	}
+	return nil
+}
