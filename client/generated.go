@@ -537,6 +537,19 @@ type ClusterStateRecovery struct {
 	Since time.Time `json:"since"`
 }
 
+// Makes an image of a running session.
+type CommitSessionInput struct {
+	Session string `json:"session"`
+	// 1 to 100 lower-case letters, digits and single . _ - between them. The image gets the reference HOST/users/USER/NAME:TAG.
+	Name string `json:"name"`
+	// Default: latest. An image of the viewer with the same name and tag is replaced.
+	Tag string `json:"tag,omitempty"`
+	// At most 1000 characters.
+	Description string `json:"description,omitempty"`
+	// A project of the viewer whose members can use the image. Default: only the viewer can.
+	Project string `json:"project,omitempty"`
+}
+
 // Condition is the result of one check of an agent's machine.
 type Condition struct {
 	// disk_pressure, inode_pressure, memory_pressure, runtime_unavailable or clock_skew.
@@ -759,6 +772,8 @@ type CreateResourcePolicyInput struct {
 	MaxScopeBytes           *int64 `json:"maxScopeBytes,omitempty"`
 	MaxDiskBytes            *int64 `json:"maxDiskBytes,omitempty"`
 	MaxLogins               *int   `json:"maxLogins,omitempty"`
+	MaxCustomizedImages     *int   `json:"maxCustomizedImages,omitempty"`
+	MaxImageBytes           *int64 `json:"maxImageBytes,omitempty"`
 }
 
 type CreateResourcePresetInput struct {
@@ -1767,6 +1782,27 @@ type Image struct {
 	// requests less of a slot is refused. Slots of one kind of accelerator, such as cuda.device and cuda.shares, count as
 	// the same.
 	MinimumSlots Slots `json:"minimumSlots"`
+	// Who can use the image, beside administrators.
+	Visibility  Enum   `json:"visibility"`
+	Description string `json:"description"`
+	// The user who made the image of a session; null for a public image.
+	Owner *ImageOwnerUser `json:"owner"`
+	// The project whose members can use the image; null if it is not shared.
+	Project *Ref `json:"project"`
+	// ID of the session that the image was made of; null for other images. The session may no longer exist.
+	SessionID *string `json:"sessionID"`
+	// The reference of the image of that session; empty for other images.
+	Base string `json:"base"`
+	// Bytes of layers that no public image has. They count towards the limits of the owner.
+	AddedBytes int64 `json:"addedBytes"`
+	// The time of the last commit; null for other images.
+	CommittedAt *time.Time `json:"committedAt"`
+}
+
+// ImageOwnerUser includes the requested fields of the GraphQL type User.
+type ImageOwnerUser struct {
+	ID       string `json:"id"`
+	Username string `json:"username"`
 }
 
 // ImageRef names an image.
@@ -2286,9 +2322,13 @@ type Policy struct {
 	// Bytes per quota scope.
 	MaxScopeBytes *int64 `json:"maxScopeBytes"`
 	// Bytes that each container of a session can write to the disk of its machine, not counting folders. Without this limit, a session gets at most 20 GiB.
-	MaxDiskBytes *int64    `json:"maxDiskBytes"`
-	MaxLogins    *int      `json:"maxLogins"`
-	CreatedAt    time.Time `json:"createdAt"`
+	MaxDiskBytes *int64 `json:"maxDiskBytes"`
+	// Number of images that a user can have made of sessions.
+	MaxCustomizedImages *int `json:"maxCustomizedImages"`
+	// Bytes that these images add to public images.
+	MaxImageBytes *int64    `json:"maxImageBytes"`
+	MaxLogins     *int      `json:"maxLogins"`
+	CreatedAt     time.Time `json:"createdAt"`
 	// Where the policy is attached, as far as the viewer can see.
 	Attachments []Attachment `json:"attachments"`
 }
@@ -3442,6 +3482,15 @@ type UpdateIdleCheckerInput struct {
 }
 
 // Fields that are null stay unchanged.
+type UpdateImageInput struct {
+	ID          string  `json:"id"`
+	Description *string `json:"description,omitempty"`
+	// PROJECT needs project. PUBLIC hands the image over to all users, and only superadmins can do that; it cannot be reversed.
+	Visibility Enum   `json:"visibility,omitempty"`
+	Project    string `json:"project,omitempty"`
+}
+
+// Fields that are null stay unchanged.
 type UpdateKeypairInput struct {
 	ID             string  `json:"id"`
 	Name           *string `json:"name,omitempty"`
@@ -3550,6 +3599,8 @@ type UpdateResourcePolicyInput struct {
 	MaxScopeBytes           *int64  `json:"maxScopeBytes,omitempty"`
 	MaxDiskBytes            *int64  `json:"maxDiskBytes,omitempty"`
 	MaxLogins               *int    `json:"maxLogins,omitempty"`
+	MaxCustomizedImages     *int    `json:"maxCustomizedImages,omitempty"`
+	MaxImageBytes           *int64  `json:"maxImageBytes,omitempty"`
 }
 
 // Fields that are null stay unchanged.
@@ -3994,6 +4045,11 @@ type __changePasswordInput struct {
 // __cloneVfolderInput is used internally by genqlient
 type __cloneVfolderInput struct {
 	Input CloneVfolderInput `json:"input"`
+}
+
+// __commitSessionInput is used internally by genqlient
+type __commitSessionInput struct {
+	Input CommitSessionInput `json:"input"`
 }
 
 // __confirmTotpInput is used internally by genqlient
@@ -4955,6 +5011,11 @@ type __updateIdleCheckerInput struct {
 	Input UpdateIdleCheckerInput `json:"input"`
 }
 
+// __updateImageInput is used internally by genqlient
+type __updateImageInput struct {
+	Input UpdateImageInput `json:"input"`
+}
+
 // __updateKeypairInput is used internally by genqlient
 type __updateKeypairInput struct {
 	Input UpdateKeypairInput `json:"input"`
@@ -5136,6 +5197,21 @@ type changePasswordResponse struct {
 type cloneVfolderResponse struct {
 	// Copies a folder, as a task. The copy exists at once with the status cloning; if the task is cancelled, the copy is removed.
 	Payload FolderTask `json:"payload"`
+}
+
+// commitSessionCommitSessionCommitSessionPayload includes the requested fields of the GraphQL type CommitSessionPayload.
+// The GraphQL type's documentation follows.
+//
+// The task that makes the image, and the reference that the image will have.
+type commitSessionCommitSessionCommitSessionPayload struct {
+	Reference string `json:"reference"`
+	Task      Task   `json:"task"`
+}
+
+// commitSessionResponse is returned by commitSession on success.
+type commitSessionResponse struct {
+	// Enqueues a task. Mounted folders, the files and variables that Berth adds, histories of shells and files with credentials stay out of the image. FAILED_PRECONDITION if the session does not run, RESOURCE_EXHAUSTED with the limit if the viewer has too many images.
+	CommitSession commitSessionCommitSessionCommitSessionPayload `json:"commitSession"`
 }
 
 // confirmTotpPayloadRecoveryCodesPayload includes the requested fields of the GraphQL type RecoveryCodesPayload.
@@ -5458,6 +5534,7 @@ type deleteImageDeleteImageDeleteImagePayload struct {
 
 // deleteImageResponse is returned by deleteImage on success.
 type deleteImageResponse struct {
+	// An image that was made of a session is also deleted from its registry, which frees its layers at the next garbage collection. Its owner can delete it.
 	DeleteImage deleteImageDeleteImageDeleteImagePayload `json:"deleteImage"`
 }
 
@@ -6252,6 +6329,23 @@ type queryIdleDryRunResponse struct {
 type queryImageByNameResponse struct {
 	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
 	Image *Image `json:"image"`
+}
+
+// queryImageUsageImageUsage includes the requested fields of the GraphQL type ImageUsage.
+// The GraphQL type's documentation follows.
+//
+// The images that a user has made of sessions, and their limits. Null: no limit.
+type queryImageUsageImageUsage struct {
+	Count    int    `json:"count"`
+	Bytes    int64  `json:"bytes"`
+	MaxCount *int   `json:"maxCount"`
+	MaxBytes *int64 `json:"maxBytes"`
+}
+
+// queryImageUsageResponse is returned by queryImageUsage on success.
+type queryImageUsageResponse struct {
+	// The viewer's images that were made of sessions.
+	ImageUsage queryImageUsageImageUsage `json:"imageUsage"`
 }
 
 // queryImagesImagesImageConnection includes the requested fields of the GraphQL type ImageConnection.
@@ -7756,6 +7850,16 @@ type updateIdleCheckerResponse struct {
 	Payload updateIdleCheckerPayload `json:"payload"`
 }
 
+// updateImageResponse is returned by updateImage on success.
+type updateImageResponse struct {
+	UpdateImage updateImageUpdateImageImagePayload `json:"updateImage"`
+}
+
+// updateImageUpdateImageImagePayload includes the requested fields of the GraphQL type ImagePayload.
+type updateImageUpdateImageImagePayload struct {
+	Image Image `json:"image"`
+}
+
 // updateKeypairResponse is returned by updateKeypair on success.
 type updateKeypairResponse struct {
 	Payload NewKeypair `json:"payload"`
@@ -8152,6 +8256,8 @@ fragment Policy on ResourcePolicy {
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
+	maxCustomizedImages
+	maxImageBytes
 	maxLogins
 	createdAt
 	attachments {
@@ -8497,6 +8603,57 @@ func cloneVfolder(
 	}
 
 	data_ = &cloneVfolderResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by commitSession.
+const commitSession_Operation = `
+mutation CommitSession ($input: CommitSessionInput!) {
+	commitSession(input: $input) {
+		reference
+		task {
+			... Task
+		}
+	}
+}
+fragment Task on Task {
+	id
+	kind
+	title
+	status
+	done
+	total
+	message
+	attempt
+	subjectID
+	createdAt
+	startedAt
+	endedAt
+}
+`
+
+func commitSession(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CommitSessionInput,
+) (data_ *commitSessionResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CommitSession",
+		Query:  commitSession_Operation,
+		Variables: &__commitSessionInput{
+			Input: input,
+		},
+	}
+
+	data_ = &commitSessionResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -9429,6 +9586,8 @@ fragment Policy on ResourcePolicy {
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
+	maxCustomizedImages
+	maxImageBytes
 	maxLogins
 	createdAt
 	attachments {
@@ -13395,6 +13554,20 @@ fragment Image on Image {
 		name
 	}
 	minimumSlots
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
 }
 `
 
@@ -13412,6 +13585,39 @@ func queryImageByName(
 	}
 
 	data_ = &queryImageByNameResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryImageUsage.
+const queryImageUsage_Operation = `
+query ImageUsage {
+	imageUsage {
+		count
+		bytes
+		maxCount
+		maxBytes
+	}
+}
+`
+
+func queryImageUsage(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryImageUsageResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ImageUsage",
+		Query:  queryImageUsage_Operation,
+	}
+
+	data_ = &queryImageUsageResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -13452,6 +13658,20 @@ fragment Image on Image {
 		name
 	}
 	minimumSlots
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
 }
 fragment pageInfo on PageInfo {
 	hasNextPage
@@ -14874,6 +15094,8 @@ fragment Policy on ResourcePolicy {
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
+	maxCustomizedImages
+	maxImageBytes
 	maxLogins
 	createdAt
 	attachments {
@@ -14966,6 +15188,8 @@ fragment Policy on ResourcePolicy {
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
+	maxCustomizedImages
+	maxImageBytes
 	maxLogins
 	createdAt
 	attachments {
@@ -17725,6 +17949,20 @@ fragment Image on Image {
 		name
 	}
 	minimumSlots
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
 }
 `
 
@@ -20101,6 +20339,72 @@ func updateIdleChecker(
 	return data_, err_
 }
 
+// The mutation executed by updateImage.
+const updateImage_Operation = `
+mutation UpdateImage ($input: UpdateImageInput!) {
+	updateImage(input: $input) {
+		image {
+			... Image
+		}
+	}
+}
+fragment Image on Image {
+	id
+	reference
+	name
+	architecture
+	digest
+	sizeBytes
+	labels
+	status
+	createdAt
+	registry {
+		id
+		name
+	}
+	minimumSlots
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
+}
+`
+
+func updateImage(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UpdateImageInput,
+) (data_ *updateImageResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateImage",
+		Query:  updateImage_Operation,
+		Variables: &__updateImageInput{
+			Input: input,
+		},
+	}
+
+	data_ = &updateImageResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by updateKeypair.
 const updateKeypair_Operation = `
 mutation UpdateKeypair ($input: UpdateKeypairInput!) {
@@ -20605,6 +20909,8 @@ fragment Policy on ResourcePolicy {
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
+	maxCustomizedImages
+	maxImageBytes
 	maxLogins
 	createdAt
 	attachments {

@@ -88,3 +88,24 @@ func (c *Client) RegistryByName(ctx context.Context, name string) (*Registry, er
 	}
 	return out.Registry, err
 }
+
+// OwnImages lists the images that a user has made of sessions.
+func (c *Client) OwnImages(ctx context.Context, user string) ([]Image, error) {
+	return collect(0, func(first *int, after string) (*queryImagesImagesImageConnection, error) {
+		out, err := queryImages(ctx, c, first, after, Where{"ownerID": user})
+		return &out.Images, err
+	})
+}
+
+// UpdateImage changes the description of an image, and who can use one that was made of a session.
+func (c *Client) UpdateImage(ctx context.Context, in UpdateImageInput) (*Image, error) {
+	out, err := updateImage(ctx, c, in)
+	return &out.UpdateImage.Image, err
+}
+
+// CommitSession makes an image of a running session. It returns the task that does so, and the
+// reference that the image will have.
+func (c *Client) CommitSession(ctx context.Context, in CommitSessionInput) (task *Task, reference string, err error) {
+	out, err := commitSession(ctx, c, in)
+	return &out.CommitSession.Task, out.CommitSession.Reference, err
+}

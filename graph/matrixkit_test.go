@@ -227,6 +227,8 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 	k["Registry"] = reg.ID
 	k["Image"] = c.Image.Create().SetReference(name + ".example.org/i:1").SetName("i:1").SetArchitecture("x86_64").
 		SetDigest("-").SetRegistry(reg).SaveX(ctx).ID
+	k["Image+own"] = c.Image.Create().SetReference(name + ".example.org/users/u/i:1").SetName("users/u/i:1").SetArchitecture("x86_64").
+		SetDigest("-").SetRegistry(reg).SetVisibility("private").SetDomainID(d.ID).SetOwner(u).SaveX(ctx).ID
 	proxy := c.StorageProxy.Create().SetName(name).SaveX(ctx)
 	k["Volume"] = c.Volume.Create().SetName(name).SetProxy(proxy).SaveX(ctx).ID
 	k["ObjectStorage"] = c.ObjectStorage.Create().SetName(name).SetEndpoint("http://127.0.0.1:1").SetBucket("bucket").SetOwner(u).SaveX(ctx).ID

@@ -15,7 +15,7 @@ import (
 // Command returns the command "berth image".
 func Command(a *cli.App) *cobra.Command {
 	cmd := cli.Group("image", "Manage images and their registries",
-		listCommand(a), startersCommand(a), registerCommand(a), scanCommand(a), forgetCommand(a), registryCommand(a))
+		listCommand(a), startersCommand(a), registerCommand(a), scanCommand(a), forgetCommand(a), shareCommand(a), describeCommand(a), registryCommand(a))
 	cmd.Long = `Manage images and their registries.
 
 A cluster of "berthd up" registers the images in build/images at its start.
@@ -24,7 +24,8 @@ A cluster of "berthd up" registers the images in build/images at its start.
 }
 
 func listCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var own bool
+	cmd := &cobra.Command{
 		Use:     "ls [PART-OF-NAME]",
 		Aliases: []string{"list"},
 		Short:   "List images",
@@ -34,6 +35,13 @@ func listCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if own {
+				list, err := mine(cmd.Context(), c)
+				if err != nil {
+					return err
+				}
+				return a.Table(list, func() *output.Table { return ownTable(a, list...) })
+			}
 			list, err := c.Images(cmd.Context(), cli.First(args))
 			if err != nil {
 				return err
@@ -41,6 +49,8 @@ func listCommand(a *cli.App) *cobra.Command {
 			return a.Table(list, func() *output.Table { return imageTable(list...) })
 		},
 	}
+	cmd.Flags().BoolVar(&own, "mine", false, "only those that you made of sessions")
+	return cmd
 }
 
 func imageTable(list ...client.Image) *output.Table {
@@ -112,8 +122,9 @@ func registerCommand(a *cli.App) *cobra.Command {
 
 func forgetCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "forget IMAGE...",
-		Short: "Unregister images; their registry keeps them",
+		Use:     "rm IMAGE...",
+		Aliases: []string{"forget"},
+		Short:   "Delete images that you made of sessions, or unregister others, which their registry keeps",
 		Args:  cli.Args(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client()
