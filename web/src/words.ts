@@ -175,6 +175,11 @@ export const words = {
     ALIVE: "Available",
     GONE: "Missing",
   } satisfies Record<Value<"ImageStatus">, string>,
+  ImageVisibility: {
+    PUBLIC: "Everyone",
+    PROJECT: "Project",
+    PRIVATE: "Only the owner",
+  } satisfies Record<Value<"ImageVisibility">, string>,
   ImportStatus: states satisfies Record<Value<"ImportStatus">, string>,
   LimitEnforcement: {
     HARD: "hard",

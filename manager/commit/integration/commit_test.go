@@ -103,15 +103,19 @@ func TestSaveStartAndShare(t *testing.T) {
 	if !strings.HasPrefix(reference, s.host+"/users/") || !strings.HasSuffix(reference, "/env:1") {
 		t.Errorf("the reference is %s", reference)
 	}
+	lead, foreign := s.Manager.As(t, s.A.Lead), s.Manager.As(t, s.B.Member)
 	start := func(as *managertest.Client, name string) string {
-		_, errs := clustertest.TryCreate(t, as, clustertest.SessionInput(managertest.Vars{"image": name, "project": s.A.Project.ID}, "sleep", "600"))
+		project := s.A.Project.ID
+		if as == foreign {
+			project = s.B.Project.ID
+		}
+		_, errs := clustertest.TryCreate(t, as, clustertest.SessionInput(managertest.Vars{"image": name, "project": project}, "sleep", "600"))
 		if len(errs) == 0 {
 			return ""
 		}
 		return errs.Code()
 	}
 	again := s.running(t, managertest.Vars{"image": "env:1"})
-	lead, foreign := s.Manager.As(t, s.A.Lead), s.Manager.As(t, s.B.Member)
 	for _, as := range []*managertest.Client{lead, foreign} {
 		if code := start(as, reference); code != problem.CodeNotFound {
 			t.Errorf("another user starts a private image: %q", code)

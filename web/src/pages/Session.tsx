@@ -21,6 +21,7 @@ import { Metrics } from "../components/session/Metrics";
 import { MountsNote } from "../components/session/Mounts";
 import { Pending } from "../components/session/pending/Pending";
 import { RenameSession, SessionChanged, type SessionDetail, SessionQuery } from "../components/session/session";
+import { SaveImage } from "../components/session/SaveImage";
 import { Tags } from "../components/session/Tags";
 import { Terminate } from "../components/session/Terminate";
 import { Timeline } from "../components/session/Timeline";
@@ -85,6 +86,7 @@ function Detail({ session }: { session: SessionDetail }) {
               </Button>
             </>
           ) : null}
+          {running && enters ? <SaveImage session={session} projects={viewer.projects} /> : null}
           {enters ? <Again session={session} over={over} own={session.owner?.id === viewer.user.id} /> : null}
           {over ? null : (
             <Button variant="outline" color="red" onClick={ask.open} disabled={session.status === "TERMINATING"}>

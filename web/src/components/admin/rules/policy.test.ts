@@ -43,7 +43,7 @@ it("takes away what is left empty", () => {
   const change = changeOf(readDraft(draft).limits);
   expect(change.maxSessions).toBe(-1);
   expect(change.maxScopeBytes).toBe(100 * 1024 ** 3);
-  expect(limits.filter((l) => change[l.key] === -1)).toHaveLength(7);
+  expect(limits.filter((l) => change[l.key] === -1)).toHaveLength(9);
 });
 
 it("names what it cannot read", () => {
