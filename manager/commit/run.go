@@ -28,7 +28,7 @@ const longest = 2 * time.Hour
 // runner runs the tasks.
 type runner struct{ *Service }
 
-// Run implements task.Handler. An attempt begins anew, and the registry keeps what earlier attempts
+// Run implements task.Handler. An attempt starts from the beginning, and the registry keeps what earlier attempts
 // have sent. The image becomes visible with its row, after the registry has all of it.
 func (r runner) Run(ctx context.Context, p *task.Progress, input []byte) error {
 	var w work
@@ -203,4 +203,3 @@ func labels(found remote.Image) map[string]string {
 	}
 	return found.Labels
 }
-

@@ -21,7 +21,7 @@ import (
 )
 
 // Commit sends an image with the files that commands have written outside of folders. The image can
-// be pulled on every host that knows this one's registry by its digest.
+// be pulled on this host.
 func (c *container) Commit(ctx context.Context, s runtime.CommitSpec, progress func(runtime.Progress)) (runtime.Committed, error) {
 	c.mu.Lock()
 	err, files, before := c.gone(), maps.Clone(c.files), c.before

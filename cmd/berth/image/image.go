@@ -125,7 +125,7 @@ func forgetCommand(a *cli.App) *cobra.Command {
 		Use:     "rm IMAGE...",
 		Aliases: []string{"forget"},
 		Short:   "Delete images that you made of sessions, or unregister others, which their registry keeps",
-		Args:  cli.Args(1, -1),
+		Args:    cli.Args(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client()
 			if err != nil {
