@@ -12,11 +12,11 @@ import (
 // A user installs a tool by hand, saves the session for a project, and a colleague starts from the
 // image on another agent. Saving it again sends nothing.
 func TestCommit(t *testing.T) {
-	operator := platform.Admin(t)
-	operator.Shell().Must("agent", "move", "--force", "--group", "default", "node-1", "node-2", "node-3")
+	operator := operator(t)
+	operator.Must("agent", "move", "--force", "--group", "default", "node-1", "node-2", "node-3")
 	u, colleague, stranger := platform.User(t), platform.User(t), platform.User(t)
 	t.Cleanup(func() { endAll(t, u); endAll(t, colleague) })
-	if _, err := operator.AddMembership(t.Context(), u.Project, colleague.ID, false); err != nil {
+	if _, err := platform.Admin(t).AddMembership(t.Context(), u.Project, colleague.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	s := u.Run(cluster.Interactive())
@@ -64,10 +64,10 @@ func image(t *testing.T, u *cluster.User, reference string) *client.Image {
 }
 
 // agentID returns the id of an agent.
-func agentID(t *testing.T, u *cluster.User, name string) string {
+func agentID(t *testing.T, operator *cluster.Shell, name string) string {
 	t.Helper()
 	var a struct{ ID string }
-	if err := json.Unmarshal([]byte(u.Shell().Must("agent", "show", name, "-o", "json")), &a); err != nil {
+	if err := json.Unmarshal([]byte(operator.Must("agent", "show", name, "-o", "json")), &a); err != nil {
 		t.Fatal(err)
 	}
 	return a.ID
