@@ -13,13 +13,13 @@ import (
 // image on another agent. Saving it again sends nothing.
 func TestCommit(t *testing.T) {
 	operator := operator(t)
-	operator.Must("agent", "move", "--force", "--group", "default", "node-1", "node-2", "node-3")
+	group := group(t, operator, "commits", nodes())
 	u, colleague, stranger := platform.User(t), platform.User(t), platform.User(t)
 	t.Cleanup(func() { endAll(t, u); endAll(t, colleague) })
 	if _, err := platform.Admin(t).AddMembership(t.Context(), u.Project, colleague.ID, false); err != nil {
 		t.Fatal(err)
 	}
-	s := u.Run(cluster.Interactive())
+	s := u.Run(asks(group))
 	u.Until(s.ID, "RUNNING")
 	if out, code := u.Exec(s.ID, "mkdir -p /opt/tools && echo 'echo made by hand' > /opt/tools/tool && chmod +x /opt/tools/tool && echo secret > /opt/tools/.netrc && echo scratch > /tmp/x"); code != 0 {
 		t.Fatalf("install a tool: %s, %d", out, code)
@@ -37,8 +37,8 @@ func TestCommit(t *testing.T) {
 	}
 
 	other := map[string]string{"node-1": "node-2", "node-2": "node-3", "node-3": "node-1"}[on(t, u, s.ID)]
-	in := cluster.Interactive()
-	in.Image, in.Project, in.Agents, in.StrictAgents = reference, u.Project, []string{agentID(t, operator, other)}, true
+	in := asks(group)
+	in.Image, in.Project, in.Agents = reference, u.Project, []string{agentID(t, operator, other)}
 	again := colleague.Run(in)
 	colleague.Until(again.ID, "RUNNING")
 	if at := on(t, colleague, again.ID); at != other {
