@@ -85,6 +85,7 @@ var rules = []rule{
 	{"gateway/sshproxy", []string{"internal/"}, "the SSH server uses accounts and kernels through interfaces"},
 	{"gateway/sshaccess", []string{"gateway/sshproxy", "manager", "ent", "internal/"}, "a gateway enters sessions with the services of a manager"},
 	{"manager/app", downhill("manager/app", "manager/session", "manager/auth", "manager/policy"), "services import siblings only downhill"},
+	{"manager/commit", downhill("manager/commit", "manager/image", "manager/policy", "manager/task", "manager/leader"), "services import siblings only downhill"},
 	{"manager/attach", downhill("manager/attach", "manager/session", "manager/idle", "manager/audit"), "services import siblings only downhill"},
 	{"manager/sessionfile", downhill("manager/sessionfile", "manager/idle", "manager/audit"), "services import siblings only downhill"},
 	{"images", nil, "recipes are files"},

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/runtime"
 	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/pluginhost"
 	"github.com/berthhq/berth/internal/report"
@@ -26,6 +27,11 @@ type meter struct {
 	pulling prometheus.Gauge
 	pull    prometheus.Histogram
 	streams *prometheus.GaugeVec
+
+	commits     *prometheus.CounterVec
+	commitBytes prometheus.Counter
+	commit      prometheus.Histogram
+	commitPause prometheus.Histogram
 }
 
 func newMeter(to prometheus.Registerer) *meter {
@@ -38,10 +44,21 @@ func newMeter(to prometheus.Registerer) *meter {
 			Buckets: []float64{.1, .5, 2, 10, 30, 120, 600, 1800},
 		}),
 		streams: f.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "berth_agent_streams", Help: "Streams that managers and gateways have open: Watch, Logs, Exec, PullImage, Port for a connection to a port, and SSH.",
+			Name: "berth_agent_streams", Help: "Streams that managers and gateways have open: Watch, Logs, Exec, PullImage, CommitKernel, Port for a connection to a port, and SSH.",
 		}, []string{"call"}),
 	}
+	m.commits = f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_commits_total", Help: "Commits of containers to images that ended, by result."}, []string{"result"})
+	m.commitBytes = f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_commit_sent_bytes_total", Help: "Bytes of committed images that their registry did not have."})
+	m.commit = f.NewHistogram(prometheus.HistogramOpts{
+		Name: "berth_agent_commit_seconds", Help: "Time of a successful commit, including the upload.",
+		Buckets: []float64{.1, .5, 2, 10, 30, 120, 600, 1800},
+	})
+	m.commitPause = f.NewHistogram(prometheus.HistogramOpts{
+		Name: "berth_agent_commit_pause_seconds", Help: "Time for which a successful commit paused its container.",
+		Buckets: []float64{.01, .05, .1, .5, 1, 5, 30},
+	})
 	for _, result := range []string{"ok", "failed"} {
+		m.commits.WithLabelValues(result).Add(0)
 		m.pulls.WithLabelValues(result).Add(0)
 	}
 	for _, s := range agentpb.Agent_ServiceDesc.Streams {
@@ -62,6 +79,18 @@ func (m *meter) pulled(begun time.Time, err error) {
 	}
 	m.pulls.WithLabelValues("ok").Inc()
 	m.pull.Observe(time.Since(begun).Seconds())
+}
+
+// committed records a commit that has ended.
+func (m *meter) committed(begun time.Time, done runtime.Committed, err error) {
+	if err != nil {
+		m.commits.WithLabelValues("failed").Inc()
+		return
+	}
+	m.commits.WithLabelValues("ok").Inc()
+	m.commitBytes.Add(float64(done.Sent))
+	m.commit.Observe(time.Since(begun).Seconds())
+	m.commitPause.Observe(done.Paused.Seconds())
 }
 
 // stream counts open streams.

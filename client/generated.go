@@ -537,6 +537,19 @@ type ClusterStateRecovery struct {
 	Since time.Time `json:"since"`
 }
 
+// Makes an image of a running session.
+type CommitSessionInput struct {
+	Session string `json:"session"`
+	// 1 to 100 lower-case letters, digits and single . _ - between them. The image gets the reference HOST/users/USER/NAME:TAG.
+	Name string `json:"name"`
+	// Default: latest. An image of the viewer with the same name and tag is replaced.
+	Tag string `json:"tag,omitempty"`
+	// At most 1000 characters.
+	Description string `json:"description,omitempty"`
+	// A project of the viewer whose members can use the image. Default: only the viewer can.
+	Project string `json:"project,omitempty"`
+}
+
 // Condition is the result of one check of an agent's machine.
 type Condition struct {
 	// disk_pressure, inode_pressure, memory_pressure, runtime_unavailable or clock_skew.
@@ -769,6 +782,8 @@ type CreateResourcePolicyInput struct {
 	MaxScopeBytes           *int64 `json:"maxScopeBytes,omitempty"`
 	MaxDiskBytes            *int64 `json:"maxDiskBytes,omitempty"`
 	MaxLogins               *int   `json:"maxLogins,omitempty"`
+	MaxCustomizedImages     *int   `json:"maxCustomizedImages,omitempty"`
+	MaxImageBytes           *int64 `json:"maxImageBytes,omitempty"`
 }
 
 type CreateResourcePresetInput struct {
@@ -1784,6 +1799,21 @@ type Image struct {
 	TagPolicy Enum   `json:"tagPolicy"`
 	// The message of a deprecated image, which can still be launched; empty: it is not deprecated.
 	Deprecated string `json:"deprecated"`
+	// Who can use the image, beside administrators.
+	Visibility  Enum   `json:"visibility"`
+	Description string `json:"description"`
+	// The user who made the image of a session; null for a public image.
+	Owner *ImageOwnerUser `json:"owner"`
+	// The project whose members can use the image; null if it is not shared.
+	Project *Ref `json:"project"`
+	// ID of the session that the image was made of; null for other images. The session may no longer exist.
+	SessionID *string `json:"sessionID"`
+	// The reference of the image of that session; empty for other images.
+	Base string `json:"base"`
+	// Bytes of layers that no public image has. They count towards the limits of the owner.
+	AddedBytes int64 `json:"addedBytes"`
+	// The time of the last commit; null for other images.
+	CommittedAt *time.Time `json:"committedAt"`
 }
 
 // ImageChange is the difference between two versions of an image.
@@ -1797,6 +1827,12 @@ type ImageChange struct {
 	LayersRemoved int           `json:"layersRemoved"`
 	Labels        []ValueChange `json:"labels"`
 	Environment   []ValueChange `json:"environment"`
+}
+
+// ImageOwnerUser includes the requested fields of the GraphQL type User.
+type ImageOwnerUser struct {
+	ID       string `json:"id"`
+	Username string `json:"username"`
 }
 
 // ImageRef names an image.
@@ -2325,9 +2361,13 @@ type Policy struct {
 	// Bytes per quota scope.
 	MaxScopeBytes *int64 `json:"maxScopeBytes"`
 	// Bytes that each container of a session can write to the disk of its machine, not counting folders. Without this limit, a session gets at most 20 GiB.
-	MaxDiskBytes *int64    `json:"maxDiskBytes"`
-	MaxLogins    *int      `json:"maxLogins"`
-	CreatedAt    time.Time `json:"createdAt"`
+	MaxDiskBytes *int64 `json:"maxDiskBytes"`
+	// Number of images that a user can have made of sessions.
+	MaxCustomizedImages *int `json:"maxCustomizedImages"`
+	// Bytes that these images add to public images.
+	MaxImageBytes *int64    `json:"maxImageBytes"`
+	MaxLogins     *int      `json:"maxLogins"`
+	CreatedAt     time.Time `json:"createdAt"`
 	// Where the policy is attached, as far as the viewer can see.
 	Attachments []Attachment `json:"attachments"`
 }
@@ -3514,10 +3554,17 @@ type UpdateIdleCheckerInput struct {
 	IgnoredApps []string `json:"ignoredApps,omitzero"`
 }
 
-// Fields that are null stay unchanged; an empty deprecated ends the deprecation.
+// Fields that are null stay unchanged.
 type UpdateImageInput struct {
-	ID         string  `json:"id"`
-	TagPolicy  Enum    `json:"tagPolicy,omitempty"`
+	ID string `json:"id"`
+	// At most 1000 characters.
+	Description *string `json:"description,omitempty"`
+	// PROJECT needs project. PUBLIC hands the image over to all users, and only superadmins can do that; it cannot be reversed.
+	Visibility Enum   `json:"visibility,omitempty"`
+	Project    string `json:"project,omitempty"`
+	// What scans do when the tag has another digest. Not for an image that was made of a session.
+	TagPolicy Enum `json:"tagPolicy,omitempty"`
+	// At most 500 characters; empty ends the deprecation.
 	Deprecated *string `json:"deprecated,omitempty"`
 }
 
@@ -3636,6 +3683,8 @@ type UpdateResourcePolicyInput struct {
 	MaxScopeBytes           *int64  `json:"maxScopeBytes,omitempty"`
 	MaxDiskBytes            *int64  `json:"maxDiskBytes,omitempty"`
 	MaxLogins               *int    `json:"maxLogins,omitempty"`
+	MaxCustomizedImages     *int    `json:"maxCustomizedImages,omitempty"`
+	MaxImageBytes           *int64  `json:"maxImageBytes,omitempty"`
 }
 
 // Fields that are null stay unchanged.
@@ -4087,6 +4136,11 @@ type __changePasswordInput struct {
 // __cloneVfolderInput is used internally by genqlient
 type __cloneVfolderInput struct {
 	Input CloneVfolderInput `json:"input"`
+}
+
+// __commitSessionInput is used internally by genqlient
+type __commitSessionInput struct {
+	Input CommitSessionInput `json:"input"`
 }
 
 // __confirmTotpInput is used internally by genqlient
@@ -5260,6 +5314,21 @@ type cloneVfolderResponse struct {
 	Payload FolderTask `json:"payload"`
 }
 
+// commitSessionCommitSessionCommitSessionPayload includes the requested fields of the GraphQL type CommitSessionPayload.
+// The GraphQL type's documentation follows.
+//
+// The task that makes the image, and the reference that the image will have.
+type commitSessionCommitSessionCommitSessionPayload struct {
+	Reference string `json:"reference"`
+	Task      Task   `json:"task"`
+}
+
+// commitSessionResponse is returned by commitSession on success.
+type commitSessionResponse struct {
+	// Enqueues a task. Mounted folders, the files and variables that Berth adds, histories of shells and files with credentials stay out of the image. FAILED_PRECONDITION if the session does not run, RESOURCE_EXHAUSTED with the limit if the viewer has too many images.
+	CommitSession commitSessionCommitSessionCommitSessionPayload `json:"commitSession"`
+}
+
 // confirmTotpPayloadRecoveryCodesPayload includes the requested fields of the GraphQL type RecoveryCodesPayload.
 type confirmTOTPPayloadRecoveryCodesPayload struct {
 	// Each code works once. The codes are shown only once.
@@ -5580,6 +5649,7 @@ type deleteImageDeleteImageDeleteImagePayload struct {
 
 // deleteImageResponse is returned by deleteImage on success.
 type deleteImageResponse struct {
+	// An image that was made of a session is also deleted from its registry, which frees its layers at the next garbage collection. Its owner can delete it.
 	DeleteImage deleteImageDeleteImageDeleteImagePayload `json:"deleteImage"`
 }
 
@@ -6439,8 +6509,24 @@ type __premarshalqueryImageHistoryImage struct {
 
 	TagPolicy Enum `json:"tagPolicy"`
 
-	Deprecated string         `json:"deprecated"`
-	Versions   []ImageVersion `json:"versions"`
+	Deprecated string `json:"deprecated"`
+
+	Visibility Enum `json:"visibility"`
+
+	Description string `json:"description"`
+
+	Owner *ImageOwnerUser `json:"owner"`
+
+	Project *Ref `json:"project"`
+
+	SessionID *string `json:"sessionID"`
+
+	Base string `json:"base"`
+
+	AddedBytes int64 `json:"addedBytes"`
+
+	CommittedAt *time.Time     `json:"committedAt"`
+	Versions    []ImageVersion `json:"versions"`
 
 	Change *ImageChange `json:"change"`
 }
@@ -6473,6 +6559,14 @@ func (v *queryImageHistoryImage) __premarshalJSON() (*__premarshalqueryImageHist
 	retval.TagDigest = v.Image.TagDigest
 	retval.TagPolicy = v.Image.TagPolicy
 	retval.Deprecated = v.Image.Deprecated
+	retval.Visibility = v.Image.Visibility
+	retval.Description = v.Image.Description
+	retval.Owner = v.Image.Owner
+	retval.Project = v.Image.Project
+	retval.SessionID = v.Image.SessionID
+	retval.Base = v.Image.Base
+	retval.AddedBytes = v.Image.AddedBytes
+	retval.CommittedAt = v.Image.CommittedAt
 	return &retval, nil
 }
 
@@ -6480,6 +6574,23 @@ func (v *queryImageHistoryImage) __premarshalJSON() (*__premarshalqueryImageHist
 type queryImageHistoryResponse struct {
 	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
 	Image *queryImageHistoryImage `json:"image"`
+}
+
+// queryImageUsageImageUsage includes the requested fields of the GraphQL type ImageUsage.
+// The GraphQL type's documentation follows.
+//
+// The images that a user has made of sessions, and their limits. Null: no limit.
+type queryImageUsageImageUsage struct {
+	Count    int    `json:"count"`
+	Bytes    int64  `json:"bytes"`
+	MaxCount *int   `json:"maxCount"`
+	MaxBytes *int64 `json:"maxBytes"`
+}
+
+// queryImageUsageResponse is returned by queryImageUsage on success.
+type queryImageUsageResponse struct {
+	// The viewer's images that were made of sessions.
+	ImageUsage queryImageUsageImageUsage `json:"imageUsage"`
 }
 
 // queryImagesImagesImageConnection includes the requested fields of the GraphQL type ImageConnection.
@@ -8041,7 +8152,7 @@ type updateIdleCheckerResponse struct {
 
 // updateImageResponse is returned by updateImage on success.
 type updateImageResponse struct {
-	// Changes what scans do with the image, or deprecates it.
+	// Changes the description of an image, who can use one that was made of a session, or what scans do with it, or deprecates it.
 	UpdateImage updateImageUpdateImageImagePayload `json:"updateImage"`
 }
 
@@ -8446,6 +8557,8 @@ fragment Policy on ResourcePolicy {
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
+	maxCustomizedImages
+	maxImageBytes
 	maxLogins
 	createdAt
 	attachments {
@@ -8791,6 +8904,57 @@ func cloneVfolder(
 	}
 
 	data_ = &cloneVfolderResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by commitSession.
+const commitSession_Operation = `
+mutation CommitSession ($input: CommitSessionInput!) {
+	commitSession(input: $input) {
+		reference
+		task {
+			... Task
+		}
+	}
+}
+fragment Task on Task {
+	id
+	kind
+	title
+	status
+	done
+	total
+	message
+	attempt
+	subjectID
+	createdAt
+	startedAt
+	endedAt
+}
+`
+
+func commitSession(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CommitSessionInput,
+) (data_ *commitSessionResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CommitSession",
+		Query:  commitSession_Operation,
+		Variables: &__commitSessionInput{
+			Input: input,
+		},
+	}
+
+	data_ = &commitSessionResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -9732,6 +9896,8 @@ fragment Policy on ResourcePolicy {
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
+	maxCustomizedImages
+	maxImageBytes
 	maxLogins
 	createdAt
 	attachments {
@@ -13702,6 +13868,20 @@ fragment Image on Image {
 	tagDigest
 	tagPolicy
 	deprecated
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
 }
 `
 
@@ -13762,6 +13942,20 @@ fragment Image on Image {
 	tagDigest
 	tagPolicy
 	deprecated
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
 }
 fragment ImageVersion on ImageVersion {
 	id
@@ -13820,6 +14014,39 @@ func queryImageHistory(
 	return data_, err_
 }
 
+// The query executed by queryImageUsage.
+const queryImageUsage_Operation = `
+query ImageUsage {
+	imageUsage {
+		count
+		bytes
+		maxCount
+		maxBytes
+	}
+}
+`
+
+func queryImageUsage(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryImageUsageResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ImageUsage",
+		Query:  queryImageUsage_Operation,
+	}
+
+	data_ = &queryImageUsageResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryImages.
 const queryImages_Operation = `
 query Images ($first: Int, $after: Cursor, $where: ImageWhereInput) {
@@ -13853,6 +14080,20 @@ fragment Image on Image {
 	tagDigest
 	tagPolicy
 	deprecated
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
 }
 fragment pageInfo on PageInfo {
 	hasNextPage
@@ -15293,6 +15534,8 @@ fragment Policy on ResourcePolicy {
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
+	maxCustomizedImages
+	maxImageBytes
 	maxLogins
 	createdAt
 	attachments {
@@ -15385,6 +15628,8 @@ fragment Policy on ResourcePolicy {
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
+	maxCustomizedImages
+	maxImageBytes
 	maxLogins
 	createdAt
 	attachments {
@@ -18205,6 +18450,20 @@ fragment Image on Image {
 	tagDigest
 	tagPolicy
 	deprecated
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
 }
 `
 
@@ -19349,6 +19608,20 @@ fragment Image on Image {
 	tagDigest
 	tagPolicy
 	deprecated
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
 }
 `
 
@@ -20708,6 +20981,20 @@ fragment Image on Image {
 	tagDigest
 	tagPolicy
 	deprecated
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
 }
 `
 
@@ -21249,6 +21536,8 @@ fragment Policy on ResourcePolicy {
 	maxVfolders
 	maxScopeBytes
 	maxDiskBytes
+	maxCustomizedImages
+	maxImageBytes
 	maxLogins
 	createdAt
 	attachments {

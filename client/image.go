@@ -76,12 +76,6 @@ func (c *Client) TestRegistry(ctx context.Context, id string) ([]RegistryCheck, 
 	return out.TestRegistry.Checks, err
 }
 
-// UpdateImage changes what scans do with an image, or deprecates it.
-func (c *Client) UpdateImage(ctx context.Context, in UpdateImageInput) (*Image, error) {
-	out, err := updateImage(ctx, c, in)
-	return &out.UpdateImage.Image, err
-}
-
 // RollbackImage gives an image a former digest of its tag, or the one before without a digest.
 func (c *Client) RollbackImage(ctx context.Context, in RollbackImageInput) (*Image, error) {
 	out, err := rollbackImage(ctx, c, in)
@@ -130,4 +124,25 @@ func (c *Client) RegistryByName(ctx context.Context, name string) (*Registry, er
 		return nil, notFound("registry", name)
 	}
 	return out.Registry, err
+}
+
+// OwnImages lists the images that a user has made of sessions.
+func (c *Client) OwnImages(ctx context.Context, user string) ([]Image, error) {
+	return collect(0, func(first *int, after string) (*queryImagesImagesImageConnection, error) {
+		out, err := queryImages(ctx, c, first, after, Where{"ownerID": user})
+		return &out.Images, err
+	})
+}
+
+// UpdateImage changes the fields of an image that are set in the input.
+func (c *Client) UpdateImage(ctx context.Context, in UpdateImageInput) (*Image, error) {
+	out, err := updateImage(ctx, c, in)
+	return &out.UpdateImage.Image, err
+}
+
+// CommitSession makes an image of a running session. It returns the task that does so, and the
+// reference that the image will have.
+func (c *Client) CommitSession(ctx context.Context, in CommitSessionInput) (task *Task, reference string, err error) {
+	out, err := commitSession(ctx, c, in)
+	return &out.CommitSession.Task, out.CommitSession.Reference, err
 }

@@ -2380,6 +2380,36 @@ func (_q *ImageQuery) collectField(ctx context.Context, oneNode bool, opCtx *gra
 				selectedFields = append(selectedFields, image.FieldRegistryID)
 				fieldSeen[image.FieldRegistryID] = struct{}{}
 			}
+
+		case "owner":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withOwner = query
+			if _, ok := fieldSeen[image.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, image.FieldOwnerID)
+				fieldSeen[image.FieldOwnerID] = struct{}{}
+			}
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[image.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, image.FieldProjectID)
+				fieldSeen[image.FieldProjectID] = struct{}{}
+			}
 		case "createdAt":
 			if _, ok := fieldSeen[image.FieldCreatedAt]; !ok {
 				selectedFields = append(selectedFields, image.FieldCreatedAt)
@@ -2439,6 +2469,46 @@ func (_q *ImageQuery) collectField(ctx context.Context, oneNode bool, opCtx *gra
 			if _, ok := fieldSeen[image.FieldRegistryID]; !ok {
 				selectedFields = append(selectedFields, image.FieldRegistryID)
 				fieldSeen[image.FieldRegistryID] = struct{}{}
+			}
+		case "visibility":
+			if _, ok := fieldSeen[image.FieldVisibility]; !ok {
+				selectedFields = append(selectedFields, image.FieldVisibility)
+				fieldSeen[image.FieldVisibility] = struct{}{}
+			}
+		case "description":
+			if _, ok := fieldSeen[image.FieldDescription]; !ok {
+				selectedFields = append(selectedFields, image.FieldDescription)
+				fieldSeen[image.FieldDescription] = struct{}{}
+			}
+		case "ownerID":
+			if _, ok := fieldSeen[image.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, image.FieldOwnerID)
+				fieldSeen[image.FieldOwnerID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[image.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, image.FieldProjectID)
+				fieldSeen[image.FieldProjectID] = struct{}{}
+			}
+		case "sessionID":
+			if _, ok := fieldSeen[image.FieldSessionID]; !ok {
+				selectedFields = append(selectedFields, image.FieldSessionID)
+				fieldSeen[image.FieldSessionID] = struct{}{}
+			}
+		case "base":
+			if _, ok := fieldSeen[image.FieldBase]; !ok {
+				selectedFields = append(selectedFields, image.FieldBase)
+				fieldSeen[image.FieldBase] = struct{}{}
+			}
+		case "addedBytes":
+			if _, ok := fieldSeen[image.FieldAddedBytes]; !ok {
+				selectedFields = append(selectedFields, image.FieldAddedBytes)
+				fieldSeen[image.FieldAddedBytes] = struct{}{}
+			}
+		case "committedAt":
+			if _, ok := fieldSeen[image.FieldCommittedAt]; !ok {
+				selectedFields = append(selectedFields, image.FieldCommittedAt)
+				fieldSeen[image.FieldCommittedAt] = struct{}{}
 			}
 		case "id":
 		case "__typename":
@@ -5140,6 +5210,16 @@ func (_q *ResourcePolicyQuery) collectField(ctx context.Context, oneNode bool, o
 			if _, ok := fieldSeen[resourcepolicy.FieldMaxLogins]; !ok {
 				selectedFields = append(selectedFields, resourcepolicy.FieldMaxLogins)
 				fieldSeen[resourcepolicy.FieldMaxLogins] = struct{}{}
+			}
+		case "maxCustomizedImages":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxCustomizedImages]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxCustomizedImages)
+				fieldSeen[resourcepolicy.FieldMaxCustomizedImages] = struct{}{}
+			}
+		case "maxImageBytes":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxImageBytes]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxImageBytes)
+				fieldSeen[resourcepolicy.FieldMaxImageBytes] = struct{}{}
 			}
 		case "id":
 		case "__typename":

@@ -250,6 +250,22 @@ func (_m *Image) Registry(ctx context.Context) (*Registry, error) {
 	return result, MaskNotFound(err)
 }
 
+func (_m *Image) Owner(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.OwnerOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryOwner().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *Image) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
 func (_m *Invitation) Domain(ctx context.Context) (*Domain, error) {
 	result, err := _m.Edges.DomainOrErr()
 	if IsNotLoaded(err) {

@@ -4202,9 +4202,103 @@ type ImageWhereInput struct {
 	RegistryIDIsNil  bool        `json:"registryIDIsNil,omitempty"`
 	RegistryIDNotNil bool        `json:"registryIDNotNil,omitempty"`
 
+	// "visibility" field predicates.
+	Visibility      *image.Visibility  `json:"visibility,omitempty"`
+	VisibilityNEQ   *image.Visibility  `json:"visibilityNEQ,omitempty"`
+	VisibilityIn    []image.Visibility `json:"visibilityIn,omitempty"`
+	VisibilityNotIn []image.Visibility `json:"visibilityNotIn,omitempty"`
+
+	// "description" field predicates.
+	Description             *string  `json:"description,omitempty"`
+	DescriptionNEQ          *string  `json:"descriptionNEQ,omitempty"`
+	DescriptionIn           []string `json:"descriptionIn,omitempty"`
+	DescriptionNotIn        []string `json:"descriptionNotIn,omitempty"`
+	DescriptionGT           *string  `json:"descriptionGT,omitempty"`
+	DescriptionGTE          *string  `json:"descriptionGTE,omitempty"`
+	DescriptionLT           *string  `json:"descriptionLT,omitempty"`
+	DescriptionLTE          *string  `json:"descriptionLTE,omitempty"`
+	DescriptionContains     *string  `json:"descriptionContains,omitempty"`
+	DescriptionHasPrefix    *string  `json:"descriptionHasPrefix,omitempty"`
+	DescriptionHasSuffix    *string  `json:"descriptionHasSuffix,omitempty"`
+	DescriptionEqualFold    *string  `json:"descriptionEqualFold,omitempty"`
+	DescriptionContainsFold *string  `json:"descriptionContainsFold,omitempty"`
+
+	// "owner_id" field predicates.
+	OwnerID       *uuid.UUID  `json:"ownerID,omitempty"`
+	OwnerIDNEQ    *uuid.UUID  `json:"ownerIDNEQ,omitempty"`
+	OwnerIDIn     []uuid.UUID `json:"ownerIDIn,omitempty"`
+	OwnerIDNotIn  []uuid.UUID `json:"ownerIDNotIn,omitempty"`
+	OwnerIDIsNil  bool        `json:"ownerIDIsNil,omitempty"`
+	OwnerIDNotNil bool        `json:"ownerIDNotNil,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID       *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ    *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn     []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn  []uuid.UUID `json:"projectIDNotIn,omitempty"`
+	ProjectIDIsNil  bool        `json:"projectIDIsNil,omitempty"`
+	ProjectIDNotNil bool        `json:"projectIDNotNil,omitempty"`
+
+	// "session_id" field predicates.
+	SessionID       *uuid.UUID  `json:"sessionID,omitempty"`
+	SessionIDNEQ    *uuid.UUID  `json:"sessionIDNEQ,omitempty"`
+	SessionIDIn     []uuid.UUID `json:"sessionIDIn,omitempty"`
+	SessionIDNotIn  []uuid.UUID `json:"sessionIDNotIn,omitempty"`
+	SessionIDGT     *uuid.UUID  `json:"sessionIDGT,omitempty"`
+	SessionIDGTE    *uuid.UUID  `json:"sessionIDGTE,omitempty"`
+	SessionIDLT     *uuid.UUID  `json:"sessionIDLT,omitempty"`
+	SessionIDLTE    *uuid.UUID  `json:"sessionIDLTE,omitempty"`
+	SessionIDIsNil  bool        `json:"sessionIDIsNil,omitempty"`
+	SessionIDNotNil bool        `json:"sessionIDNotNil,omitempty"`
+
+	// "base" field predicates.
+	Base             *string  `json:"base,omitempty"`
+	BaseNEQ          *string  `json:"baseNEQ,omitempty"`
+	BaseIn           []string `json:"baseIn,omitempty"`
+	BaseNotIn        []string `json:"baseNotIn,omitempty"`
+	BaseGT           *string  `json:"baseGT,omitempty"`
+	BaseGTE          *string  `json:"baseGTE,omitempty"`
+	BaseLT           *string  `json:"baseLT,omitempty"`
+	BaseLTE          *string  `json:"baseLTE,omitempty"`
+	BaseContains     *string  `json:"baseContains,omitempty"`
+	BaseHasPrefix    *string  `json:"baseHasPrefix,omitempty"`
+	BaseHasSuffix    *string  `json:"baseHasSuffix,omitempty"`
+	BaseEqualFold    *string  `json:"baseEqualFold,omitempty"`
+	BaseContainsFold *string  `json:"baseContainsFold,omitempty"`
+
+	// "added_bytes" field predicates.
+	AddedBytes      *int64  `json:"addedBytes,omitempty"`
+	AddedBytesNEQ   *int64  `json:"addedBytesNEQ,omitempty"`
+	AddedBytesIn    []int64 `json:"addedBytesIn,omitempty"`
+	AddedBytesNotIn []int64 `json:"addedBytesNotIn,omitempty"`
+	AddedBytesGT    *int64  `json:"addedBytesGT,omitempty"`
+	AddedBytesGTE   *int64  `json:"addedBytesGTE,omitempty"`
+	AddedBytesLT    *int64  `json:"addedBytesLT,omitempty"`
+	AddedBytesLTE   *int64  `json:"addedBytesLTE,omitempty"`
+
+	// "committed_at" field predicates.
+	CommittedAt       *time.Time  `json:"committedAt,omitempty"`
+	CommittedAtNEQ    *time.Time  `json:"committedAtNEQ,omitempty"`
+	CommittedAtIn     []time.Time `json:"committedAtIn,omitempty"`
+	CommittedAtNotIn  []time.Time `json:"committedAtNotIn,omitempty"`
+	CommittedAtGT     *time.Time  `json:"committedAtGT,omitempty"`
+	CommittedAtGTE    *time.Time  `json:"committedAtGTE,omitempty"`
+	CommittedAtLT     *time.Time  `json:"committedAtLT,omitempty"`
+	CommittedAtLTE    *time.Time  `json:"committedAtLTE,omitempty"`
+	CommittedAtIsNil  bool        `json:"committedAtIsNil,omitempty"`
+	CommittedAtNotNil bool        `json:"committedAtNotNil,omitempty"`
+
 	// "registry" edge predicates.
 	HasRegistry     *bool                 `json:"hasRegistry,omitempty"`
 	HasRegistryWith []*RegistryWhereInput `json:"hasRegistryWith,omitempty"`
+
+	// "owner" edge predicates.
+	HasOwner     *bool             `json:"hasOwner,omitempty"`
+	HasOwnerWith []*UserWhereInput `json:"hasOwnerWith,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -4626,6 +4720,216 @@ func (i *ImageWhereInput) P() (predicate.Image, error) {
 	if i.RegistryIDNotNil {
 		predicates = append(predicates, image.RegistryIDNotNil())
 	}
+	if i.Visibility != nil {
+		predicates = append(predicates, image.VisibilityEQ(*i.Visibility))
+	}
+	if i.VisibilityNEQ != nil {
+		predicates = append(predicates, image.VisibilityNEQ(*i.VisibilityNEQ))
+	}
+	if len(i.VisibilityIn) > 0 {
+		predicates = append(predicates, image.VisibilityIn(i.VisibilityIn...))
+	}
+	if len(i.VisibilityNotIn) > 0 {
+		predicates = append(predicates, image.VisibilityNotIn(i.VisibilityNotIn...))
+	}
+	if i.Description != nil {
+		predicates = append(predicates, image.DescriptionEQ(*i.Description))
+	}
+	if i.DescriptionNEQ != nil {
+		predicates = append(predicates, image.DescriptionNEQ(*i.DescriptionNEQ))
+	}
+	if len(i.DescriptionIn) > 0 {
+		predicates = append(predicates, image.DescriptionIn(i.DescriptionIn...))
+	}
+	if len(i.DescriptionNotIn) > 0 {
+		predicates = append(predicates, image.DescriptionNotIn(i.DescriptionNotIn...))
+	}
+	if i.DescriptionGT != nil {
+		predicates = append(predicates, image.DescriptionGT(*i.DescriptionGT))
+	}
+	if i.DescriptionGTE != nil {
+		predicates = append(predicates, image.DescriptionGTE(*i.DescriptionGTE))
+	}
+	if i.DescriptionLT != nil {
+		predicates = append(predicates, image.DescriptionLT(*i.DescriptionLT))
+	}
+	if i.DescriptionLTE != nil {
+		predicates = append(predicates, image.DescriptionLTE(*i.DescriptionLTE))
+	}
+	if i.DescriptionContains != nil {
+		predicates = append(predicates, image.DescriptionContains(*i.DescriptionContains))
+	}
+	if i.DescriptionHasPrefix != nil {
+		predicates = append(predicates, image.DescriptionHasPrefix(*i.DescriptionHasPrefix))
+	}
+	if i.DescriptionHasSuffix != nil {
+		predicates = append(predicates, image.DescriptionHasSuffix(*i.DescriptionHasSuffix))
+	}
+	if i.DescriptionEqualFold != nil {
+		predicates = append(predicates, image.DescriptionEqualFold(*i.DescriptionEqualFold))
+	}
+	if i.DescriptionContainsFold != nil {
+		predicates = append(predicates, image.DescriptionContainsFold(*i.DescriptionContainsFold))
+	}
+	if i.OwnerID != nil {
+		predicates = append(predicates, image.OwnerIDEQ(*i.OwnerID))
+	}
+	if i.OwnerIDNEQ != nil {
+		predicates = append(predicates, image.OwnerIDNEQ(*i.OwnerIDNEQ))
+	}
+	if len(i.OwnerIDIn) > 0 {
+		predicates = append(predicates, image.OwnerIDIn(i.OwnerIDIn...))
+	}
+	if len(i.OwnerIDNotIn) > 0 {
+		predicates = append(predicates, image.OwnerIDNotIn(i.OwnerIDNotIn...))
+	}
+	if i.OwnerIDIsNil {
+		predicates = append(predicates, image.OwnerIDIsNil())
+	}
+	if i.OwnerIDNotNil {
+		predicates = append(predicates, image.OwnerIDNotNil())
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, image.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, image.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, image.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, image.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.ProjectIDIsNil {
+		predicates = append(predicates, image.ProjectIDIsNil())
+	}
+	if i.ProjectIDNotNil {
+		predicates = append(predicates, image.ProjectIDNotNil())
+	}
+	if i.SessionID != nil {
+		predicates = append(predicates, image.SessionIDEQ(*i.SessionID))
+	}
+	if i.SessionIDNEQ != nil {
+		predicates = append(predicates, image.SessionIDNEQ(*i.SessionIDNEQ))
+	}
+	if len(i.SessionIDIn) > 0 {
+		predicates = append(predicates, image.SessionIDIn(i.SessionIDIn...))
+	}
+	if len(i.SessionIDNotIn) > 0 {
+		predicates = append(predicates, image.SessionIDNotIn(i.SessionIDNotIn...))
+	}
+	if i.SessionIDGT != nil {
+		predicates = append(predicates, image.SessionIDGT(*i.SessionIDGT))
+	}
+	if i.SessionIDGTE != nil {
+		predicates = append(predicates, image.SessionIDGTE(*i.SessionIDGTE))
+	}
+	if i.SessionIDLT != nil {
+		predicates = append(predicates, image.SessionIDLT(*i.SessionIDLT))
+	}
+	if i.SessionIDLTE != nil {
+		predicates = append(predicates, image.SessionIDLTE(*i.SessionIDLTE))
+	}
+	if i.SessionIDIsNil {
+		predicates = append(predicates, image.SessionIDIsNil())
+	}
+	if i.SessionIDNotNil {
+		predicates = append(predicates, image.SessionIDNotNil())
+	}
+	if i.Base != nil {
+		predicates = append(predicates, image.BaseEQ(*i.Base))
+	}
+	if i.BaseNEQ != nil {
+		predicates = append(predicates, image.BaseNEQ(*i.BaseNEQ))
+	}
+	if len(i.BaseIn) > 0 {
+		predicates = append(predicates, image.BaseIn(i.BaseIn...))
+	}
+	if len(i.BaseNotIn) > 0 {
+		predicates = append(predicates, image.BaseNotIn(i.BaseNotIn...))
+	}
+	if i.BaseGT != nil {
+		predicates = append(predicates, image.BaseGT(*i.BaseGT))
+	}
+	if i.BaseGTE != nil {
+		predicates = append(predicates, image.BaseGTE(*i.BaseGTE))
+	}
+	if i.BaseLT != nil {
+		predicates = append(predicates, image.BaseLT(*i.BaseLT))
+	}
+	if i.BaseLTE != nil {
+		predicates = append(predicates, image.BaseLTE(*i.BaseLTE))
+	}
+	if i.BaseContains != nil {
+		predicates = append(predicates, image.BaseContains(*i.BaseContains))
+	}
+	if i.BaseHasPrefix != nil {
+		predicates = append(predicates, image.BaseHasPrefix(*i.BaseHasPrefix))
+	}
+	if i.BaseHasSuffix != nil {
+		predicates = append(predicates, image.BaseHasSuffix(*i.BaseHasSuffix))
+	}
+	if i.BaseEqualFold != nil {
+		predicates = append(predicates, image.BaseEqualFold(*i.BaseEqualFold))
+	}
+	if i.BaseContainsFold != nil {
+		predicates = append(predicates, image.BaseContainsFold(*i.BaseContainsFold))
+	}
+	if i.AddedBytes != nil {
+		predicates = append(predicates, image.AddedBytesEQ(*i.AddedBytes))
+	}
+	if i.AddedBytesNEQ != nil {
+		predicates = append(predicates, image.AddedBytesNEQ(*i.AddedBytesNEQ))
+	}
+	if len(i.AddedBytesIn) > 0 {
+		predicates = append(predicates, image.AddedBytesIn(i.AddedBytesIn...))
+	}
+	if len(i.AddedBytesNotIn) > 0 {
+		predicates = append(predicates, image.AddedBytesNotIn(i.AddedBytesNotIn...))
+	}
+	if i.AddedBytesGT != nil {
+		predicates = append(predicates, image.AddedBytesGT(*i.AddedBytesGT))
+	}
+	if i.AddedBytesGTE != nil {
+		predicates = append(predicates, image.AddedBytesGTE(*i.AddedBytesGTE))
+	}
+	if i.AddedBytesLT != nil {
+		predicates = append(predicates, image.AddedBytesLT(*i.AddedBytesLT))
+	}
+	if i.AddedBytesLTE != nil {
+		predicates = append(predicates, image.AddedBytesLTE(*i.AddedBytesLTE))
+	}
+	if i.CommittedAt != nil {
+		predicates = append(predicates, image.CommittedAtEQ(*i.CommittedAt))
+	}
+	if i.CommittedAtNEQ != nil {
+		predicates = append(predicates, image.CommittedAtNEQ(*i.CommittedAtNEQ))
+	}
+	if len(i.CommittedAtIn) > 0 {
+		predicates = append(predicates, image.CommittedAtIn(i.CommittedAtIn...))
+	}
+	if len(i.CommittedAtNotIn) > 0 {
+		predicates = append(predicates, image.CommittedAtNotIn(i.CommittedAtNotIn...))
+	}
+	if i.CommittedAtGT != nil {
+		predicates = append(predicates, image.CommittedAtGT(*i.CommittedAtGT))
+	}
+	if i.CommittedAtGTE != nil {
+		predicates = append(predicates, image.CommittedAtGTE(*i.CommittedAtGTE))
+	}
+	if i.CommittedAtLT != nil {
+		predicates = append(predicates, image.CommittedAtLT(*i.CommittedAtLT))
+	}
+	if i.CommittedAtLTE != nil {
+		predicates = append(predicates, image.CommittedAtLTE(*i.CommittedAtLTE))
+	}
+	if i.CommittedAtIsNil {
+		predicates = append(predicates, image.CommittedAtIsNil())
+	}
+	if i.CommittedAtNotNil {
+		predicates = append(predicates, image.CommittedAtNotNil())
+	}
 
 	if i.HasRegistry != nil {
 		p := image.HasRegistry()
@@ -4644,6 +4948,42 @@ func (i *ImageWhereInput) P() (predicate.Image, error) {
 			with = append(with, p)
 		}
 		predicates = append(predicates, image.HasRegistryWith(with...))
+	}
+	if i.HasOwner != nil {
+		p := image.HasOwner()
+		if !*i.HasOwner {
+			p = image.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasOwnerWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasOwnerWith))
+		for _, w := range i.HasOwnerWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasOwnerWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, image.HasOwnerWith(with...))
+	}
+	if i.HasProject != nil {
+		p := image.HasProject()
+		if !*i.HasProject {
+			p = image.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, image.HasProjectWith(with...))
 	}
 	switch len(predicates) {
 	case 0:
@@ -9676,6 +10016,30 @@ type ResourcePolicyWhereInput struct {
 	MaxLoginsLTE    *int  `json:"maxLoginsLTE,omitempty"`
 	MaxLoginsIsNil  bool  `json:"maxLoginsIsNil,omitempty"`
 	MaxLoginsNotNil bool  `json:"maxLoginsNotNil,omitempty"`
+
+	// "max_customized_images" field predicates.
+	MaxCustomizedImages       *int  `json:"maxCustomizedImages,omitempty"`
+	MaxCustomizedImagesNEQ    *int  `json:"maxCustomizedImagesNEQ,omitempty"`
+	MaxCustomizedImagesIn     []int `json:"maxCustomizedImagesIn,omitempty"`
+	MaxCustomizedImagesNotIn  []int `json:"maxCustomizedImagesNotIn,omitempty"`
+	MaxCustomizedImagesGT     *int  `json:"maxCustomizedImagesGT,omitempty"`
+	MaxCustomizedImagesGTE    *int  `json:"maxCustomizedImagesGTE,omitempty"`
+	MaxCustomizedImagesLT     *int  `json:"maxCustomizedImagesLT,omitempty"`
+	MaxCustomizedImagesLTE    *int  `json:"maxCustomizedImagesLTE,omitempty"`
+	MaxCustomizedImagesIsNil  bool  `json:"maxCustomizedImagesIsNil,omitempty"`
+	MaxCustomizedImagesNotNil bool  `json:"maxCustomizedImagesNotNil,omitempty"`
+
+	// "max_image_bytes" field predicates.
+	MaxImageBytes       *int64  `json:"maxImageBytes,omitempty"`
+	MaxImageBytesNEQ    *int64  `json:"maxImageBytesNEQ,omitempty"`
+	MaxImageBytesIn     []int64 `json:"maxImageBytesIn,omitempty"`
+	MaxImageBytesNotIn  []int64 `json:"maxImageBytesNotIn,omitempty"`
+	MaxImageBytesGT     *int64  `json:"maxImageBytesGT,omitempty"`
+	MaxImageBytesGTE    *int64  `json:"maxImageBytesGTE,omitempty"`
+	MaxImageBytesLT     *int64  `json:"maxImageBytesLT,omitempty"`
+	MaxImageBytesLTE    *int64  `json:"maxImageBytesLTE,omitempty"`
+	MaxImageBytesIsNil  bool    `json:"maxImageBytesIsNil,omitempty"`
+	MaxImageBytesNotNil bool    `json:"maxImageBytesNotNil,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -10177,6 +10541,66 @@ func (i *ResourcePolicyWhereInput) P() (predicate.ResourcePolicy, error) {
 	}
 	if i.MaxLoginsNotNil {
 		predicates = append(predicates, resourcepolicy.MaxLoginsNotNil())
+	}
+	if i.MaxCustomizedImages != nil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesEQ(*i.MaxCustomizedImages))
+	}
+	if i.MaxCustomizedImagesNEQ != nil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesNEQ(*i.MaxCustomizedImagesNEQ))
+	}
+	if len(i.MaxCustomizedImagesIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesIn(i.MaxCustomizedImagesIn...))
+	}
+	if len(i.MaxCustomizedImagesNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesNotIn(i.MaxCustomizedImagesNotIn...))
+	}
+	if i.MaxCustomizedImagesGT != nil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesGT(*i.MaxCustomizedImagesGT))
+	}
+	if i.MaxCustomizedImagesGTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesGTE(*i.MaxCustomizedImagesGTE))
+	}
+	if i.MaxCustomizedImagesLT != nil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesLT(*i.MaxCustomizedImagesLT))
+	}
+	if i.MaxCustomizedImagesLTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesLTE(*i.MaxCustomizedImagesLTE))
+	}
+	if i.MaxCustomizedImagesIsNil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesIsNil())
+	}
+	if i.MaxCustomizedImagesNotNil {
+		predicates = append(predicates, resourcepolicy.MaxCustomizedImagesNotNil())
+	}
+	if i.MaxImageBytes != nil {
+		predicates = append(predicates, resourcepolicy.MaxImageBytesEQ(*i.MaxImageBytes))
+	}
+	if i.MaxImageBytesNEQ != nil {
+		predicates = append(predicates, resourcepolicy.MaxImageBytesNEQ(*i.MaxImageBytesNEQ))
+	}
+	if len(i.MaxImageBytesIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxImageBytesIn(i.MaxImageBytesIn...))
+	}
+	if len(i.MaxImageBytesNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxImageBytesNotIn(i.MaxImageBytesNotIn...))
+	}
+	if i.MaxImageBytesGT != nil {
+		predicates = append(predicates, resourcepolicy.MaxImageBytesGT(*i.MaxImageBytesGT))
+	}
+	if i.MaxImageBytesGTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxImageBytesGTE(*i.MaxImageBytesGTE))
+	}
+	if i.MaxImageBytesLT != nil {
+		predicates = append(predicates, resourcepolicy.MaxImageBytesLT(*i.MaxImageBytesLT))
+	}
+	if i.MaxImageBytesLTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxImageBytesLTE(*i.MaxImageBytesLTE))
+	}
+	if i.MaxImageBytesIsNil {
+		predicates = append(predicates, resourcepolicy.MaxImageBytesIsNil())
+	}
+	if i.MaxImageBytesNotNil {
+		predicates = append(predicates, resourcepolicy.MaxImageBytesNotNil())
 	}
 
 	switch len(predicates) {

@@ -11,7 +11,9 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
 
@@ -44,6 +46,24 @@ type Image struct {
 	Deprecated string `json:"deprecated,omitempty"`
 	// RegistryID holds the value of the "registry_id" field.
 	RegistryID *uuid.UUID `json:"registry_id,omitempty"`
+	// Visibility holds the value of the "visibility" field.
+	Visibility image.Visibility `json:"visibility,omitempty"`
+	// Description holds the value of the "description" field.
+	Description string `json:"description,omitempty"`
+	// DomainID holds the value of the "domain_id" field.
+	DomainID *uuid.UUID `json:"domain_id,omitempty"`
+	// OwnerID holds the value of the "owner_id" field.
+	OwnerID *uuid.UUID `json:"owner_id,omitempty"`
+	// ProjectID holds the value of the "project_id" field.
+	ProjectID *uuid.UUID `json:"project_id,omitempty"`
+	// SessionID holds the value of the "session_id" field.
+	SessionID *uuid.UUID `json:"session_id,omitempty"`
+	// Base holds the value of the "base" field.
+	Base string `json:"base,omitempty"`
+	// AddedBytes holds the value of the "added_bytes" field.
+	AddedBytes int64 `json:"added_bytes,omitempty"`
+	// CommittedAt holds the value of the "committed_at" field.
+	CommittedAt *time.Time `json:"committed_at,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the ImageQuery when eager-loading is set.
 	Edges        ImageEdges `json:"edges"`
@@ -56,11 +76,15 @@ type ImageEdges struct {
 	Versions []*ImageVersion `json:"versions,omitempty"`
 	// Registry holds the value of the registry edge.
 	Registry *Registry `json:"registry,omitempty"`
+	// Owner holds the value of the owner edge.
+	Owner *User `json:"owner,omitempty"`
+	// Project holds the value of the project edge.
+	Project *Project `json:"project,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [2]bool
+	loadedTypes [4]bool
 	// totalCount holds the count of the edges above.
-	totalCount [1]map[string]int
+	totalCount [3]map[string]int
 
 	namedVersions map[string][]*ImageVersion
 }
@@ -85,20 +109,42 @@ func (e ImageEdges) RegistryOrErr() (*Registry, error) {
 	return nil, &NotLoadedError{edge: "registry"}
 }
 
+// OwnerOrErr returns the Owner value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e ImageEdges) OwnerOrErr() (*User, error) {
+	if e.Owner != nil {
+		return e.Owner, nil
+	} else if e.loadedTypes[2] {
+		return nil, &NotFoundError{label: user.Label}
+	}
+	return nil, &NotLoadedError{edge: "owner"}
+}
+
+// ProjectOrErr returns the Project value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e ImageEdges) ProjectOrErr() (*Project, error) {
+	if e.Project != nil {
+		return e.Project, nil
+	} else if e.loadedTypes[3] {
+		return nil, &NotFoundError{label: project.Label}
+	}
+	return nil, &NotLoadedError{edge: "project"}
+}
+
 // scanValues returns the types for scanning values from sql.Rows.
 func (*Image) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case image.FieldRegistryID:
+		case image.FieldRegistryID, image.FieldDomainID, image.FieldOwnerID, image.FieldProjectID, image.FieldSessionID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		case image.FieldLabels:
 			values[i] = new([]byte)
-		case image.FieldSizeBytes:
+		case image.FieldSizeBytes, image.FieldAddedBytes:
 			values[i] = new(sql.NullInt64)
-		case image.FieldReference, image.FieldName, image.FieldArchitecture, image.FieldDigest, image.FieldStatus, image.FieldTagDigest, image.FieldTagPolicy, image.FieldDeprecated:
+		case image.FieldReference, image.FieldName, image.FieldArchitecture, image.FieldDigest, image.FieldStatus, image.FieldTagDigest, image.FieldTagPolicy, image.FieldDeprecated, image.FieldVisibility, image.FieldDescription, image.FieldBase:
 			values[i] = new(sql.NullString)
-		case image.FieldCreatedAt:
+		case image.FieldCreatedAt, image.FieldCommittedAt:
 			values[i] = new(sql.NullTime)
 		case image.FieldID:
 			values[i] = new(uuid.UUID)
@@ -198,6 +244,65 @@ func (_m *Image) assignValues(columns []string, values []any) error {
 				_m.RegistryID = new(uuid.UUID)
 				*_m.RegistryID = *value.S.(*uuid.UUID)
 			}
+		case image.FieldVisibility:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field visibility", values[i])
+			} else if value.Valid {
+				_m.Visibility = image.Visibility(value.String)
+			}
+		case image.FieldDescription:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field description", values[i])
+			} else if value.Valid {
+				_m.Description = value.String
+			}
+		case image.FieldDomainID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field domain_id", values[i])
+			} else if value.Valid {
+				_m.DomainID = new(uuid.UUID)
+				*_m.DomainID = *value.S.(*uuid.UUID)
+			}
+		case image.FieldOwnerID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field owner_id", values[i])
+			} else if value.Valid {
+				_m.OwnerID = new(uuid.UUID)
+				*_m.OwnerID = *value.S.(*uuid.UUID)
+			}
+		case image.FieldProjectID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field project_id", values[i])
+			} else if value.Valid {
+				_m.ProjectID = new(uuid.UUID)
+				*_m.ProjectID = *value.S.(*uuid.UUID)
+			}
+		case image.FieldSessionID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field session_id", values[i])
+			} else if value.Valid {
+				_m.SessionID = new(uuid.UUID)
+				*_m.SessionID = *value.S.(*uuid.UUID)
+			}
+		case image.FieldBase:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field base", values[i])
+			} else if value.Valid {
+				_m.Base = value.String
+			}
+		case image.FieldAddedBytes:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field added_bytes", values[i])
+			} else if value.Valid {
+				_m.AddedBytes = value.Int64
+			}
+		case image.FieldCommittedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field committed_at", values[i])
+			} else if value.Valid {
+				_m.CommittedAt = new(time.Time)
+				*_m.CommittedAt = value.Time
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -219,6 +324,16 @@ func (_m *Image) QueryVersions() *ImageVersionQuery {
 // QueryRegistry queries the "registry" edge of the Image entity.
 func (_m *Image) QueryRegistry() *RegistryQuery {
 	return NewImageClient(_m.config).QueryRegistry(_m)
+}
+
+// QueryOwner queries the "owner" edge of the Image entity.
+func (_m *Image) QueryOwner() *UserQuery {
+	return NewImageClient(_m.config).QueryOwner(_m)
+}
+
+// QueryProject queries the "project" edge of the Image entity.
+func (_m *Image) QueryProject() *ProjectQuery {
+	return NewImageClient(_m.config).QueryProject(_m)
 }
 
 // Update returns a builder for updating this Image.
@@ -280,6 +395,43 @@ func (_m *Image) String() string {
 	if v := _m.RegistryID; v != nil {
 		builder.WriteString("registry_id=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("visibility=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Visibility))
+	builder.WriteString(", ")
+	builder.WriteString("description=")
+	builder.WriteString(_m.Description)
+	builder.WriteString(", ")
+	if v := _m.DomainID; v != nil {
+		builder.WriteString("domain_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.OwnerID; v != nil {
+		builder.WriteString("owner_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.ProjectID; v != nil {
+		builder.WriteString("project_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.SessionID; v != nil {
+		builder.WriteString("session_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("base=")
+	builder.WriteString(_m.Base)
+	builder.WriteString(", ")
+	builder.WriteString("added_bytes=")
+	builder.WriteString(fmt.Sprintf("%v", _m.AddedBytes))
+	builder.WriteString(", ")
+	if v := _m.CommittedAt; v != nil {
+		builder.WriteString("committed_at=")
+		builder.WriteString(v.Format(time.ANSIC))
 	}
 	builder.WriteByte(')')
 	return builder.String()

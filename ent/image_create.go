@@ -14,7 +14,9 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/imageversion"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
 
@@ -154,6 +156,132 @@ func (_c *ImageCreate) SetNillableRegistryID(v *uuid.UUID) *ImageCreate {
 	return _c
 }
 
+// SetVisibility sets the "visibility" field.
+func (_c *ImageCreate) SetVisibility(v image.Visibility) *ImageCreate {
+	_c.mutation.SetVisibility(v)
+	return _c
+}
+
+// SetNillableVisibility sets the "visibility" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableVisibility(v *image.Visibility) *ImageCreate {
+	if v != nil {
+		_c.SetVisibility(*v)
+	}
+	return _c
+}
+
+// SetDescription sets the "description" field.
+func (_c *ImageCreate) SetDescription(v string) *ImageCreate {
+	_c.mutation.SetDescription(v)
+	return _c
+}
+
+// SetNillableDescription sets the "description" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableDescription(v *string) *ImageCreate {
+	if v != nil {
+		_c.SetDescription(*v)
+	}
+	return _c
+}
+
+// SetDomainID sets the "domain_id" field.
+func (_c *ImageCreate) SetDomainID(v uuid.UUID) *ImageCreate {
+	_c.mutation.SetDomainID(v)
+	return _c
+}
+
+// SetNillableDomainID sets the "domain_id" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableDomainID(v *uuid.UUID) *ImageCreate {
+	if v != nil {
+		_c.SetDomainID(*v)
+	}
+	return _c
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (_c *ImageCreate) SetOwnerID(v uuid.UUID) *ImageCreate {
+	_c.mutation.SetOwnerID(v)
+	return _c
+}
+
+// SetNillableOwnerID sets the "owner_id" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableOwnerID(v *uuid.UUID) *ImageCreate {
+	if v != nil {
+		_c.SetOwnerID(*v)
+	}
+	return _c
+}
+
+// SetProjectID sets the "project_id" field.
+func (_c *ImageCreate) SetProjectID(v uuid.UUID) *ImageCreate {
+	_c.mutation.SetProjectID(v)
+	return _c
+}
+
+// SetNillableProjectID sets the "project_id" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableProjectID(v *uuid.UUID) *ImageCreate {
+	if v != nil {
+		_c.SetProjectID(*v)
+	}
+	return _c
+}
+
+// SetSessionID sets the "session_id" field.
+func (_c *ImageCreate) SetSessionID(v uuid.UUID) *ImageCreate {
+	_c.mutation.SetSessionID(v)
+	return _c
+}
+
+// SetNillableSessionID sets the "session_id" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableSessionID(v *uuid.UUID) *ImageCreate {
+	if v != nil {
+		_c.SetSessionID(*v)
+	}
+	return _c
+}
+
+// SetBase sets the "base" field.
+func (_c *ImageCreate) SetBase(v string) *ImageCreate {
+	_c.mutation.SetBase(v)
+	return _c
+}
+
+// SetNillableBase sets the "base" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableBase(v *string) *ImageCreate {
+	if v != nil {
+		_c.SetBase(*v)
+	}
+	return _c
+}
+
+// SetAddedBytes sets the "added_bytes" field.
+func (_c *ImageCreate) SetAddedBytes(v int64) *ImageCreate {
+	_c.mutation.SetAddedBytes(v)
+	return _c
+}
+
+// SetNillableAddedBytes sets the "added_bytes" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableAddedBytes(v *int64) *ImageCreate {
+	if v != nil {
+		_c.SetAddedBytes(*v)
+	}
+	return _c
+}
+
+// SetCommittedAt sets the "committed_at" field.
+func (_c *ImageCreate) SetCommittedAt(v time.Time) *ImageCreate {
+	_c.mutation.SetCommittedAt(v)
+	return _c
+}
+
+// SetNillableCommittedAt sets the "committed_at" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableCommittedAt(v *time.Time) *ImageCreate {
+	if v != nil {
+		_c.SetCommittedAt(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ImageCreate) SetID(v uuid.UUID) *ImageCreate {
 	_c.mutation.SetID(v)
@@ -186,6 +314,16 @@ func (_c *ImageCreate) AddVersions(v ...*ImageVersion) *ImageCreate {
 // SetRegistry sets the "registry" edge to the Registry entity.
 func (_c *ImageCreate) SetRegistry(v *Registry) *ImageCreate {
 	return _c.SetRegistryID(v.ID)
+}
+
+// SetOwner sets the "owner" edge to the User entity.
+func (_c *ImageCreate) SetOwner(v *User) *ImageCreate {
+	return _c.SetOwnerID(v.ID)
+}
+
+// SetProject sets the "project" edge to the Project entity.
+func (_c *ImageCreate) SetProject(v *Project) *ImageCreate {
+	return _c.SetProjectID(v.ID)
 }
 
 // Mutation returns the ImageMutation object of the builder.
@@ -251,6 +389,22 @@ func (_c *ImageCreate) defaults() {
 		v := image.DefaultDeprecated
 		_c.mutation.SetDeprecated(v)
 	}
+	if _, ok := _c.mutation.Visibility(); !ok {
+		v := image.DefaultVisibility
+		_c.mutation.SetVisibility(v)
+	}
+	if _, ok := _c.mutation.Description(); !ok {
+		v := image.DefaultDescription
+		_c.mutation.SetDescription(v)
+	}
+	if _, ok := _c.mutation.Base(); !ok {
+		v := image.DefaultBase
+		_c.mutation.SetBase(v)
+	}
+	if _, ok := _c.mutation.AddedBytes(); !ok {
+		v := image.DefaultAddedBytes
+		_c.mutation.SetAddedBytes(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := image.DefaultID()
 		_c.mutation.SetID(v)
@@ -301,6 +455,28 @@ func (_c *ImageCreate) check() error {
 	}
 	if _, ok := _c.mutation.Deprecated(); !ok {
 		return &ValidationError{Name: "deprecated", err: errors.New(`ent: missing required field "Image.deprecated"`)}
+	}
+	if _, ok := _c.mutation.Visibility(); !ok {
+		return &ValidationError{Name: "visibility", err: errors.New(`ent: missing required field "Image.visibility"`)}
+	}
+	if v, ok := _c.mutation.Visibility(); ok {
+		if err := image.VisibilityValidator(v); err != nil {
+			return &ValidationError{Name: "visibility", err: fmt.Errorf(`ent: validator failed for field "Image.visibility": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.Description(); !ok {
+		return &ValidationError{Name: "description", err: errors.New(`ent: missing required field "Image.description"`)}
+	}
+	if v, ok := _c.mutation.Description(); ok {
+		if err := image.DescriptionValidator(v); err != nil {
+			return &ValidationError{Name: "description", err: fmt.Errorf(`ent: validator failed for field "Image.description": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.Base(); !ok {
+		return &ValidationError{Name: "base", err: errors.New(`ent: missing required field "Image.base"`)}
+	}
+	if _, ok := _c.mutation.AddedBytes(); !ok {
+		return &ValidationError{Name: "added_bytes", err: errors.New(`ent: missing required field "Image.added_bytes"`)}
 	}
 	return nil
 }
@@ -382,6 +558,34 @@ func (_c *ImageCreate) createSpec() (*Image, *sqlgraph.CreateSpec) {
 		_spec.SetField(image.FieldDeprecated, field.TypeString, value)
 		_node.Deprecated = value
 	}
+	if value, ok := _c.mutation.Visibility(); ok {
+		_spec.SetField(image.FieldVisibility, field.TypeEnum, value)
+		_node.Visibility = value
+	}
+	if value, ok := _c.mutation.Description(); ok {
+		_spec.SetField(image.FieldDescription, field.TypeString, value)
+		_node.Description = value
+	}
+	if value, ok := _c.mutation.DomainID(); ok {
+		_spec.SetField(image.FieldDomainID, field.TypeUUID, value)
+		_node.DomainID = &value
+	}
+	if value, ok := _c.mutation.SessionID(); ok {
+		_spec.SetField(image.FieldSessionID, field.TypeUUID, value)
+		_node.SessionID = &value
+	}
+	if value, ok := _c.mutation.Base(); ok {
+		_spec.SetField(image.FieldBase, field.TypeString, value)
+		_node.Base = value
+	}
+	if value, ok := _c.mutation.AddedBytes(); ok {
+		_spec.SetField(image.FieldAddedBytes, field.TypeInt64, value)
+		_node.AddedBytes = value
+	}
+	if value, ok := _c.mutation.CommittedAt(); ok {
+		_spec.SetField(image.FieldCommittedAt, field.TypeTime, value)
+		_node.CommittedAt = &value
+	}
 	if nodes := _c.mutation.VersionsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -413,6 +617,40 @@ func (_c *ImageCreate) createSpec() (*Image, *sqlgraph.CreateSpec) {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
 		_node.RegistryID = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.OwnerIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   image.OwnerTable,
+			Columns: []string{image.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_node.OwnerID = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.ProjectIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   image.ProjectTable,
+			Columns: []string{image.ProjectColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(project.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_node.ProjectID = &nodes[0]
 		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec
@@ -584,6 +822,150 @@ func (u *ImageUpsert) UpdateRegistryID() *ImageUpsert {
 // ClearRegistryID clears the value of the "registry_id" field.
 func (u *ImageUpsert) ClearRegistryID() *ImageUpsert {
 	u.SetNull(image.FieldRegistryID)
+	return u
+}
+
+// SetVisibility sets the "visibility" field.
+func (u *ImageUpsert) SetVisibility(v image.Visibility) *ImageUpsert {
+	u.Set(image.FieldVisibility, v)
+	return u
+}
+
+// UpdateVisibility sets the "visibility" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateVisibility() *ImageUpsert {
+	u.SetExcluded(image.FieldVisibility)
+	return u
+}
+
+// SetDescription sets the "description" field.
+func (u *ImageUpsert) SetDescription(v string) *ImageUpsert {
+	u.Set(image.FieldDescription, v)
+	return u
+}
+
+// UpdateDescription sets the "description" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateDescription() *ImageUpsert {
+	u.SetExcluded(image.FieldDescription)
+	return u
+}
+
+// SetDomainID sets the "domain_id" field.
+func (u *ImageUpsert) SetDomainID(v uuid.UUID) *ImageUpsert {
+	u.Set(image.FieldDomainID, v)
+	return u
+}
+
+// UpdateDomainID sets the "domain_id" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateDomainID() *ImageUpsert {
+	u.SetExcluded(image.FieldDomainID)
+	return u
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (u *ImageUpsert) ClearDomainID() *ImageUpsert {
+	u.SetNull(image.FieldDomainID)
+	return u
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (u *ImageUpsert) SetOwnerID(v uuid.UUID) *ImageUpsert {
+	u.Set(image.FieldOwnerID, v)
+	return u
+}
+
+// UpdateOwnerID sets the "owner_id" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateOwnerID() *ImageUpsert {
+	u.SetExcluded(image.FieldOwnerID)
+	return u
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (u *ImageUpsert) ClearOwnerID() *ImageUpsert {
+	u.SetNull(image.FieldOwnerID)
+	return u
+}
+
+// SetProjectID sets the "project_id" field.
+func (u *ImageUpsert) SetProjectID(v uuid.UUID) *ImageUpsert {
+	u.Set(image.FieldProjectID, v)
+	return u
+}
+
+// UpdateProjectID sets the "project_id" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateProjectID() *ImageUpsert {
+	u.SetExcluded(image.FieldProjectID)
+	return u
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (u *ImageUpsert) ClearProjectID() *ImageUpsert {
+	u.SetNull(image.FieldProjectID)
+	return u
+}
+
+// SetSessionID sets the "session_id" field.
+func (u *ImageUpsert) SetSessionID(v uuid.UUID) *ImageUpsert {
+	u.Set(image.FieldSessionID, v)
+	return u
+}
+
+// UpdateSessionID sets the "session_id" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateSessionID() *ImageUpsert {
+	u.SetExcluded(image.FieldSessionID)
+	return u
+}
+
+// ClearSessionID clears the value of the "session_id" field.
+func (u *ImageUpsert) ClearSessionID() *ImageUpsert {
+	u.SetNull(image.FieldSessionID)
+	return u
+}
+
+// SetBase sets the "base" field.
+func (u *ImageUpsert) SetBase(v string) *ImageUpsert {
+	u.Set(image.FieldBase, v)
+	return u
+}
+
+// UpdateBase sets the "base" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateBase() *ImageUpsert {
+	u.SetExcluded(image.FieldBase)
+	return u
+}
+
+// SetAddedBytes sets the "added_bytes" field.
+func (u *ImageUpsert) SetAddedBytes(v int64) *ImageUpsert {
+	u.Set(image.FieldAddedBytes, v)
+	return u
+}
+
+// UpdateAddedBytes sets the "added_bytes" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateAddedBytes() *ImageUpsert {
+	u.SetExcluded(image.FieldAddedBytes)
+	return u
+}
+
+// AddAddedBytes adds v to the "added_bytes" field.
+func (u *ImageUpsert) AddAddedBytes(v int64) *ImageUpsert {
+	u.Add(image.FieldAddedBytes, v)
+	return u
+}
+
+// SetCommittedAt sets the "committed_at" field.
+func (u *ImageUpsert) SetCommittedAt(v time.Time) *ImageUpsert {
+	u.Set(image.FieldCommittedAt, v)
+	return u
+}
+
+// UpdateCommittedAt sets the "committed_at" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateCommittedAt() *ImageUpsert {
+	u.SetExcluded(image.FieldCommittedAt)
+	return u
+}
+
+// ClearCommittedAt clears the value of the "committed_at" field.
+func (u *ImageUpsert) ClearCommittedAt() *ImageUpsert {
+	u.SetNull(image.FieldCommittedAt)
 	return u
 }
 
@@ -781,6 +1163,174 @@ func (u *ImageUpsertOne) UpdateRegistryID() *ImageUpsertOne {
 func (u *ImageUpsertOne) ClearRegistryID() *ImageUpsertOne {
 	return u.Update(func(s *ImageUpsert) {
 		s.ClearRegistryID()
+	})
+}
+
+// SetVisibility sets the "visibility" field.
+func (u *ImageUpsertOne) SetVisibility(v image.Visibility) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetVisibility(v)
+	})
+}
+
+// UpdateVisibility sets the "visibility" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateVisibility() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateVisibility()
+	})
+}
+
+// SetDescription sets the "description" field.
+func (u *ImageUpsertOne) SetDescription(v string) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetDescription(v)
+	})
+}
+
+// UpdateDescription sets the "description" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateDescription() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateDescription()
+	})
+}
+
+// SetDomainID sets the "domain_id" field.
+func (u *ImageUpsertOne) SetDomainID(v uuid.UUID) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetDomainID(v)
+	})
+}
+
+// UpdateDomainID sets the "domain_id" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateDomainID() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateDomainID()
+	})
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (u *ImageUpsertOne) ClearDomainID() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.ClearDomainID()
+	})
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (u *ImageUpsertOne) SetOwnerID(v uuid.UUID) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetOwnerID(v)
+	})
+}
+
+// UpdateOwnerID sets the "owner_id" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateOwnerID() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateOwnerID()
+	})
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (u *ImageUpsertOne) ClearOwnerID() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.ClearOwnerID()
+	})
+}
+
+// SetProjectID sets the "project_id" field.
+func (u *ImageUpsertOne) SetProjectID(v uuid.UUID) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetProjectID(v)
+	})
+}
+
+// UpdateProjectID sets the "project_id" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateProjectID() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateProjectID()
+	})
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (u *ImageUpsertOne) ClearProjectID() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.ClearProjectID()
+	})
+}
+
+// SetSessionID sets the "session_id" field.
+func (u *ImageUpsertOne) SetSessionID(v uuid.UUID) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetSessionID(v)
+	})
+}
+
+// UpdateSessionID sets the "session_id" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateSessionID() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateSessionID()
+	})
+}
+
+// ClearSessionID clears the value of the "session_id" field.
+func (u *ImageUpsertOne) ClearSessionID() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.ClearSessionID()
+	})
+}
+
+// SetBase sets the "base" field.
+func (u *ImageUpsertOne) SetBase(v string) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetBase(v)
+	})
+}
+
+// UpdateBase sets the "base" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateBase() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateBase()
+	})
+}
+
+// SetAddedBytes sets the "added_bytes" field.
+func (u *ImageUpsertOne) SetAddedBytes(v int64) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetAddedBytes(v)
+	})
+}
+
+// AddAddedBytes adds v to the "added_bytes" field.
+func (u *ImageUpsertOne) AddAddedBytes(v int64) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.AddAddedBytes(v)
+	})
+}
+
+// UpdateAddedBytes sets the "added_bytes" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateAddedBytes() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateAddedBytes()
+	})
+}
+
+// SetCommittedAt sets the "committed_at" field.
+func (u *ImageUpsertOne) SetCommittedAt(v time.Time) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetCommittedAt(v)
+	})
+}
+
+// UpdateCommittedAt sets the "committed_at" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateCommittedAt() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateCommittedAt()
+	})
+}
+
+// ClearCommittedAt clears the value of the "committed_at" field.
+func (u *ImageUpsertOne) ClearCommittedAt() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.ClearCommittedAt()
 	})
 }
 
@@ -1145,6 +1695,174 @@ func (u *ImageUpsertBulk) UpdateRegistryID() *ImageUpsertBulk {
 func (u *ImageUpsertBulk) ClearRegistryID() *ImageUpsertBulk {
 	return u.Update(func(s *ImageUpsert) {
 		s.ClearRegistryID()
+	})
+}
+
+// SetVisibility sets the "visibility" field.
+func (u *ImageUpsertBulk) SetVisibility(v image.Visibility) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetVisibility(v)
+	})
+}
+
+// UpdateVisibility sets the "visibility" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateVisibility() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateVisibility()
+	})
+}
+
+// SetDescription sets the "description" field.
+func (u *ImageUpsertBulk) SetDescription(v string) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetDescription(v)
+	})
+}
+
+// UpdateDescription sets the "description" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateDescription() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateDescription()
+	})
+}
+
+// SetDomainID sets the "domain_id" field.
+func (u *ImageUpsertBulk) SetDomainID(v uuid.UUID) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetDomainID(v)
+	})
+}
+
+// UpdateDomainID sets the "domain_id" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateDomainID() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateDomainID()
+	})
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (u *ImageUpsertBulk) ClearDomainID() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.ClearDomainID()
+	})
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (u *ImageUpsertBulk) SetOwnerID(v uuid.UUID) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetOwnerID(v)
+	})
+}
+
+// UpdateOwnerID sets the "owner_id" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateOwnerID() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateOwnerID()
+	})
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (u *ImageUpsertBulk) ClearOwnerID() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.ClearOwnerID()
+	})
+}
+
+// SetProjectID sets the "project_id" field.
+func (u *ImageUpsertBulk) SetProjectID(v uuid.UUID) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetProjectID(v)
+	})
+}
+
+// UpdateProjectID sets the "project_id" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateProjectID() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateProjectID()
+	})
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (u *ImageUpsertBulk) ClearProjectID() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.ClearProjectID()
+	})
+}
+
+// SetSessionID sets the "session_id" field.
+func (u *ImageUpsertBulk) SetSessionID(v uuid.UUID) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetSessionID(v)
+	})
+}
+
+// UpdateSessionID sets the "session_id" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateSessionID() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateSessionID()
+	})
+}
+
+// ClearSessionID clears the value of the "session_id" field.
+func (u *ImageUpsertBulk) ClearSessionID() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.ClearSessionID()
+	})
+}
+
+// SetBase sets the "base" field.
+func (u *ImageUpsertBulk) SetBase(v string) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetBase(v)
+	})
+}
+
+// UpdateBase sets the "base" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateBase() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateBase()
+	})
+}
+
+// SetAddedBytes sets the "added_bytes" field.
+func (u *ImageUpsertBulk) SetAddedBytes(v int64) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetAddedBytes(v)
+	})
+}
+
+// AddAddedBytes adds v to the "added_bytes" field.
+func (u *ImageUpsertBulk) AddAddedBytes(v int64) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.AddAddedBytes(v)
+	})
+}
+
+// UpdateAddedBytes sets the "added_bytes" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateAddedBytes() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateAddedBytes()
+	})
+}
+
+// SetCommittedAt sets the "committed_at" field.
+func (u *ImageUpsertBulk) SetCommittedAt(v time.Time) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetCommittedAt(v)
+	})
+}
+
+// UpdateCommittedAt sets the "committed_at" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateCommittedAt() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateCommittedAt()
+	})
+}
+
+// ClearCommittedAt clears the value of the "committed_at" field.
+func (u *ImageUpsertBulk) ClearCommittedAt() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.ClearCommittedAt()
 	})
 }
 

@@ -16,7 +16,9 @@ import (
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
 
@@ -29,6 +31,8 @@ type ImageQuery struct {
 	predicates        []predicate.Image
 	withVersions      *ImageVersionQuery
 	withRegistry      *RegistryQuery
+	withOwner         *UserQuery
+	withProject       *ProjectQuery
 	loadTotal         []func(context.Context, []*Image) error
 	modifiers         []func(*sql.Selector)
 	withNamedVersions map[string]*ImageVersionQuery
@@ -105,6 +109,50 @@ func (_q *ImageQuery) QueryRegistry() *RegistryQuery {
 			sqlgraph.From(image.Table, image.FieldID, selector),
 			sqlgraph.To(registry.Table, registry.FieldID),
 			sqlgraph.Edge(sqlgraph.M2O, true, image.RegistryTable, image.RegistryColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryOwner chains the current query on the "owner" edge.
+func (_q *ImageQuery) QueryOwner() *UserQuery {
+	query := (&UserClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(image.Table, image.FieldID, selector),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, image.OwnerTable, image.OwnerColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryProject chains the current query on the "project" edge.
+func (_q *ImageQuery) QueryProject() *ProjectQuery {
+	query := (&ProjectClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(image.Table, image.FieldID, selector),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, image.ProjectTable, image.ProjectColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -306,6 +354,8 @@ func (_q *ImageQuery) Clone() *ImageQuery {
 		predicates:   append([]predicate.Image{}, _q.predicates...),
 		withVersions: _q.withVersions.Clone(),
 		withRegistry: _q.withRegistry.Clone(),
+		withOwner:    _q.withOwner.Clone(),
+		withProject:  _q.withProject.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -332,6 +382,28 @@ func (_q *ImageQuery) WithRegistry(opts ...func(*RegistryQuery)) *ImageQuery {
 		opt(query)
 	}
 	_q.withRegistry = query
+	return _q
+}
+
+// WithOwner tells the query-builder to eager-load the nodes that are connected to
+// the "owner" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ImageQuery) WithOwner(opts ...func(*UserQuery)) *ImageQuery {
+	query := (&UserClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withOwner = query
+	return _q
+}
+
+// WithProject tells the query-builder to eager-load the nodes that are connected to
+// the "project" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ImageQuery) WithProject(opts ...func(*ProjectQuery)) *ImageQuery {
+	query := (&ProjectClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withProject = query
 	return _q
 }
 
@@ -413,9 +485,11 @@ func (_q *ImageQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Image,
 	var (
 		nodes       = []*Image{}
 		_spec       = _q.querySpec()
-		loadedTypes = [2]bool{
+		loadedTypes = [4]bool{
 			_q.withVersions != nil,
 			_q.withRegistry != nil,
+			_q.withOwner != nil,
+			_q.withProject != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -449,6 +523,18 @@ func (_q *ImageQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Image,
 	if query := _q.withRegistry; query != nil {
 		if err := _q.loadRegistry(ctx, query, nodes, nil,
 			func(n *Image, e *Registry) { n.Edges.Registry = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withOwner; query != nil {
+		if err := _q.loadOwner(ctx, query, nodes, nil,
+			func(n *Image, e *User) { n.Edges.Owner = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withProject; query != nil {
+		if err := _q.loadProject(ctx, query, nodes, nil,
+			func(n *Image, e *Project) { n.Edges.Project = e }); err != nil {
 			return nil, err
 		}
 	}
@@ -529,6 +615,70 @@ func (_q *ImageQuery) loadRegistry(ctx context.Context, query *RegistryQuery, no
 	}
 	return nil
 }
+func (_q *ImageQuery) loadOwner(ctx context.Context, query *UserQuery, nodes []*Image, init func(*Image), assign func(*Image, *User)) error {
+	ids := make([]uuid.UUID, 0, len(nodes))
+	nodeids := make(map[uuid.UUID][]*Image)
+	for i := range nodes {
+		if nodes[i].OwnerID == nil {
+			continue
+		}
+		fk := *nodes[i].OwnerID
+		if _, ok := nodeids[fk]; !ok {
+			ids = append(ids, fk)
+		}
+		nodeids[fk] = append(nodeids[fk], nodes[i])
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	query.Where(user.IDIn(ids...))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nodeids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected foreign-key "owner_id" returned %v`, n.ID)
+		}
+		for i := range nodes {
+			assign(nodes[i], n)
+		}
+	}
+	return nil
+}
+func (_q *ImageQuery) loadProject(ctx context.Context, query *ProjectQuery, nodes []*Image, init func(*Image), assign func(*Image, *Project)) error {
+	ids := make([]uuid.UUID, 0, len(nodes))
+	nodeids := make(map[uuid.UUID][]*Image)
+	for i := range nodes {
+		if nodes[i].ProjectID == nil {
+			continue
+		}
+		fk := *nodes[i].ProjectID
+		if _, ok := nodeids[fk]; !ok {
+			ids = append(ids, fk)
+		}
+		nodeids[fk] = append(nodeids[fk], nodes[i])
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	query.Where(project.IDIn(ids...))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nodeids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected foreign-key "project_id" returned %v`, n.ID)
+		}
+		for i := range nodes {
+			assign(nodes[i], n)
+		}
+	}
+	return nil
+}
 
 func (_q *ImageQuery) sqlCount(ctx context.Context) (int, error) {
 	_spec := _q.querySpec()
@@ -560,6 +710,12 @@ func (_q *ImageQuery) querySpec() *sqlgraph.QuerySpec {
 		}
 		if _q.withRegistry != nil {
 			_spec.Node.AddColumnOnce(image.FieldRegistryID)
+		}
+		if _q.withOwner != nil {
+			_spec.Node.AddColumnOnce(image.FieldOwnerID)
+		}
+		if _q.withProject != nil {
+			_spec.Node.AddColumnOnce(image.FieldProjectID)
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

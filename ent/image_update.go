@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
@@ -13,7 +14,9 @@ import (
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
 
@@ -162,6 +165,169 @@ func (_u *ImageUpdate) ClearRegistryID() *ImageUpdate {
 	return _u
 }
 
+// SetVisibility sets the "visibility" field.
+func (_u *ImageUpdate) SetVisibility(v image.Visibility) *ImageUpdate {
+	_u.mutation.SetVisibility(v)
+	return _u
+}
+
+// SetNillableVisibility sets the "visibility" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableVisibility(v *image.Visibility) *ImageUpdate {
+	if v != nil {
+		_u.SetVisibility(*v)
+	}
+	return _u
+}
+
+// SetDescription sets the "description" field.
+func (_u *ImageUpdate) SetDescription(v string) *ImageUpdate {
+	_u.mutation.SetDescription(v)
+	return _u
+}
+
+// SetNillableDescription sets the "description" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableDescription(v *string) *ImageUpdate {
+	if v != nil {
+		_u.SetDescription(*v)
+	}
+	return _u
+}
+
+// SetDomainID sets the "domain_id" field.
+func (_u *ImageUpdate) SetDomainID(v uuid.UUID) *ImageUpdate {
+	_u.mutation.SetDomainID(v)
+	return _u
+}
+
+// SetNillableDomainID sets the "domain_id" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableDomainID(v *uuid.UUID) *ImageUpdate {
+	if v != nil {
+		_u.SetDomainID(*v)
+	}
+	return _u
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (_u *ImageUpdate) ClearDomainID() *ImageUpdate {
+	_u.mutation.ClearDomainID()
+	return _u
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (_u *ImageUpdate) SetOwnerID(v uuid.UUID) *ImageUpdate {
+	_u.mutation.SetOwnerID(v)
+	return _u
+}
+
+// SetNillableOwnerID sets the "owner_id" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableOwnerID(v *uuid.UUID) *ImageUpdate {
+	if v != nil {
+		_u.SetOwnerID(*v)
+	}
+	return _u
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (_u *ImageUpdate) ClearOwnerID() *ImageUpdate {
+	_u.mutation.ClearOwnerID()
+	return _u
+}
+
+// SetProjectID sets the "project_id" field.
+func (_u *ImageUpdate) SetProjectID(v uuid.UUID) *ImageUpdate {
+	_u.mutation.SetProjectID(v)
+	return _u
+}
+
+// SetNillableProjectID sets the "project_id" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableProjectID(v *uuid.UUID) *ImageUpdate {
+	if v != nil {
+		_u.SetProjectID(*v)
+	}
+	return _u
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (_u *ImageUpdate) ClearProjectID() *ImageUpdate {
+	_u.mutation.ClearProjectID()
+	return _u
+}
+
+// SetSessionID sets the "session_id" field.
+func (_u *ImageUpdate) SetSessionID(v uuid.UUID) *ImageUpdate {
+	_u.mutation.SetSessionID(v)
+	return _u
+}
+
+// SetNillableSessionID sets the "session_id" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableSessionID(v *uuid.UUID) *ImageUpdate {
+	if v != nil {
+		_u.SetSessionID(*v)
+	}
+	return _u
+}
+
+// ClearSessionID clears the value of the "session_id" field.
+func (_u *ImageUpdate) ClearSessionID() *ImageUpdate {
+	_u.mutation.ClearSessionID()
+	return _u
+}
+
+// SetBase sets the "base" field.
+func (_u *ImageUpdate) SetBase(v string) *ImageUpdate {
+	_u.mutation.SetBase(v)
+	return _u
+}
+
+// SetNillableBase sets the "base" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableBase(v *string) *ImageUpdate {
+	if v != nil {
+		_u.SetBase(*v)
+	}
+	return _u
+}
+
+// SetAddedBytes sets the "added_bytes" field.
+func (_u *ImageUpdate) SetAddedBytes(v int64) *ImageUpdate {
+	_u.mutation.ResetAddedBytes()
+	_u.mutation.SetAddedBytes(v)
+	return _u
+}
+
+// SetNillableAddedBytes sets the "added_bytes" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableAddedBytes(v *int64) *ImageUpdate {
+	if v != nil {
+		_u.SetAddedBytes(*v)
+	}
+	return _u
+}
+
+// AddAddedBytes adds value to the "added_bytes" field.
+func (_u *ImageUpdate) AddAddedBytes(v int64) *ImageUpdate {
+	_u.mutation.AddAddedBytes(v)
+	return _u
+}
+
+// SetCommittedAt sets the "committed_at" field.
+func (_u *ImageUpdate) SetCommittedAt(v time.Time) *ImageUpdate {
+	_u.mutation.SetCommittedAt(v)
+	return _u
+}
+
+// SetNillableCommittedAt sets the "committed_at" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableCommittedAt(v *time.Time) *ImageUpdate {
+	if v != nil {
+		_u.SetCommittedAt(*v)
+	}
+	return _u
+}
+
+// ClearCommittedAt clears the value of the "committed_at" field.
+func (_u *ImageUpdate) ClearCommittedAt() *ImageUpdate {
+	_u.mutation.ClearCommittedAt()
+	return _u
+}
+
 // AddVersionIDs adds the "versions" edge to the ImageVersion entity by IDs.
 func (_u *ImageUpdate) AddVersionIDs(ids ...uuid.UUID) *ImageUpdate {
 	_u.mutation.AddVersionIDs(ids...)
@@ -180,6 +346,16 @@ func (_u *ImageUpdate) AddVersions(v ...*ImageVersion) *ImageUpdate {
 // SetRegistry sets the "registry" edge to the Registry entity.
 func (_u *ImageUpdate) SetRegistry(v *Registry) *ImageUpdate {
 	return _u.SetRegistryID(v.ID)
+}
+
+// SetOwner sets the "owner" edge to the User entity.
+func (_u *ImageUpdate) SetOwner(v *User) *ImageUpdate {
+	return _u.SetOwnerID(v.ID)
+}
+
+// SetProject sets the "project" edge to the Project entity.
+func (_u *ImageUpdate) SetProject(v *Project) *ImageUpdate {
+	return _u.SetProjectID(v.ID)
 }
 
 // Mutation returns the ImageMutation object of the builder.
@@ -211,6 +387,18 @@ func (_u *ImageUpdate) RemoveVersions(v ...*ImageVersion) *ImageUpdate {
 // ClearRegistry clears the "registry" edge to the Registry entity.
 func (_u *ImageUpdate) ClearRegistry() *ImageUpdate {
 	_u.mutation.ClearRegistry()
+	return _u
+}
+
+// ClearOwner clears the "owner" edge to the User entity.
+func (_u *ImageUpdate) ClearOwner() *ImageUpdate {
+	_u.mutation.ClearOwner()
+	return _u
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (_u *ImageUpdate) ClearProject() *ImageUpdate {
+	_u.mutation.ClearProject()
 	return _u
 }
 
@@ -251,6 +439,16 @@ func (_u *ImageUpdate) check() error {
 	if v, ok := _u.mutation.TagPolicy(); ok {
 		if err := image.TagPolicyValidator(v); err != nil {
 			return &ValidationError{Name: "tag_policy", err: fmt.Errorf(`ent: validator failed for field "Image.tag_policy": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.Visibility(); ok {
+		if err := image.VisibilityValidator(v); err != nil {
+			return &ValidationError{Name: "visibility", err: fmt.Errorf(`ent: validator failed for field "Image.visibility": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.Description(); ok {
+		if err := image.DescriptionValidator(v); err != nil {
+			return &ValidationError{Name: "description", err: fmt.Errorf(`ent: validator failed for field "Image.description": %w`, err)}
 		}
 	}
 	return nil
@@ -300,6 +498,39 @@ func (_u *ImageUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Deprecated(); ok {
 		_spec.SetField(image.FieldDeprecated, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Visibility(); ok {
+		_spec.SetField(image.FieldVisibility, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Description(); ok {
+		_spec.SetField(image.FieldDescription, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.DomainID(); ok {
+		_spec.SetField(image.FieldDomainID, field.TypeUUID, value)
+	}
+	if _u.mutation.DomainIDCleared() {
+		_spec.ClearField(image.FieldDomainID, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.SessionID(); ok {
+		_spec.SetField(image.FieldSessionID, field.TypeUUID, value)
+	}
+	if _u.mutation.SessionIDCleared() {
+		_spec.ClearField(image.FieldSessionID, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.Base(); ok {
+		_spec.SetField(image.FieldBase, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.AddedBytes(); ok {
+		_spec.SetField(image.FieldAddedBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedAddedBytes(); ok {
+		_spec.AddField(image.FieldAddedBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.CommittedAt(); ok {
+		_spec.SetField(image.FieldCommittedAt, field.TypeTime, value)
+	}
+	if _u.mutation.CommittedAtCleared() {
+		_spec.ClearField(image.FieldCommittedAt, field.TypeTime)
 	}
 	if _u.mutation.VersionsCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -368,6 +599,64 @@ func (_u *ImageUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.OwnerCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   image.OwnerTable,
+			Columns: []string{image.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.OwnerIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   image.OwnerTable,
+			Columns: []string{image.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ProjectCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   image.ProjectTable,
+			Columns: []string{image.ProjectColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(project.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ProjectIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   image.ProjectTable,
+			Columns: []string{image.ProjectColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(project.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -528,6 +817,169 @@ func (_u *ImageUpdateOne) ClearRegistryID() *ImageUpdateOne {
 	return _u
 }
 
+// SetVisibility sets the "visibility" field.
+func (_u *ImageUpdateOne) SetVisibility(v image.Visibility) *ImageUpdateOne {
+	_u.mutation.SetVisibility(v)
+	return _u
+}
+
+// SetNillableVisibility sets the "visibility" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableVisibility(v *image.Visibility) *ImageUpdateOne {
+	if v != nil {
+		_u.SetVisibility(*v)
+	}
+	return _u
+}
+
+// SetDescription sets the "description" field.
+func (_u *ImageUpdateOne) SetDescription(v string) *ImageUpdateOne {
+	_u.mutation.SetDescription(v)
+	return _u
+}
+
+// SetNillableDescription sets the "description" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableDescription(v *string) *ImageUpdateOne {
+	if v != nil {
+		_u.SetDescription(*v)
+	}
+	return _u
+}
+
+// SetDomainID sets the "domain_id" field.
+func (_u *ImageUpdateOne) SetDomainID(v uuid.UUID) *ImageUpdateOne {
+	_u.mutation.SetDomainID(v)
+	return _u
+}
+
+// SetNillableDomainID sets the "domain_id" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableDomainID(v *uuid.UUID) *ImageUpdateOne {
+	if v != nil {
+		_u.SetDomainID(*v)
+	}
+	return _u
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (_u *ImageUpdateOne) ClearDomainID() *ImageUpdateOne {
+	_u.mutation.ClearDomainID()
+	return _u
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (_u *ImageUpdateOne) SetOwnerID(v uuid.UUID) *ImageUpdateOne {
+	_u.mutation.SetOwnerID(v)
+	return _u
+}
+
+// SetNillableOwnerID sets the "owner_id" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableOwnerID(v *uuid.UUID) *ImageUpdateOne {
+	if v != nil {
+		_u.SetOwnerID(*v)
+	}
+	return _u
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (_u *ImageUpdateOne) ClearOwnerID() *ImageUpdateOne {
+	_u.mutation.ClearOwnerID()
+	return _u
+}
+
+// SetProjectID sets the "project_id" field.
+func (_u *ImageUpdateOne) SetProjectID(v uuid.UUID) *ImageUpdateOne {
+	_u.mutation.SetProjectID(v)
+	return _u
+}
+
+// SetNillableProjectID sets the "project_id" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableProjectID(v *uuid.UUID) *ImageUpdateOne {
+	if v != nil {
+		_u.SetProjectID(*v)
+	}
+	return _u
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (_u *ImageUpdateOne) ClearProjectID() *ImageUpdateOne {
+	_u.mutation.ClearProjectID()
+	return _u
+}
+
+// SetSessionID sets the "session_id" field.
+func (_u *ImageUpdateOne) SetSessionID(v uuid.UUID) *ImageUpdateOne {
+	_u.mutation.SetSessionID(v)
+	return _u
+}
+
+// SetNillableSessionID sets the "session_id" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableSessionID(v *uuid.UUID) *ImageUpdateOne {
+	if v != nil {
+		_u.SetSessionID(*v)
+	}
+	return _u
+}
+
+// ClearSessionID clears the value of the "session_id" field.
+func (_u *ImageUpdateOne) ClearSessionID() *ImageUpdateOne {
+	_u.mutation.ClearSessionID()
+	return _u
+}
+
+// SetBase sets the "base" field.
+func (_u *ImageUpdateOne) SetBase(v string) *ImageUpdateOne {
+	_u.mutation.SetBase(v)
+	return _u
+}
+
+// SetNillableBase sets the "base" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableBase(v *string) *ImageUpdateOne {
+	if v != nil {
+		_u.SetBase(*v)
+	}
+	return _u
+}
+
+// SetAddedBytes sets the "added_bytes" field.
+func (_u *ImageUpdateOne) SetAddedBytes(v int64) *ImageUpdateOne {
+	_u.mutation.ResetAddedBytes()
+	_u.mutation.SetAddedBytes(v)
+	return _u
+}
+
+// SetNillableAddedBytes sets the "added_bytes" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableAddedBytes(v *int64) *ImageUpdateOne {
+	if v != nil {
+		_u.SetAddedBytes(*v)
+	}
+	return _u
+}
+
+// AddAddedBytes adds value to the "added_bytes" field.
+func (_u *ImageUpdateOne) AddAddedBytes(v int64) *ImageUpdateOne {
+	_u.mutation.AddAddedBytes(v)
+	return _u
+}
+
+// SetCommittedAt sets the "committed_at" field.
+func (_u *ImageUpdateOne) SetCommittedAt(v time.Time) *ImageUpdateOne {
+	_u.mutation.SetCommittedAt(v)
+	return _u
+}
+
+// SetNillableCommittedAt sets the "committed_at" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableCommittedAt(v *time.Time) *ImageUpdateOne {
+	if v != nil {
+		_u.SetCommittedAt(*v)
+	}
+	return _u
+}
+
+// ClearCommittedAt clears the value of the "committed_at" field.
+func (_u *ImageUpdateOne) ClearCommittedAt() *ImageUpdateOne {
+	_u.mutation.ClearCommittedAt()
+	return _u
+}
+
 // AddVersionIDs adds the "versions" edge to the ImageVersion entity by IDs.
 func (_u *ImageUpdateOne) AddVersionIDs(ids ...uuid.UUID) *ImageUpdateOne {
 	_u.mutation.AddVersionIDs(ids...)
@@ -546,6 +998,16 @@ func (_u *ImageUpdateOne) AddVersions(v ...*ImageVersion) *ImageUpdateOne {
 // SetRegistry sets the "registry" edge to the Registry entity.
 func (_u *ImageUpdateOne) SetRegistry(v *Registry) *ImageUpdateOne {
 	return _u.SetRegistryID(v.ID)
+}
+
+// SetOwner sets the "owner" edge to the User entity.
+func (_u *ImageUpdateOne) SetOwner(v *User) *ImageUpdateOne {
+	return _u.SetOwnerID(v.ID)
+}
+
+// SetProject sets the "project" edge to the Project entity.
+func (_u *ImageUpdateOne) SetProject(v *Project) *ImageUpdateOne {
+	return _u.SetProjectID(v.ID)
 }
 
 // Mutation returns the ImageMutation object of the builder.
@@ -577,6 +1039,18 @@ func (_u *ImageUpdateOne) RemoveVersions(v ...*ImageVersion) *ImageUpdateOne {
 // ClearRegistry clears the "registry" edge to the Registry entity.
 func (_u *ImageUpdateOne) ClearRegistry() *ImageUpdateOne {
 	_u.mutation.ClearRegistry()
+	return _u
+}
+
+// ClearOwner clears the "owner" edge to the User entity.
+func (_u *ImageUpdateOne) ClearOwner() *ImageUpdateOne {
+	_u.mutation.ClearOwner()
+	return _u
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (_u *ImageUpdateOne) ClearProject() *ImageUpdateOne {
+	_u.mutation.ClearProject()
 	return _u
 }
 
@@ -630,6 +1104,16 @@ func (_u *ImageUpdateOne) check() error {
 	if v, ok := _u.mutation.TagPolicy(); ok {
 		if err := image.TagPolicyValidator(v); err != nil {
 			return &ValidationError{Name: "tag_policy", err: fmt.Errorf(`ent: validator failed for field "Image.tag_policy": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.Visibility(); ok {
+		if err := image.VisibilityValidator(v); err != nil {
+			return &ValidationError{Name: "visibility", err: fmt.Errorf(`ent: validator failed for field "Image.visibility": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.Description(); ok {
+		if err := image.DescriptionValidator(v); err != nil {
+			return &ValidationError{Name: "description", err: fmt.Errorf(`ent: validator failed for field "Image.description": %w`, err)}
 		}
 	}
 	return nil
@@ -696,6 +1180,39 @@ func (_u *ImageUpdateOne) sqlSave(ctx context.Context) (_node *Image, err error)
 	}
 	if value, ok := _u.mutation.Deprecated(); ok {
 		_spec.SetField(image.FieldDeprecated, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Visibility(); ok {
+		_spec.SetField(image.FieldVisibility, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Description(); ok {
+		_spec.SetField(image.FieldDescription, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.DomainID(); ok {
+		_spec.SetField(image.FieldDomainID, field.TypeUUID, value)
+	}
+	if _u.mutation.DomainIDCleared() {
+		_spec.ClearField(image.FieldDomainID, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.SessionID(); ok {
+		_spec.SetField(image.FieldSessionID, field.TypeUUID, value)
+	}
+	if _u.mutation.SessionIDCleared() {
+		_spec.ClearField(image.FieldSessionID, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.Base(); ok {
+		_spec.SetField(image.FieldBase, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.AddedBytes(); ok {
+		_spec.SetField(image.FieldAddedBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedAddedBytes(); ok {
+		_spec.AddField(image.FieldAddedBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.CommittedAt(); ok {
+		_spec.SetField(image.FieldCommittedAt, field.TypeTime, value)
+	}
+	if _u.mutation.CommittedAtCleared() {
+		_spec.ClearField(image.FieldCommittedAt, field.TypeTime)
 	}
 	if _u.mutation.VersionsCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -764,6 +1281,64 @@ func (_u *ImageUpdateOne) sqlSave(ctx context.Context) (_node *Image, err error)
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.OwnerCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   image.OwnerTable,
+			Columns: []string{image.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.OwnerIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   image.OwnerTable,
+			Columns: []string{image.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ProjectCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   image.ProjectTable,
+			Columns: []string{image.ProjectColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(project.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ProjectIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   image.ProjectTable,
+			Columns: []string{image.ProjectColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(project.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

@@ -16402,12 +16402,24 @@ type ImageMutation struct {
 	tag_digest      *string
 	tag_policy      *image.TagPolicy
 	deprecated      *string
+	visibility      *image.Visibility
+	description     *string
+	domain_id       *uuid.UUID
+	session_id      *uuid.UUID
+	base            *string
+	added_bytes     *int64
+	addadded_bytes  *int64
+	committed_at    *time.Time
 	clearedFields   map[string]struct{}
 	versions        map[uuid.UUID]struct{}
 	removedversions map[uuid.UUID]struct{}
 	clearedversions bool
 	registry        *uuid.UUID
 	clearedregistry bool
+	owner           *uuid.UUID
+	clearedowner    bool
+	project         *uuid.UUID
+	clearedproject  bool
 	done            bool
 	oldValue        func(context.Context) (*Image, error)
 	predicates      []predicate.Image
@@ -16982,6 +16994,415 @@ func (m *ImageMutation) ResetRegistryID() {
 	delete(m.clearedFields, image.FieldRegistryID)
 }
 
+// SetVisibility sets the "visibility" field.
+func (m *ImageMutation) SetVisibility(i image.Visibility) {
+	m.visibility = &i
+}
+
+// Visibility returns the value of the "visibility" field in the mutation.
+func (m *ImageMutation) Visibility() (r image.Visibility, exists bool) {
+	v := m.visibility
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVisibility returns the old "visibility" field's value of the Image entity.
+// If the Image object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageMutation) OldVisibility(ctx context.Context) (v image.Visibility, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVisibility is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVisibility requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVisibility: %w", err)
+	}
+	return oldValue.Visibility, nil
+}
+
+// ResetVisibility resets all changes to the "visibility" field.
+func (m *ImageMutation) ResetVisibility() {
+	m.visibility = nil
+}
+
+// SetDescription sets the "description" field.
+func (m *ImageMutation) SetDescription(s string) {
+	m.description = &s
+}
+
+// Description returns the value of the "description" field in the mutation.
+func (m *ImageMutation) Description() (r string, exists bool) {
+	v := m.description
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDescription returns the old "description" field's value of the Image entity.
+// If the Image object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageMutation) OldDescription(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDescription is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDescription requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDescription: %w", err)
+	}
+	return oldValue.Description, nil
+}
+
+// ResetDescription resets all changes to the "description" field.
+func (m *ImageMutation) ResetDescription() {
+	m.description = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *ImageMutation) SetDomainID(u uuid.UUID) {
+	m.domain_id = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *ImageMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the Image entity.
+// If the Image object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageMutation) OldDomainID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (m *ImageMutation) ClearDomainID() {
+	m.domain_id = nil
+	m.clearedFields[image.FieldDomainID] = struct{}{}
+}
+
+// DomainIDCleared returns if the "domain_id" field was cleared in this mutation.
+func (m *ImageMutation) DomainIDCleared() bool {
+	_, ok := m.clearedFields[image.FieldDomainID]
+	return ok
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *ImageMutation) ResetDomainID() {
+	m.domain_id = nil
+	delete(m.clearedFields, image.FieldDomainID)
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (m *ImageMutation) SetOwnerID(u uuid.UUID) {
+	m.owner = &u
+}
+
+// OwnerID returns the value of the "owner_id" field in the mutation.
+func (m *ImageMutation) OwnerID() (r uuid.UUID, exists bool) {
+	v := m.owner
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnerID returns the old "owner_id" field's value of the Image entity.
+// If the Image object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageMutation) OldOwnerID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnerID: %w", err)
+	}
+	return oldValue.OwnerID, nil
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (m *ImageMutation) ClearOwnerID() {
+	m.owner = nil
+	m.clearedFields[image.FieldOwnerID] = struct{}{}
+}
+
+// OwnerIDCleared returns if the "owner_id" field was cleared in this mutation.
+func (m *ImageMutation) OwnerIDCleared() bool {
+	_, ok := m.clearedFields[image.FieldOwnerID]
+	return ok
+}
+
+// ResetOwnerID resets all changes to the "owner_id" field.
+func (m *ImageMutation) ResetOwnerID() {
+	m.owner = nil
+	delete(m.clearedFields, image.FieldOwnerID)
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *ImageMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *ImageMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the Image entity.
+// If the Image object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageMutation) OldProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (m *ImageMutation) ClearProjectID() {
+	m.project = nil
+	m.clearedFields[image.FieldProjectID] = struct{}{}
+}
+
+// ProjectIDCleared returns if the "project_id" field was cleared in this mutation.
+func (m *ImageMutation) ProjectIDCleared() bool {
+	_, ok := m.clearedFields[image.FieldProjectID]
+	return ok
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *ImageMutation) ResetProjectID() {
+	m.project = nil
+	delete(m.clearedFields, image.FieldProjectID)
+}
+
+// SetSessionID sets the "session_id" field.
+func (m *ImageMutation) SetSessionID(u uuid.UUID) {
+	m.session_id = &u
+}
+
+// SessionID returns the value of the "session_id" field in the mutation.
+func (m *ImageMutation) SessionID() (r uuid.UUID, exists bool) {
+	v := m.session_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionID returns the old "session_id" field's value of the Image entity.
+// If the Image object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageMutation) OldSessionID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionID: %w", err)
+	}
+	return oldValue.SessionID, nil
+}
+
+// ClearSessionID clears the value of the "session_id" field.
+func (m *ImageMutation) ClearSessionID() {
+	m.session_id = nil
+	m.clearedFields[image.FieldSessionID] = struct{}{}
+}
+
+// SessionIDCleared returns if the "session_id" field was cleared in this mutation.
+func (m *ImageMutation) SessionIDCleared() bool {
+	_, ok := m.clearedFields[image.FieldSessionID]
+	return ok
+}
+
+// ResetSessionID resets all changes to the "session_id" field.
+func (m *ImageMutation) ResetSessionID() {
+	m.session_id = nil
+	delete(m.clearedFields, image.FieldSessionID)
+}
+
+// SetBase sets the "base" field.
+func (m *ImageMutation) SetBase(s string) {
+	m.base = &s
+}
+
+// Base returns the value of the "base" field in the mutation.
+func (m *ImageMutation) Base() (r string, exists bool) {
+	v := m.base
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBase returns the old "base" field's value of the Image entity.
+// If the Image object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageMutation) OldBase(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBase is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBase requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBase: %w", err)
+	}
+	return oldValue.Base, nil
+}
+
+// ResetBase resets all changes to the "base" field.
+func (m *ImageMutation) ResetBase() {
+	m.base = nil
+}
+
+// SetAddedBytes sets the "added_bytes" field.
+func (m *ImageMutation) SetAddedBytes(i int64) {
+	m.added_bytes = &i
+	m.addadded_bytes = nil
+}
+
+// AddedBytes returns the value of the "added_bytes" field in the mutation.
+func (m *ImageMutation) AddedBytes() (r int64, exists bool) {
+	v := m.added_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAddedBytes returns the old "added_bytes" field's value of the Image entity.
+// If the Image object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageMutation) OldAddedBytes(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAddedBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAddedBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAddedBytes: %w", err)
+	}
+	return oldValue.AddedBytes, nil
+}
+
+// AddAddedBytes adds i to the "added_bytes" field.
+func (m *ImageMutation) AddAddedBytes(i int64) {
+	if m.addadded_bytes != nil {
+		*m.addadded_bytes += i
+	} else {
+		m.addadded_bytes = &i
+	}
+}
+
+// AddedAddedBytes returns the value that was added to the "added_bytes" field in this mutation.
+func (m *ImageMutation) AddedAddedBytes() (r int64, exists bool) {
+	v := m.addadded_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAddedBytes resets all changes to the "added_bytes" field.
+func (m *ImageMutation) ResetAddedBytes() {
+	m.added_bytes = nil
+	m.addadded_bytes = nil
+}
+
+// SetCommittedAt sets the "committed_at" field.
+func (m *ImageMutation) SetCommittedAt(t time.Time) {
+	m.committed_at = &t
+}
+
+// CommittedAt returns the value of the "committed_at" field in the mutation.
+func (m *ImageMutation) CommittedAt() (r time.Time, exists bool) {
+	v := m.committed_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCommittedAt returns the old "committed_at" field's value of the Image entity.
+// If the Image object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageMutation) OldCommittedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCommittedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCommittedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCommittedAt: %w", err)
+	}
+	return oldValue.CommittedAt, nil
+}
+
+// ClearCommittedAt clears the value of the "committed_at" field.
+func (m *ImageMutation) ClearCommittedAt() {
+	m.committed_at = nil
+	m.clearedFields[image.FieldCommittedAt] = struct{}{}
+}
+
+// CommittedAtCleared returns if the "committed_at" field was cleared in this mutation.
+func (m *ImageMutation) CommittedAtCleared() bool {
+	_, ok := m.clearedFields[image.FieldCommittedAt]
+	return ok
+}
+
+// ResetCommittedAt resets all changes to the "committed_at" field.
+func (m *ImageMutation) ResetCommittedAt() {
+	m.committed_at = nil
+	delete(m.clearedFields, image.FieldCommittedAt)
+}
+
 // AddVersionIDs adds the "versions" edge to the ImageVersion entity by ids.
 func (m *ImageMutation) AddVersionIDs(ids ...uuid.UUID) {
 	if m.versions == nil {
@@ -17063,6 +17484,60 @@ func (m *ImageMutation) ResetRegistry() {
 	m.clearedregistry = false
 }
 
+// ClearOwner clears the "owner" edge to the User entity.
+func (m *ImageMutation) ClearOwner() {
+	m.clearedowner = true
+	m.clearedFields[image.FieldOwnerID] = struct{}{}
+}
+
+// OwnerCleared reports if the "owner" edge to the User entity was cleared.
+func (m *ImageMutation) OwnerCleared() bool {
+	return m.OwnerIDCleared() || m.clearedowner
+}
+
+// OwnerIDs returns the "owner" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// OwnerID instead. It exists only for internal usage by the builders.
+func (m *ImageMutation) OwnerIDs() (ids []uuid.UUID) {
+	if id := m.owner; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetOwner resets all changes to the "owner" edge.
+func (m *ImageMutation) ResetOwner() {
+	m.owner = nil
+	m.clearedowner = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *ImageMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[image.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *ImageMutation) ProjectCleared() bool {
+	return m.ProjectIDCleared() || m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *ImageMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *ImageMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
 // Where appends a list predicates to the ImageMutation builder.
 func (m *ImageMutation) Where(ps ...predicate.Image) {
 	m.predicates = append(m.predicates, ps...)
@@ -17097,7 +17572,7 @@ func (m *ImageMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ImageMutation) Fields() []string {
-	fields := make([]string, 0, 12)
+	fields := make([]string, 0, 21)
 	if m.created_at != nil {
 		fields = append(fields, image.FieldCreatedAt)
 	}
@@ -17134,6 +17609,33 @@ func (m *ImageMutation) Fields() []string {
 	if m.registry != nil {
 		fields = append(fields, image.FieldRegistryID)
 	}
+	if m.visibility != nil {
+		fields = append(fields, image.FieldVisibility)
+	}
+	if m.description != nil {
+		fields = append(fields, image.FieldDescription)
+	}
+	if m.domain_id != nil {
+		fields = append(fields, image.FieldDomainID)
+	}
+	if m.owner != nil {
+		fields = append(fields, image.FieldOwnerID)
+	}
+	if m.project != nil {
+		fields = append(fields, image.FieldProjectID)
+	}
+	if m.session_id != nil {
+		fields = append(fields, image.FieldSessionID)
+	}
+	if m.base != nil {
+		fields = append(fields, image.FieldBase)
+	}
+	if m.added_bytes != nil {
+		fields = append(fields, image.FieldAddedBytes)
+	}
+	if m.committed_at != nil {
+		fields = append(fields, image.FieldCommittedAt)
+	}
 	return fields
 }
 
@@ -17166,6 +17668,24 @@ func (m *ImageMutation) Field(name string) (ent.Value, bool) {
 		return m.Deprecated()
 	case image.FieldRegistryID:
 		return m.RegistryID()
+	case image.FieldVisibility:
+		return m.Visibility()
+	case image.FieldDescription:
+		return m.Description()
+	case image.FieldDomainID:
+		return m.DomainID()
+	case image.FieldOwnerID:
+		return m.OwnerID()
+	case image.FieldProjectID:
+		return m.ProjectID()
+	case image.FieldSessionID:
+		return m.SessionID()
+	case image.FieldBase:
+		return m.Base()
+	case image.FieldAddedBytes:
+		return m.AddedBytes()
+	case image.FieldCommittedAt:
+		return m.CommittedAt()
 	}
 	return nil, false
 }
@@ -17199,6 +17719,24 @@ func (m *ImageMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldDeprecated(ctx)
 	case image.FieldRegistryID:
 		return m.OldRegistryID(ctx)
+	case image.FieldVisibility:
+		return m.OldVisibility(ctx)
+	case image.FieldDescription:
+		return m.OldDescription(ctx)
+	case image.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case image.FieldOwnerID:
+		return m.OldOwnerID(ctx)
+	case image.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case image.FieldSessionID:
+		return m.OldSessionID(ctx)
+	case image.FieldBase:
+		return m.OldBase(ctx)
+	case image.FieldAddedBytes:
+		return m.OldAddedBytes(ctx)
+	case image.FieldCommittedAt:
+		return m.OldCommittedAt(ctx)
 	}
 	return nil, fmt.Errorf("unknown Image field %s", name)
 }
@@ -17292,6 +17830,69 @@ func (m *ImageMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetRegistryID(v)
 		return nil
+	case image.FieldVisibility:
+		v, ok := value.(image.Visibility)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVisibility(v)
+		return nil
+	case image.FieldDescription:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDescription(v)
+		return nil
+	case image.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case image.FieldOwnerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnerID(v)
+		return nil
+	case image.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case image.FieldSessionID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionID(v)
+		return nil
+	case image.FieldBase:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBase(v)
+		return nil
+	case image.FieldAddedBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAddedBytes(v)
+		return nil
+	case image.FieldCommittedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCommittedAt(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Image field %s", name)
 }
@@ -17303,6 +17904,9 @@ func (m *ImageMutation) AddedFields() []string {
 	if m.addsize_bytes != nil {
 		fields = append(fields, image.FieldSizeBytes)
 	}
+	if m.addadded_bytes != nil {
+		fields = append(fields, image.FieldAddedBytes)
+	}
 	return fields
 }
 
@@ -17313,6 +17917,8 @@ func (m *ImageMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
 	case image.FieldSizeBytes:
 		return m.AddedSizeBytes()
+	case image.FieldAddedBytes:
+		return m.AddedAddedBytes()
 	}
 	return nil, false
 }
@@ -17329,6 +17935,13 @@ func (m *ImageMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddSizeBytes(v)
 		return nil
+	case image.FieldAddedBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAddedBytes(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Image numeric field %s", name)
 }
@@ -17339,6 +17952,21 @@ func (m *ImageMutation) ClearedFields() []string {
 	var fields []string
 	if m.FieldCleared(image.FieldRegistryID) {
 		fields = append(fields, image.FieldRegistryID)
+	}
+	if m.FieldCleared(image.FieldDomainID) {
+		fields = append(fields, image.FieldDomainID)
+	}
+	if m.FieldCleared(image.FieldOwnerID) {
+		fields = append(fields, image.FieldOwnerID)
+	}
+	if m.FieldCleared(image.FieldProjectID) {
+		fields = append(fields, image.FieldProjectID)
+	}
+	if m.FieldCleared(image.FieldSessionID) {
+		fields = append(fields, image.FieldSessionID)
+	}
+	if m.FieldCleared(image.FieldCommittedAt) {
+		fields = append(fields, image.FieldCommittedAt)
 	}
 	return fields
 }
@@ -17356,6 +17984,21 @@ func (m *ImageMutation) ClearField(name string) error {
 	switch name {
 	case image.FieldRegistryID:
 		m.ClearRegistryID()
+		return nil
+	case image.FieldDomainID:
+		m.ClearDomainID()
+		return nil
+	case image.FieldOwnerID:
+		m.ClearOwnerID()
+		return nil
+	case image.FieldProjectID:
+		m.ClearProjectID()
+		return nil
+	case image.FieldSessionID:
+		m.ClearSessionID()
+		return nil
+	case image.FieldCommittedAt:
+		m.ClearCommittedAt()
 		return nil
 	}
 	return fmt.Errorf("unknown Image nullable field %s", name)
@@ -17401,18 +18044,51 @@ func (m *ImageMutation) ResetField(name string) error {
 	case image.FieldRegistryID:
 		m.ResetRegistryID()
 		return nil
+	case image.FieldVisibility:
+		m.ResetVisibility()
+		return nil
+	case image.FieldDescription:
+		m.ResetDescription()
+		return nil
+	case image.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case image.FieldOwnerID:
+		m.ResetOwnerID()
+		return nil
+	case image.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case image.FieldSessionID:
+		m.ResetSessionID()
+		return nil
+	case image.FieldBase:
+		m.ResetBase()
+		return nil
+	case image.FieldAddedBytes:
+		m.ResetAddedBytes()
+		return nil
+	case image.FieldCommittedAt:
+		m.ResetCommittedAt()
+		return nil
 	}
 	return fmt.Errorf("unknown Image field %s", name)
 }
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ImageMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 4)
 	if m.versions != nil {
 		edges = append(edges, image.EdgeVersions)
 	}
 	if m.registry != nil {
 		edges = append(edges, image.EdgeRegistry)
+	}
+	if m.owner != nil {
+		edges = append(edges, image.EdgeOwner)
+	}
+	if m.project != nil {
+		edges = append(edges, image.EdgeProject)
 	}
 	return edges
 }
@@ -17431,13 +18107,21 @@ func (m *ImageMutation) AddedIDs(name string) []ent.Value {
 		if id := m.registry; id != nil {
 			return []ent.Value{*id}
 		}
+	case image.EdgeOwner:
+		if id := m.owner; id != nil {
+			return []ent.Value{*id}
+		}
+	case image.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ImageMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 4)
 	if m.removedversions != nil {
 		edges = append(edges, image.EdgeVersions)
 	}
@@ -17460,12 +18144,18 @@ func (m *ImageMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ImageMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 4)
 	if m.clearedversions {
 		edges = append(edges, image.EdgeVersions)
 	}
 	if m.clearedregistry {
 		edges = append(edges, image.EdgeRegistry)
+	}
+	if m.clearedowner {
+		edges = append(edges, image.EdgeOwner)
+	}
+	if m.clearedproject {
+		edges = append(edges, image.EdgeProject)
 	}
 	return edges
 }
@@ -17478,6 +18168,10 @@ func (m *ImageMutation) EdgeCleared(name string) bool {
 		return m.clearedversions
 	case image.EdgeRegistry:
 		return m.clearedregistry
+	case image.EdgeOwner:
+		return m.clearedowner
+	case image.EdgeProject:
+		return m.clearedproject
 	}
 	return false
 }
@@ -17488,6 +18182,12 @@ func (m *ImageMutation) ClearEdge(name string) error {
 	switch name {
 	case image.EdgeRegistry:
 		m.ClearRegistry()
+		return nil
+	case image.EdgeOwner:
+		m.ClearOwner()
+		return nil
+	case image.EdgeProject:
+		m.ClearProject()
 		return nil
 	}
 	return fmt.Errorf("unknown Image unique edge %s", name)
@@ -17502,6 +18202,12 @@ func (m *ImageMutation) ResetEdge(name string) error {
 		return nil
 	case image.EdgeRegistry:
 		m.ResetRegistry()
+		return nil
+	case image.EdgeOwner:
+		m.ResetOwner()
+		return nil
+	case image.EdgeProject:
+		m.ResetProject()
 		return nil
 	}
 	return fmt.Errorf("unknown Image edge %s", name)
@@ -33601,6 +34307,8 @@ type ResourcePolicyMutation struct {
 	addmax_logins                 *int
 	max_customized_images         *int
 	addmax_customized_images      *int
+	max_image_bytes               *int64
+	addmax_image_bytes            *int64
 	max_replicas                  *int
 	addmax_replicas               *int
 	max_networks                  *int
@@ -34740,6 +35448,76 @@ func (m *ResourcePolicyMutation) ResetMaxCustomizedImages() {
 	delete(m.clearedFields, resourcepolicy.FieldMaxCustomizedImages)
 }
 
+// SetMaxImageBytes sets the "max_image_bytes" field.
+func (m *ResourcePolicyMutation) SetMaxImageBytes(i int64) {
+	m.max_image_bytes = &i
+	m.addmax_image_bytes = nil
+}
+
+// MaxImageBytes returns the value of the "max_image_bytes" field in the mutation.
+func (m *ResourcePolicyMutation) MaxImageBytes() (r int64, exists bool) {
+	v := m.max_image_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxImageBytes returns the old "max_image_bytes" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxImageBytes(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxImageBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxImageBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxImageBytes: %w", err)
+	}
+	return oldValue.MaxImageBytes, nil
+}
+
+// AddMaxImageBytes adds i to the "max_image_bytes" field.
+func (m *ResourcePolicyMutation) AddMaxImageBytes(i int64) {
+	if m.addmax_image_bytes != nil {
+		*m.addmax_image_bytes += i
+	} else {
+		m.addmax_image_bytes = &i
+	}
+}
+
+// AddedMaxImageBytes returns the value that was added to the "max_image_bytes" field in this mutation.
+func (m *ResourcePolicyMutation) AddedMaxImageBytes() (r int64, exists bool) {
+	v := m.addmax_image_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxImageBytes clears the value of the "max_image_bytes" field.
+func (m *ResourcePolicyMutation) ClearMaxImageBytes() {
+	m.max_image_bytes = nil
+	m.addmax_image_bytes = nil
+	m.clearedFields[resourcepolicy.FieldMaxImageBytes] = struct{}{}
+}
+
+// MaxImageBytesCleared returns if the "max_image_bytes" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) MaxImageBytesCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldMaxImageBytes]
+	return ok
+}
+
+// ResetMaxImageBytes resets all changes to the "max_image_bytes" field.
+func (m *ResourcePolicyMutation) ResetMaxImageBytes() {
+	m.max_image_bytes = nil
+	m.addmax_image_bytes = nil
+	delete(m.clearedFields, resourcepolicy.FieldMaxImageBytes)
+}
+
 // SetMaxReplicas sets the "max_replicas" field.
 func (m *ResourcePolicyMutation) SetMaxReplicas(i int) {
 	m.max_replicas = &i
@@ -35038,7 +35816,7 @@ func (m *ResourcePolicyMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourcePolicyMutation) Fields() []string {
-	fields := make([]string, 0, 20)
+	fields := make([]string, 0, 21)
 	if m.created_at != nil {
 		fields = append(fields, resourcepolicy.FieldCreatedAt)
 	}
@@ -35089,6 +35867,9 @@ func (m *ResourcePolicyMutation) Fields() []string {
 	}
 	if m.max_customized_images != nil {
 		fields = append(fields, resourcepolicy.FieldMaxCustomizedImages)
+	}
+	if m.max_image_bytes != nil {
+		fields = append(fields, resourcepolicy.FieldMaxImageBytes)
 	}
 	if m.max_replicas != nil {
 		fields = append(fields, resourcepolicy.FieldMaxReplicas)
@@ -35141,6 +35922,8 @@ func (m *ResourcePolicyMutation) Field(name string) (ent.Value, bool) {
 		return m.MaxLogins()
 	case resourcepolicy.FieldMaxCustomizedImages:
 		return m.MaxCustomizedImages()
+	case resourcepolicy.FieldMaxImageBytes:
+		return m.MaxImageBytes()
 	case resourcepolicy.FieldMaxReplicas:
 		return m.MaxReplicas()
 	case resourcepolicy.FieldMaxNetworks:
@@ -35190,6 +35973,8 @@ func (m *ResourcePolicyMutation) OldField(ctx context.Context, name string) (ent
 		return m.OldMaxLogins(ctx)
 	case resourcepolicy.FieldMaxCustomizedImages:
 		return m.OldMaxCustomizedImages(ctx)
+	case resourcepolicy.FieldMaxImageBytes:
+		return m.OldMaxImageBytes(ctx)
 	case resourcepolicy.FieldMaxReplicas:
 		return m.OldMaxReplicas(ctx)
 	case resourcepolicy.FieldMaxNetworks:
@@ -35324,6 +36109,13 @@ func (m *ResourcePolicyMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetMaxCustomizedImages(v)
 		return nil
+	case resourcepolicy.FieldMaxImageBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxImageBytes(v)
+		return nil
 	case resourcepolicy.FieldMaxReplicas:
 		v, ok := value.(int)
 		if !ok {
@@ -35389,6 +36181,9 @@ func (m *ResourcePolicyMutation) AddedFields() []string {
 	if m.addmax_customized_images != nil {
 		fields = append(fields, resourcepolicy.FieldMaxCustomizedImages)
 	}
+	if m.addmax_image_bytes != nil {
+		fields = append(fields, resourcepolicy.FieldMaxImageBytes)
+	}
 	if m.addmax_replicas != nil {
 		fields = append(fields, resourcepolicy.FieldMaxReplicas)
 	}
@@ -35430,6 +36225,8 @@ func (m *ResourcePolicyMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedMaxLogins()
 	case resourcepolicy.FieldMaxCustomizedImages:
 		return m.AddedMaxCustomizedImages()
+	case resourcepolicy.FieldMaxImageBytes:
+		return m.AddedMaxImageBytes()
 	case resourcepolicy.FieldMaxReplicas:
 		return m.AddedMaxReplicas()
 	case resourcepolicy.FieldMaxNetworks:
@@ -35529,6 +36326,13 @@ func (m *ResourcePolicyMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddMaxCustomizedImages(v)
 		return nil
+	case resourcepolicy.FieldMaxImageBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxImageBytes(v)
+		return nil
 	case resourcepolicy.FieldMaxReplicas:
 		v, ok := value.(int)
 		if !ok {
@@ -35594,6 +36398,9 @@ func (m *ResourcePolicyMutation) ClearedFields() []string {
 	if m.FieldCleared(resourcepolicy.FieldMaxCustomizedImages) {
 		fields = append(fields, resourcepolicy.FieldMaxCustomizedImages)
 	}
+	if m.FieldCleared(resourcepolicy.FieldMaxImageBytes) {
+		fields = append(fields, resourcepolicy.FieldMaxImageBytes)
+	}
 	if m.FieldCleared(resourcepolicy.FieldMaxReplicas) {
 		fields = append(fields, resourcepolicy.FieldMaxReplicas)
 	}
@@ -35652,6 +36459,9 @@ func (m *ResourcePolicyMutation) ClearField(name string) error {
 		return nil
 	case resourcepolicy.FieldMaxCustomizedImages:
 		m.ClearMaxCustomizedImages()
+		return nil
+	case resourcepolicy.FieldMaxImageBytes:
+		m.ClearMaxImageBytes()
 		return nil
 	case resourcepolicy.FieldMaxReplicas:
 		m.ClearMaxReplicas()
@@ -35720,6 +36530,9 @@ func (m *ResourcePolicyMutation) ResetField(name string) error {
 		return nil
 	case resourcepolicy.FieldMaxCustomizedImages:
 		m.ResetMaxCustomizedImages()
+		return nil
+	case resourcepolicy.FieldMaxImageBytes:
+		m.ResetMaxImageBytes()
 		return nil
 	case resourcepolicy.FieldMaxReplicas:
 		m.ResetMaxReplicas()

@@ -240,6 +240,20 @@ func (_c *ResourcePolicyCreate) SetNillableMaxCustomizedImages(v *int) *Resource
 	return _c
 }
 
+// SetMaxImageBytes sets the "max_image_bytes" field.
+func (_c *ResourcePolicyCreate) SetMaxImageBytes(v int64) *ResourcePolicyCreate {
+	_c.mutation.SetMaxImageBytes(v)
+	return _c
+}
+
+// SetNillableMaxImageBytes sets the "max_image_bytes" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableMaxImageBytes(v *int64) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetMaxImageBytes(*v)
+	}
+	return _c
+}
+
 // SetMaxReplicas sets the "max_replicas" field.
 func (_c *ResourcePolicyCreate) SetMaxReplicas(v int) *ResourcePolicyCreate {
 	_c.mutation.SetMaxReplicas(v)
@@ -498,6 +512,10 @@ func (_c *ResourcePolicyCreate) createSpec() (*ResourcePolicy, *sqlgraph.CreateS
 	if value, ok := _c.mutation.MaxCustomizedImages(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt, value)
 		_node.MaxCustomizedImages = &value
+	}
+	if value, ok := _c.mutation.MaxImageBytes(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxImageBytes, field.TypeInt64, value)
+		_node.MaxImageBytes = &value
 	}
 	if value, ok := _c.mutation.MaxReplicas(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxReplicas, field.TypeInt, value)
@@ -912,6 +930,30 @@ func (u *ResourcePolicyUpsert) AddMaxCustomizedImages(v int) *ResourcePolicyUpse
 // ClearMaxCustomizedImages clears the value of the "max_customized_images" field.
 func (u *ResourcePolicyUpsert) ClearMaxCustomizedImages() *ResourcePolicyUpsert {
 	u.SetNull(resourcepolicy.FieldMaxCustomizedImages)
+	return u
+}
+
+// SetMaxImageBytes sets the "max_image_bytes" field.
+func (u *ResourcePolicyUpsert) SetMaxImageBytes(v int64) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxImageBytes, v)
+	return u
+}
+
+// UpdateMaxImageBytes sets the "max_image_bytes" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxImageBytes() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxImageBytes)
+	return u
+}
+
+// AddMaxImageBytes adds v to the "max_image_bytes" field.
+func (u *ResourcePolicyUpsert) AddMaxImageBytes(v int64) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldMaxImageBytes, v)
+	return u
+}
+
+// ClearMaxImageBytes clears the value of the "max_image_bytes" field.
+func (u *ResourcePolicyUpsert) ClearMaxImageBytes() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldMaxImageBytes)
 	return u
 }
 
@@ -1427,6 +1469,34 @@ func (u *ResourcePolicyUpsertOne) UpdateMaxCustomizedImages() *ResourcePolicyUps
 func (u *ResourcePolicyUpsertOne) ClearMaxCustomizedImages() *ResourcePolicyUpsertOne {
 	return u.Update(func(s *ResourcePolicyUpsert) {
 		s.ClearMaxCustomizedImages()
+	})
+}
+
+// SetMaxImageBytes sets the "max_image_bytes" field.
+func (u *ResourcePolicyUpsertOne) SetMaxImageBytes(v int64) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxImageBytes(v)
+	})
+}
+
+// AddMaxImageBytes adds v to the "max_image_bytes" field.
+func (u *ResourcePolicyUpsertOne) AddMaxImageBytes(v int64) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxImageBytes(v)
+	})
+}
+
+// UpdateMaxImageBytes sets the "max_image_bytes" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxImageBytes() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxImageBytes()
+	})
+}
+
+// ClearMaxImageBytes clears the value of the "max_image_bytes" field.
+func (u *ResourcePolicyUpsertOne) ClearMaxImageBytes() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxImageBytes()
 	})
 }
 
@@ -2121,6 +2191,34 @@ func (u *ResourcePolicyUpsertBulk) UpdateMaxCustomizedImages() *ResourcePolicyUp
 func (u *ResourcePolicyUpsertBulk) ClearMaxCustomizedImages() *ResourcePolicyUpsertBulk {
 	return u.Update(func(s *ResourcePolicyUpsert) {
 		s.ClearMaxCustomizedImages()
+	})
+}
+
+// SetMaxImageBytes sets the "max_image_bytes" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxImageBytes(v int64) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxImageBytes(v)
+	})
+}
+
+// AddMaxImageBytes adds v to the "max_image_bytes" field.
+func (u *ResourcePolicyUpsertBulk) AddMaxImageBytes(v int64) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxImageBytes(v)
+	})
+}
+
+// UpdateMaxImageBytes sets the "max_image_bytes" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxImageBytes() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxImageBytes()
+	})
+}
+
+// ClearMaxImageBytes clears the value of the "max_image_bytes" field.
+func (u *ResourcePolicyUpsertBulk) ClearMaxImageBytes() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxImageBytes()
 	})
 }
 

@@ -395,6 +395,33 @@ func (_u *ResourcePolicyUpdate) ClearMaxCustomizedImages() *ResourcePolicyUpdate
 	return _u
 }
 
+// SetMaxImageBytes sets the "max_image_bytes" field.
+func (_u *ResourcePolicyUpdate) SetMaxImageBytes(v int64) *ResourcePolicyUpdate {
+	_u.mutation.ResetMaxImageBytes()
+	_u.mutation.SetMaxImageBytes(v)
+	return _u
+}
+
+// SetNillableMaxImageBytes sets the "max_image_bytes" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableMaxImageBytes(v *int64) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetMaxImageBytes(*v)
+	}
+	return _u
+}
+
+// AddMaxImageBytes adds value to the "max_image_bytes" field.
+func (_u *ResourcePolicyUpdate) AddMaxImageBytes(v int64) *ResourcePolicyUpdate {
+	_u.mutation.AddMaxImageBytes(v)
+	return _u
+}
+
+// ClearMaxImageBytes clears the value of the "max_image_bytes" field.
+func (_u *ResourcePolicyUpdate) ClearMaxImageBytes() *ResourcePolicyUpdate {
+	_u.mutation.ClearMaxImageBytes()
+	return _u
+}
+
 // SetMaxReplicas sets the "max_replicas" field.
 func (_u *ResourcePolicyUpdate) SetMaxReplicas(v int) *ResourcePolicyUpdate {
 	_u.mutation.ResetMaxReplicas()
@@ -696,6 +723,15 @@ func (_u *ResourcePolicyUpdate) sqlSave(ctx context.Context) (_node int, err err
 	}
 	if _u.mutation.MaxCustomizedImagesCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxImageBytes(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxImageBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedMaxImageBytes(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxImageBytes, field.TypeInt64, value)
+	}
+	if _u.mutation.MaxImageBytesCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxImageBytes, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.MaxReplicas(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxReplicas, field.TypeInt, value)
@@ -1155,6 +1191,33 @@ func (_u *ResourcePolicyUpdateOne) ClearMaxCustomizedImages() *ResourcePolicyUpd
 	return _u
 }
 
+// SetMaxImageBytes sets the "max_image_bytes" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxImageBytes(v int64) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetMaxImageBytes()
+	_u.mutation.SetMaxImageBytes(v)
+	return _u
+}
+
+// SetNillableMaxImageBytes sets the "max_image_bytes" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableMaxImageBytes(v *int64) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetMaxImageBytes(*v)
+	}
+	return _u
+}
+
+// AddMaxImageBytes adds value to the "max_image_bytes" field.
+func (_u *ResourcePolicyUpdateOne) AddMaxImageBytes(v int64) *ResourcePolicyUpdateOne {
+	_u.mutation.AddMaxImageBytes(v)
+	return _u
+}
+
+// ClearMaxImageBytes clears the value of the "max_image_bytes" field.
+func (_u *ResourcePolicyUpdateOne) ClearMaxImageBytes() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearMaxImageBytes()
+	return _u
+}
+
 // SetMaxReplicas sets the "max_replicas" field.
 func (_u *ResourcePolicyUpdateOne) SetMaxReplicas(v int) *ResourcePolicyUpdateOne {
 	_u.mutation.ResetMaxReplicas()
@@ -1486,6 +1549,15 @@ func (_u *ResourcePolicyUpdateOne) sqlSave(ctx context.Context) (_node *Resource
 	}
 	if _u.mutation.MaxCustomizedImagesCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxCustomizedImages, field.TypeInt)
+	}
+	if value, ok := _u.mutation.MaxImageBytes(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxImageBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedMaxImageBytes(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxImageBytes, field.TypeInt64, value)
+	}
+	if _u.mutation.MaxImageBytesCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxImageBytes, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.MaxReplicas(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxReplicas, field.TypeInt, value)

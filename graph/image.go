@@ -5,12 +5,13 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/slot"
 )
 
 func (r queryResolver) Images(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error) {
-	return r.Client.Image.Query().Where(image.Open(ctx)).Paginate(ctx, after, first, before, last, ent.WithImageOrder(orderBy), ent.WithImageFilter(where.Filter))
+	return r.Client.Image.Query().Where(image.Listed(ctx)).Paginate(ctx, after, first, before, last, ent.WithImageOrder(orderBy), ent.WithImageFilter(where.Filter))
 }
 
 func (r queryResolver) Registries(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.RegistryOrder, where *ent.RegistryWhereInput) (*ent.RegistryConnection, error) {
@@ -45,10 +46,6 @@ func (r queryResolver) ScanResults(ctx context.Context, first *int, after *ent.C
 	return r.Client.ScanResult.Query().Paginate(ctx, after, first, before, last, ent.WithScanResultOrder(orderBy), ent.WithScanResultFilter(where.Filter))
 }
 
-func (r mutationResolver) UpdateImage(ctx context.Context, input image.UpdateImageInput) (*image.ImagePayload, error) {
-	return r.Resolver.Images.UpdateImage(ctx, input)
-}
-
 func (r mutationResolver) RollbackImage(ctx context.Context, input image.RollbackImageInput) (*image.ImagePayload, error) {
 	return r.Resolver.Images.RollbackImage(ctx, input)
 }
@@ -78,6 +75,18 @@ func (r imageResolver) Change(ctx context.Context, i *ent.Image, from, to *strin
 
 func (r mutationResolver) RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error) {
 	return r.Resolver.Images.RegisterImage(ctx, input)
+}
+
+func (r mutationResolver) CommitSession(ctx context.Context, input commit.CommitSessionInput) (*commit.CommitSessionPayload, error) {
+	return r.Commits.CommitSession(ctx, input)
+}
+
+func (r mutationResolver) UpdateImage(ctx context.Context, input image.UpdateImageInput) (*image.ImagePayload, error) {
+	return r.Resolver.Images.UpdateImage(ctx, input)
+}
+
+func (r queryResolver) ImageUsage(ctx context.Context) (*commit.ImageUsage, error) {
+	return r.Commits.Usage(ctx)
 }
 
 func (r mutationResolver) DeleteImage(ctx context.Context, input image.DeleteImageInput) (*image.DeleteImagePayload, error) {

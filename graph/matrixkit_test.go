@@ -232,6 +232,10 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 		c.ImageVersion.Create().SetImageID(k["Image"]).SetDigest(digest).SetLayers([]report.Layer{{Digest: digest}}).
 			SetLabels(map[string]string{"v": digest}).SetEnvironment([]string{"V=" + digest}).ExecX(ctx)
 	}
+	k["Image+own"] = c.Image.Create().SetReference(name + ".example.org/users/u/i:1").SetName("users/u/i:1").SetArchitecture("x86_64").
+		SetDigest("-").SetRegistry(reg).SetVisibility("private").SetDomainID(d.ID).SetOwner(u).SaveX(ctx).ID
+	k["Image+project"] = c.Image.Create().SetReference(name + ".example.org/users/u/p:1").SetName("users/u/p:1").SetArchitecture("x86_64").
+		SetDigest("-").SetRegistry(reg).SetVisibility("project").SetDomainID(d.ID).SetOwner(u).SetProject(p).SaveX(ctx).ID
 	proxy := c.StorageProxy.Create().SetName(name).SaveX(ctx)
 	k["Volume"] = c.Volume.Create().SetName(name).SetProxy(proxy).SaveX(ctx).ID
 	k["ObjectStorage"] = c.ObjectStorage.Create().SetName(name).SetEndpoint("http://127.0.0.1:1").SetBucket("bucket").SetOwner(u).SaveX(ctx).ID

@@ -71,9 +71,13 @@ var matrix = map[string]cell{
 		r := f.Client.Registry.Create().SetName(f.name()).SetHost(fmt.Sprint("127.0.0.1:", f.n)).SetPlainHTTP(true).SaveX(f.System(f.t))
 		return vars{"id": r.ID}
 	},
-	"updateImage":   func(f *fixture) vars { return vars{"id": f.image().ID, "deprecated": f.name()} },
-	"rollbackImage": func(f *fixture) vars { return vars{"id": f.image().ID} },
-	"deleteImage":   func(f *fixture) vars { return vars{"id": f.image().ID} },
+	"rollbackImage":            func(f *fixture) vars { return vars{"id": f.image().ID} },
+	"deleteImage":              func(f *fixture) vars { return vars{"id": f.image().ID} },
+	"deleteImage of one's own": func(f *fixture) vars { return vars{"id": f.ownImage()} },
+	"updateImage":              func(f *fixture) vars { return vars{"id": f.image().ID, "description": "x"} },
+	"updateImage of one's own": func(f *fixture) vars { return vars{"id": f.ownImage(), "description": "x"} },
+	"updateImage deprecated":   func(f *fixture) vars { return vars{"id": f.image().ID, "deprecated": f.name()} },
+	"commitSession":            func(f *fixture) vars { return vars{"session": f.running(), "name": "env"} },
 	"createSession": func(f *fixture) vars {
 		return vars{"image": f.startable().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
 	},
@@ -348,6 +352,11 @@ func (f *fixture) image() *ent.Image {
 	r := f.Client.Registry.Create().SetName(f.name() + "i").SetHost(f.name() + "i.example.org").SaveX(ctx)
 	return f.Client.Image.Create().SetReference(f.name() + "i.example.org/i:1").SetName("i:1").SetArchitecture("x86_64").
 		SetDigest("-").SetRegistry(r).SaveX(ctx)
+}
+
+// ownImage is a private image of the fixture's owner.
+func (f *fixture) ownImage() uuid.UUID {
+	return f.image().Update().SetVisibility("private").SetDomainID(f.domain.ID).SetOwner(f.owner).SaveX(f.System(f.t)).ID
 }
 
 // startable returns an image whose registry is open to the domain.

@@ -88,8 +88,7 @@ var handled = map[string]struct {
 		access.Update: change("updateAgent", func(_ *column, _ *fixture, id uuid.UUID) vars { return vars{"id": id, "schedulable": true} }),
 	}},
 	"Image": {func(f *fixture) uuid.UUID { return f.image().ID }, map[access.Operation]act{
-		access.Create: made("registerImage"), access.Delete: change("deleteImage", only),
-		access.Update: change("updateImage", func(_ *column, f *fixture, id uuid.UUID) vars { return vars{"id": id, "deprecated": f.name()} }),
+		access.Create: made("registerImage"), access.Update: change("updateImage", described), access.Delete: change("deleteImage", only),
 	}},
 	"Volume": {func(f *fixture) uuid.UUID { return f.volume().ID }, map[access.Operation]act{
 		access.Grant: change("grantVolume", func(c *column, _ *fixture, id uuid.UUID) vars {

@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
@@ -51,6 +52,7 @@ type Resolver struct {
 	Identity     *identity.Service
 	Tasks        *task.Service
 	Images       *image.Service
+	Commits      *commit.Service
 	Providers    *oidc.Service
 	SignUps      *signup.Service
 	Policies     *policy.Service

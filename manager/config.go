@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthhq/berth/graph/server"
+	"github.com/berthhq/berth/manager/image"
 )
 
 // DefaultQueryTimeout limits a GraphQL query if no other value is configured.
@@ -50,6 +51,9 @@ type Config struct {
 	QueryTimeout time.Duration
 	// MaxArraySize limits the members of an array of sessions; 0 = 10,000.
 	MaxArraySize int
+	// Images is the registry for images that are made of sessions, the same for all replicas; zero:
+	// sessions cannot be saved as images.
+	Images image.Own
 	// MassLossShare is the fraction of a resource group's agents, above 0 and at most 1, that
 	// can be unreachable before evictions in the group stop; 0 = 0.5.
 	MassLossShare float64

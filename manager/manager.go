@@ -36,6 +36,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/core"
 	"github.com/berthhq/berth/manager/enrolment"
 	"github.com/berthhq/berth/manager/group"
@@ -92,6 +93,7 @@ type Manager struct {
 	recovery   *recovery.Service
 	idle       *idle.Service
 	core       *core.Core
+	commits    *commit.Service
 	apps       *app.Service
 	templates  *template.Service
 	graph      *graph.Resolver
@@ -188,11 +190,14 @@ func (m *Manager) wireSessions() error {
 	m.recovery = recovery.New(recovery.Config{Client: m.client, Etcd: m.etcd, CA: m.ca.Fingerprint(), Noted: m.recovering, Logger: m.log})
 	m.templates = template.New(m.client, m.keys)
 	m.core = core.New(core.Config{
-		Templates: m.templates, Tasks: m.tasks, MaxArraySize: m.cfg.MaxArraySize,
+		Templates: m.templates, Tasks: m.tasks, MaxArraySize: m.cfg.MaxArraySize, Images: m.cfg.Images,
 		Client: m.client, Bus: m.bus, Keys: m.keys, Policies: m.policies, Enrolments: m.enrolments, Volumes: m.folders,
 		Samples: m.stats, LogRetention: m.audit, Recovery: m.recovery, Networks: networks,
 		ID: m.id, Fingerprint: m.ca.Fingerprint(), Managers: m.tunnelAddresses, MassLoss: m.cfg.MassLossShare,
 		Registry: m.meter(), Logger: m.log,
+	})
+	m.commits = commit.New(commit.Config{
+		Client: m.client, Images: m.core.Images, Policies: m.policies, Tasks: m.tasks, Agents: m.core.Agents,
 	})
 	m.idle = idle.New(idle.Config{
 		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.core.Sessions, Redis: m.redis, Measurements: measurements, Logger: m.log,
@@ -215,7 +220,7 @@ func (m *Manager) wireHub() {
 func (m *Manager) resolver() *graph.Resolver {
 	return &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.core.Agents, Occupancy: m.core.Occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity,
-		Tasks: m.tasks, Images: m.core.Images, Providers: m.providers, SignUps: m.signups, Policies: m.policies,
+		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Providers: m.providers, SignUps: m.signups, Policies: m.policies,
 		Groups: group.New(group.Config{Client: m.client, Bus: m.bus}), Roles: role.New(role.Config{Client: m.client, Open: m.auth}),
 		Sessions: m.core.Sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects,
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),

@@ -191,6 +191,9 @@ func TestPeopleMakeNoSeries(t *testing.T) {
 		var names []string
 		for _, from := range []prometheus.Gatherer{c.Manager.Metrics(), c.Nodes[0].Metrics} {
 			for name, f := range gather(t, from) {
+				if name == "berth_agent_condition" { // appears when a busy machine delays a heartbeat
+					continue
+				}
 				for _, m := range f.Metric {
 					names = append(names, fmt.Sprint(name, m.GetLabel()))
 				}

@@ -429,7 +429,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44, 0}
 }
 
 type WatchRequest struct {
@@ -3131,6 +3131,223 @@ func (*ForgetKernelResponse) Descriptor() ([]byte, []int) {
 	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
 }
 
+type CommitKernelRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	KernelId      string                 `protobuf:"bytes,2,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
+	LaunchEpoch   int64                  `protobuf:"varint,3,opt,name=launch_epoch,json=launchEpoch,proto3" json:"launch_epoch,omitempty"`
+	Repository    string                 `protobuf:"bytes,4,opt,name=repository,proto3" json:"repository,omitempty"`                 // host/path; the image gets no tag
+	PlainHttp     bool                   `protobuf:"varint,5,opt,name=plain_http,json=plainHttp,proto3" json:"plain_http,omitempty"` // registry speaks http
+	Username      string                 `protobuf:"bytes,6,opt,name=username,proto3" json:"username,omitempty"`
+	Password      string                 `protobuf:"bytes,7,opt,name=password,proto3" json:"password,omitempty"`                    // permits writing to this repository only, for a short time
+	MountFrom     string                 `protobuf:"bytes,8,opt,name=mount_from,json=mountFrom,proto3" json:"mount_from,omitempty"` // a repository of the same registry with the layers of the kernel's image, "" = none
+	MaxBytes      int64                  `protobuf:"varint,9,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`   // of the new layer; 0 = no limit
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommitKernelRequest) Reset() {
+	*x = CommitKernelRequest{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommitKernelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommitKernelRequest) ProtoMessage() {}
+
+func (x *CommitKernelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommitKernelRequest.ProtoReflect.Descriptor instead.
+func (*CommitKernelRequest) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *CommitKernelRequest) GetEpoch() int64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *CommitKernelRequest) GetKernelId() string {
+	if x != nil {
+		return x.KernelId
+	}
+	return ""
+}
+
+func (x *CommitKernelRequest) GetLaunchEpoch() int64 {
+	if x != nil {
+		return x.LaunchEpoch
+	}
+	return 0
+}
+
+func (x *CommitKernelRequest) GetRepository() string {
+	if x != nil {
+		return x.Repository
+	}
+	return ""
+}
+
+func (x *CommitKernelRequest) GetPlainHttp() bool {
+	if x != nil {
+		return x.PlainHttp
+	}
+	return false
+}
+
+func (x *CommitKernelRequest) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *CommitKernelRequest) GetPassword() string {
+	if x != nil {
+		return x.Password
+	}
+	return ""
+}
+
+func (x *CommitKernelRequest) GetMountFrom() string {
+	if x != nil {
+		return x.MountFrom
+	}
+	return ""
+}
+
+func (x *CommitKernelRequest) GetMaxBytes() int64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+type CommitProgress struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Phase      string                 `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`                              // waiting, copying, compressing, pushing, done
+	DoneBytes  int64                  `protobuf:"varint,2,opt,name=done_bytes,json=doneBytes,proto3" json:"done_bytes,omitempty"`    // of the phase
+	TotalBytes int64                  `protobuf:"varint,3,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"` // 0 while unknown
+	Done       bool                   `protobuf:"varint,4,opt,name=done,proto3" json:"done,omitempty"`
+	// With done:
+	Digest        string `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`                            // of the image's manifest
+	SizeBytes     int64  `protobuf:"varint,6,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`    // of all layers and the configuration
+	LayerBytes    int64  `protobuf:"varint,7,opt,name=layer_bytes,json=layerBytes,proto3" json:"layer_bytes,omitempty"` // of the new layer; 0: the kernel has changed nothing
+	SentBytes     int64  `protobuf:"varint,8,opt,name=sent_bytes,json=sentBytes,proto3" json:"sent_bytes,omitempty"`    // that the registry did not have
+	PausedMs      int64  `protobuf:"varint,9,opt,name=paused_ms,json=pausedMs,proto3" json:"paused_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommitProgress) Reset() {
+	*x = CommitProgress{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommitProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommitProgress) ProtoMessage() {}
+
+func (x *CommitProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommitProgress.ProtoReflect.Descriptor instead.
+func (*CommitProgress) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *CommitProgress) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *CommitProgress) GetDoneBytes() int64 {
+	if x != nil {
+		return x.DoneBytes
+	}
+	return 0
+}
+
+func (x *CommitProgress) GetTotalBytes() int64 {
+	if x != nil {
+		return x.TotalBytes
+	}
+	return 0
+}
+
+func (x *CommitProgress) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
+func (x *CommitProgress) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *CommitProgress) GetSizeBytes() int64 {
+	if x != nil {
+		return x.SizeBytes
+	}
+	return 0
+}
+
+func (x *CommitProgress) GetLayerBytes() int64 {
+	if x != nil {
+		return x.LayerBytes
+	}
+	return 0
+}
+
+func (x *CommitProgress) GetSentBytes() int64 {
+	if x != nil {
+		return x.SentBytes
+	}
+	return 0
+}
+
+func (x *CommitProgress) GetPausedMs() int64 {
+	if x != nil {
+		return x.PausedMs
+	}
+	return 0
+}
+
 type LogsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	KernelId      string                 `protobuf:"bytes,1,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
@@ -3143,7 +3360,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3155,7 +3372,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3168,7 +3385,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LogsRequest) GetKernelId() string {
@@ -3209,7 +3426,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3221,7 +3438,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3234,7 +3451,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3267,7 +3484,7 @@ type ExecInput struct {
 
 func (x *ExecInput) Reset() {
 	*x = ExecInput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3279,7 +3496,7 @@ func (x *ExecInput) String() string {
 func (*ExecInput) ProtoMessage() {}
 
 func (x *ExecInput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3292,7 +3509,7 @@ func (x *ExecInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecInput.ProtoReflect.Descriptor instead.
 func (*ExecInput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ExecInput) GetInput() isExecInput_Input {
@@ -3394,7 +3611,7 @@ type ExecStart struct {
 
 func (x *ExecStart) Reset() {
 	*x = ExecStart{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3406,7 +3623,7 @@ func (x *ExecStart) String() string {
 func (*ExecStart) ProtoMessage() {}
 
 func (x *ExecStart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3419,7 +3636,7 @@ func (x *ExecStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecStart.ProtoReflect.Descriptor instead.
 func (*ExecStart) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExecStart) GetKernelId() string {
@@ -3467,7 +3684,7 @@ type WindowSize struct {
 
 func (x *WindowSize) Reset() {
 	*x = WindowSize{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3479,7 +3696,7 @@ func (x *WindowSize) String() string {
 func (*WindowSize) ProtoMessage() {}
 
 func (x *WindowSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3492,7 +3709,7 @@ func (x *WindowSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowSize.ProtoReflect.Descriptor instead.
 func (*WindowSize) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WindowSize) GetColumns() uint32 {
@@ -3524,7 +3741,7 @@ type ExecOutput struct {
 
 func (x *ExecOutput) Reset() {
 	*x = ExecOutput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3536,7 +3753,7 @@ func (x *ExecOutput) String() string {
 func (*ExecOutput) ProtoMessage() {}
 
 func (x *ExecOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3549,7 +3766,7 @@ func (x *ExecOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecOutput.ProtoReflect.Descriptor instead.
 func (*ExecOutput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExecOutput) GetOutput() isExecOutput_Output {
@@ -3634,7 +3851,7 @@ type StatsReport struct {
 
 func (x *StatsReport) Reset() {
 	*x = StatsReport{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3646,7 +3863,7 @@ func (x *StatsReport) String() string {
 func (*StatsReport) ProtoMessage() {}
 
 func (x *StatsReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3659,7 +3876,7 @@ func (x *StatsReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReport.ProtoReflect.Descriptor instead.
 func (*StatsReport) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StatsReport) GetUnixMs() int64 {
@@ -3693,7 +3910,7 @@ type KernelStats struct {
 
 func (x *KernelStats) Reset() {
 	*x = KernelStats{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3705,7 +3922,7 @@ func (x *KernelStats) String() string {
 func (*KernelStats) ProtoMessage() {}
 
 func (x *KernelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3718,7 +3935,7 @@ func (x *KernelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelStats.ProtoReflect.Descriptor instead.
 func (*KernelStats) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *KernelStats) GetKernelId() string {
@@ -3751,7 +3968,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3763,7 +3980,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3776,7 +3993,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Metric) GetName() string {
@@ -4117,7 +4334,36 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x13ForgetKernelRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\"\x16\n" +
-	"\x14ForgetKernelResponse\"y\n" +
+	"\x14ForgetKernelResponse\"\x9e\x02\n" +
+	"\x13CommitKernelRequest\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
+	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12!\n" +
+	"\flaunch_epoch\x18\x03 \x01(\x03R\vlaunchEpoch\x12\x1e\n" +
+	"\n" +
+	"repository\x18\x04 \x01(\tR\n" +
+	"repository\x12\x1d\n" +
+	"\n" +
+	"plain_http\x18\x05 \x01(\bR\tplainHttp\x12\x1a\n" +
+	"\busername\x18\x06 \x01(\tR\busername\x12\x1a\n" +
+	"\bpassword\x18\a \x01(\tR\bpassword\x12\x1d\n" +
+	"\n" +
+	"mount_from\x18\b \x01(\tR\tmountFrom\x12\x1b\n" +
+	"\tmax_bytes\x18\t \x01(\x03R\bmaxBytes\"\x8e\x02\n" +
+	"\x0eCommitProgress\x12\x14\n" +
+	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x1d\n" +
+	"\n" +
+	"done_bytes\x18\x02 \x01(\x03R\tdoneBytes\x12\x1f\n" +
+	"\vtotal_bytes\x18\x03 \x01(\x03R\n" +
+	"totalBytes\x12\x12\n" +
+	"\x04done\x18\x04 \x01(\bR\x04done\x12\x16\n" +
+	"\x06digest\x18\x05 \x01(\tR\x06digest\x12\x1d\n" +
+	"\n" +
+	"size_bytes\x18\x06 \x01(\x03R\tsizeBytes\x12\x1f\n" +
+	"\vlayer_bytes\x18\a \x01(\x03R\n" +
+	"layerBytes\x12\x1d\n" +
+	"\n" +
+	"sent_bytes\x18\b \x01(\x03R\tsentBytes\x12\x1b\n" +
+	"\tpaused_ms\x18\t \x01(\x03R\bpausedMs\"y\n" +
 	"\vLogsRequest\x12\x1b\n" +
 	"\tkernel_id\x18\x01 \x01(\tR\bkernelId\x12\x16\n" +
 	"\x06follow\x18\x02 \x01(\bR\x06follow\x12\x16\n" +
@@ -4173,14 +4419,15 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\n" +
 	"ATTRIBUTED\x10\x01\x12\r\n" +
 	"\tESTIMATED\x10\x02\x12\x0f\n" +
-	"\vUNAVAILABLE\x10\x032\xa4\x06\n" +
+	"\vUNAVAILABLE\x10\x032\xfb\x06\n" +
 	"\x05Agent\x12>\n" +
 	"\x05Watch\x12\x1c.berth.agent.v1.WatchRequest\x1a\x15.berth.agent.v1.Event0\x01\x12M\n" +
 	"\tPullImage\x12 .berth.agent.v1.PullImageRequest\x1a\x1c.berth.agent.v1.PullProgress0\x01\x12P\n" +
 	"\fCreateKernel\x12#.berth.agent.v1.CreateKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12J\n" +
 	"\tGetKernel\x12 .berth.agent.v1.GetKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12V\n" +
 	"\x0fTerminateKernel\x12&.berth.agent.v1.TerminateKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12Y\n" +
-	"\fUpdateMounts\x12#.berth.agent.v1.UpdateMountsRequest\x1a$.berth.agent.v1.UpdateMountsResponse\x12Y\n" +
+	"\fUpdateMounts\x12#.berth.agent.v1.UpdateMountsRequest\x1a$.berth.agent.v1.UpdateMountsResponse\x12U\n" +
+	"\fCommitKernel\x12#.berth.agent.v1.CommitKernelRequest\x1a\x1e.berth.agent.v1.CommitProgress0\x01\x12Y\n" +
 	"\fForgetKernel\x12#.berth.agent.v1.ForgetKernelRequest\x1a$.berth.agent.v1.ForgetKernelResponse\x12\\\n" +
 	"\rRestartPlugin\x12$.berth.agent.v1.RestartPluginRequest\x1a%.berth.agent.v1.RestartPluginResponse\x12?\n" +
 	"\x04Logs\x12\x1b.berth.agent.v1.LogsRequest\x1a\x18.berth.agent.v1.LogChunk0\x01\x12A\n" +
@@ -4199,7 +4446,7 @@ func file_agent_agentpb_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_agent_agentpb_agent_proto_goTypes = []any{
 	(SlotType_Kind)(0),             // 0: berth.agent.v1.SlotType.Kind
 	(Device_Health)(0),             // 1: berth.agent.v1.Device.Health
@@ -4242,26 +4489,28 @@ var file_agent_agentpb_agent_proto_goTypes = []any{
 	(*TerminateKernelRequest)(nil), // 38: berth.agent.v1.TerminateKernelRequest
 	(*ForgetKernelRequest)(nil),    // 39: berth.agent.v1.ForgetKernelRequest
 	(*ForgetKernelResponse)(nil),   // 40: berth.agent.v1.ForgetKernelResponse
-	(*LogsRequest)(nil),            // 41: berth.agent.v1.LogsRequest
-	(*LogChunk)(nil),               // 42: berth.agent.v1.LogChunk
-	(*ExecInput)(nil),              // 43: berth.agent.v1.ExecInput
-	(*ExecStart)(nil),              // 44: berth.agent.v1.ExecStart
-	(*WindowSize)(nil),             // 45: berth.agent.v1.WindowSize
-	(*ExecOutput)(nil),             // 46: berth.agent.v1.ExecOutput
-	(*StatsReport)(nil),            // 47: berth.agent.v1.StatsReport
-	(*KernelStats)(nil),            // 48: berth.agent.v1.KernelStats
-	(*Metric)(nil),                 // 49: berth.agent.v1.Metric
-	nil,                            // 50: berth.agent.v1.Device.CapacityEntry
-	nil,                            // 51: berth.agent.v1.Device.AttributesEntry
-	nil,                            // 52: berth.agent.v1.CounterSet.CountersEntry
-	nil,                            // 53: berth.agent.v1.CounterUse.AmountsEntry
-	nil,                            // 54: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	nil,                            // 55: berth.agent.v1.ExecStart.EnvironmentEntry
+	(*CommitKernelRequest)(nil),    // 41: berth.agent.v1.CommitKernelRequest
+	(*CommitProgress)(nil),         // 42: berth.agent.v1.CommitProgress
+	(*LogsRequest)(nil),            // 43: berth.agent.v1.LogsRequest
+	(*LogChunk)(nil),               // 44: berth.agent.v1.LogChunk
+	(*ExecInput)(nil),              // 45: berth.agent.v1.ExecInput
+	(*ExecStart)(nil),              // 46: berth.agent.v1.ExecStart
+	(*WindowSize)(nil),             // 47: berth.agent.v1.WindowSize
+	(*ExecOutput)(nil),             // 48: berth.agent.v1.ExecOutput
+	(*StatsReport)(nil),            // 49: berth.agent.v1.StatsReport
+	(*KernelStats)(nil),            // 50: berth.agent.v1.KernelStats
+	(*Metric)(nil),                 // 51: berth.agent.v1.Metric
+	nil,                            // 52: berth.agent.v1.Device.CapacityEntry
+	nil,                            // 53: berth.agent.v1.Device.AttributesEntry
+	nil,                            // 54: berth.agent.v1.CounterSet.CountersEntry
+	nil,                            // 55: berth.agent.v1.CounterUse.AmountsEntry
+	nil,                            // 56: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	nil,                            // 57: berth.agent.v1.ExecStart.EnvironmentEntry
 }
 var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	11, // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
 	35, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
-	47, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
+	49, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
 	24, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
 	9,  // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
 	10, // 5: berth.agent.v1.Heartbeat.conditions:type_name -> berth.agent.v1.Condition
@@ -4275,19 +4524,19 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	12, // 13: berth.agent.v1.Report.overlay:type_name -> berth.agent.v1.Overlay
 	10, // 14: berth.agent.v1.Report.conditions:type_name -> berth.agent.v1.Condition
 	0,  // 15: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
-	50, // 16: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
-	51, // 17: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
+	52, // 16: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
+	53, // 17: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
 	1,  // 18: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
 	16, // 19: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
-	52, // 20: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
-	53, // 21: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
+	54, // 20: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
+	55, // 21: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
 	2,  // 22: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
 	3,  // 23: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
 	19, // 24: berth.agent.v1.Plugin.checks:type_name -> berth.agent.v1.PluginCheck
 	4,  // 25: berth.agent.v1.PluginCheck.level:type_name -> berth.agent.v1.PluginCheck.Level
 	25, // 26: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
 	26, // 27: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
-	54, // 28: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	56, // 28: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
 	30, // 29: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
 	28, // 30: berth.agent.v1.CreateKernelRequest.cluster:type_name -> berth.agent.v1.KernelCluster
 	29, // 31: berth.agent.v1.KernelCluster.members:type_name -> berth.agent.v1.KernelMember
@@ -4296,13 +4545,13 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	5,  // 34: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
 	36, // 35: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
 	25, // 36: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
-	44, // 37: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
-	45, // 38: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	55, // 39: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
-	45, // 40: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	48, // 41: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	49, // 42: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	49, // 43: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	46, // 37: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
+	47, // 38: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
+	57, // 39: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	47, // 40: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
+	50, // 41: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	51, // 42: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	51, // 43: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
 	6,  // 44: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
 	7,  // 45: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
 	23, // 46: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
@@ -4310,22 +4559,24 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	37, // 48: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
 	38, // 49: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
 	32, // 50: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
-	39, // 51: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	20, // 52: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
-	41, // 53: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	43, // 54: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	8,  // 55: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	24, // 56: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	35, // 57: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	35, // 58: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
-	35, // 59: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	34, // 60: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
-	40, // 61: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	21, // 62: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
-	42, // 63: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	46, // 64: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	55, // [55:65] is the sub-list for method output_type
-	45, // [45:55] is the sub-list for method input_type
+	41, // 51: berth.agent.v1.Agent.CommitKernel:input_type -> berth.agent.v1.CommitKernelRequest
+	39, // 52: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	20, // 53: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
+	43, // 54: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	45, // 55: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	8,  // 56: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	24, // 57: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	35, // 58: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	35, // 59: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
+	35, // 60: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	34, // 61: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
+	42, // 62: berth.agent.v1.Agent.CommitKernel:output_type -> berth.agent.v1.CommitProgress
+	40, // 63: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	21, // 64: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
+	44, // 65: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	48, // 66: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	56, // [56:67] is the sub-list for method output_type
+	45, // [45:56] is the sub-list for method input_type
 	45, // [45:45] is the sub-list for extension type_name
 	45, // [45:45] is the sub-list for extension extendee
 	0,  // [0:45] is the sub-list for field type_name
@@ -4344,14 +4595,14 @@ func file_agent_agentpb_agent_proto_init() {
 		(*Event_Heartbeat)(nil),
 	}
 	file_agent_agentpb_agent_proto_msgTypes[7].OneofWrappers = []any{}
-	file_agent_agentpb_agent_proto_msgTypes[36].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[38].OneofWrappers = []any{
 		(*ExecInput_Start)(nil),
 		(*ExecInput_Stdin)(nil),
 		(*ExecInput_StdinEof)(nil),
 		(*ExecInput_Resize)(nil),
 		(*ExecInput_Signal)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[39].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[41].OneofWrappers = []any{
 		(*ExecOutput_Stdout)(nil),
 		(*ExecOutput_Stderr)(nil),
 		(*ExecOutput_Exit)(nil),
@@ -4363,7 +4614,7 @@ func file_agent_agentpb_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_agentpb_agent_proto_rawDesc), len(file_agent_agentpb_agent_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   49,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -58,6 +58,7 @@ const (
 	Agent_GetKernel_FullMethodName       = "/berth.agent.v1.Agent/GetKernel"
 	Agent_TerminateKernel_FullMethodName = "/berth.agent.v1.Agent/TerminateKernel"
 	Agent_UpdateMounts_FullMethodName    = "/berth.agent.v1.Agent/UpdateMounts"
+	Agent_CommitKernel_FullMethodName    = "/berth.agent.v1.Agent/CommitKernel"
 	Agent_ForgetKernel_FullMethodName    = "/berth.agent.v1.Agent/ForgetKernel"
 	Agent_RestartPlugin_FullMethodName   = "/berth.agent.v1.Agent/RestartPlugin"
 	Agent_Logs_FullMethodName            = "/berth.agent.v1.Agent/Logs"
@@ -84,6 +85,14 @@ type AgentClient interface {
 	// nothing for a kernel that has exited. NOT_FOUND: this launch is not on the
 	// node; UNAVAILABLE: its container is being created, retry.
 	UpdateMounts(ctx context.Context, in *UpdateMountsRequest, opts ...grpc.CallOption) (*UpdateMountsResponse, error)
+	// CommitKernel sends the image of a running kernel, with a layer of the files
+	// that it has changed, to a registry, and streams progress; the last message
+	// has done set. Nothing is stored on the node: a caller that disconnects
+	// cancels it, and a repetition sends what the registry lacks. The container is
+	// paused while the files that change at the time are copied. One commit of a
+	// kernel runs at a time (UNAVAILABLE). FAILED_PRECONDITION: the kernel does not
+	// run, or the layer is above max_bytes.
+	CommitKernel(ctx context.Context, in *CommitKernelRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CommitProgress], error)
 	ForgetKernel(ctx context.Context, in *ForgetKernelRequest, opts ...grpc.CallOption) (*ForgetKernelResponse, error)
 	// RestartPlugin ends a plugin's process and starts it again; kernels keep their
 	// devices. It changes nothing that a leader decides, so any manager may call it.
@@ -184,6 +193,25 @@ func (c *agentClient) UpdateMounts(ctx context.Context, in *UpdateMountsRequest,
 	return out, nil
 }
 
+func (c *agentClient) CommitKernel(ctx context.Context, in *CommitKernelRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CommitProgress], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[2], Agent_CommitKernel_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[CommitKernelRequest, CommitProgress]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_CommitKernelClient = grpc.ServerStreamingClient[CommitProgress]
+
 func (c *agentClient) ForgetKernel(ctx context.Context, in *ForgetKernelRequest, opts ...grpc.CallOption) (*ForgetKernelResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ForgetKernelResponse)
@@ -206,7 +234,7 @@ func (c *agentClient) RestartPlugin(ctx context.Context, in *RestartPluginReques
 
 func (c *agentClient) Logs(ctx context.Context, in *LogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[2], Agent_Logs_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[3], Agent_Logs_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +253,7 @@ type Agent_LogsClient = grpc.ServerStreamingClient[LogChunk]
 
 func (c *agentClient) Exec(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExecInput, ExecOutput], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[3], Agent_Exec_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[4], Agent_Exec_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -256,6 +284,14 @@ type AgentServer interface {
 	// nothing for a kernel that has exited. NOT_FOUND: this launch is not on the
 	// node; UNAVAILABLE: its container is being created, retry.
 	UpdateMounts(context.Context, *UpdateMountsRequest) (*UpdateMountsResponse, error)
+	// CommitKernel sends the image of a running kernel, with a layer of the files
+	// that it has changed, to a registry, and streams progress; the last message
+	// has done set. Nothing is stored on the node: a caller that disconnects
+	// cancels it, and a repetition sends what the registry lacks. The container is
+	// paused while the files that change at the time are copied. One commit of a
+	// kernel runs at a time (UNAVAILABLE). FAILED_PRECONDITION: the kernel does not
+	// run, or the layer is above max_bytes.
+	CommitKernel(*CommitKernelRequest, grpc.ServerStreamingServer[CommitProgress]) error
 	ForgetKernel(context.Context, *ForgetKernelRequest) (*ForgetKernelResponse, error)
 	// RestartPlugin ends a plugin's process and starts it again; kernels keep their
 	// devices. It changes nothing that a leader decides, so any manager may call it.
@@ -295,6 +331,9 @@ func (UnimplementedAgentServer) TerminateKernel(context.Context, *TerminateKerne
 }
 func (UnimplementedAgentServer) UpdateMounts(context.Context, *UpdateMountsRequest) (*UpdateMountsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateMounts not implemented")
+}
+func (UnimplementedAgentServer) CommitKernel(*CommitKernelRequest, grpc.ServerStreamingServer[CommitProgress]) error {
+	return status.Error(codes.Unimplemented, "method CommitKernel not implemented")
 }
 func (UnimplementedAgentServer) ForgetKernel(context.Context, *ForgetKernelRequest) (*ForgetKernelResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ForgetKernel not implemented")
@@ -423,6 +462,17 @@ func _Agent_UpdateMounts_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Agent_CommitKernel_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(CommitKernelRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AgentServer).CommitKernel(m, &grpc.GenericServerStream[CommitKernelRequest, CommitProgress]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_CommitKernelServer = grpc.ServerStreamingServer[CommitProgress]
+
 func _Agent_ForgetKernel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ForgetKernelRequest)
 	if err := dec(in); err != nil {
@@ -518,6 +568,11 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "PullImage",
 			Handler:       _Agent_PullImage_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "CommitKernel",
+			Handler:       _Agent_CommitKernel_Handler,
 			ServerStreams: true,
 		},
 		{

@@ -28,6 +28,8 @@ type Kernel struct {
 	replaces  *Kernel           // an ended launch, until this one has its record
 	mounting  sync.Mutex        // serializes changes of mounts
 
+	committing sync.Mutex // held during a commit
+
 	begun   chan struct{} // closed once the record is written or the launch was refused
 	refused bool          // the launch was refused, and there is no record
 

@@ -83,7 +83,8 @@ type Manager struct {
 	kernels map[string]*Kernel
 	epoch   int64 // highest epoch of a leader so far
 
-	naming sync.Mutex // serializes shareNames
+	naming  sync.Mutex    // serializes shareNames
+	commits chan struct{} // one place for each commit that runs
 }
 
 // New opens the records in the directory. Recover must be called next.
@@ -103,7 +104,7 @@ func New(cfg Config) (*Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keys of kernels' records: %w", err)
 	}
-	m := &Manager{cfg: cfg, keys: keys, kernels: map[string]*Kernel{}}
+	m := &Manager{cfg: cfg, keys: keys, kernels: map[string]*Kernel{}, commits: make(chan struct{}, atOnce)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	text, err := os.ReadFile(m.epochPath())
 	if err == nil {

@@ -62,6 +62,11 @@ type Container interface {
 	// container has ended, and returns FailedPrecondition if the places of its mounts are not
 	// known. It must not be called concurrently.
 	Remount(ctx context.Context, changes []mount.Change) error
+	// Commit sends the image of the container with a layer of the files that it has changed to a
+	// registry. It pauses the container while it copies what changes at the time, and leaves out
+	// mounts and everything that package commit excludes. A container that has not changed anything
+	// sends its image as it is. After an error, nothing of it is left on this node.
+	Commit(ctx context.Context, s CommitSpec, progress func(Progress)) (Committed, error)
 	// Remove kills all processes and deletes the container. Removing a missing container is not an
 	// error.
 	Remove(ctx context.Context) error
@@ -87,11 +92,31 @@ type PullRequest struct {
 	Proxy, Certificates string
 }
 
-// Progress is the progress of a pull. Total grows while the image's parts become known.
+// Progress is the progress of a pull or a commit. Total grows while the image's parts become known.
 type Progress struct {
-	Phase string // resolving, downloading, unpacking
+	Phase string // resolving, downloading, unpacking; copying, compressing, pushing
 	Done  int64
 	Total int64
+}
+
+// CommitSpec names the repository that Commit sends an image to.
+type CommitSpec struct {
+	Repository string // host/path, without a tag
+	PlainHTTP  bool
+	Username   string
+	Password   string
+	MountFrom  string // a repository of the registry that has the layers of the container's image, "" = none
+	Layer      string // as in Spec
+	MaxBytes   int64  // of the layer; 0: no limit
+}
+
+// Committed is the image that Commit has sent.
+type Committed struct {
+	Digest     string // of its manifest
+	Size       int64  // of all layers and the configuration
+	LayerBytes int64  // of the new layer; 0 = the container had not changed anything
+	Sent       int64  // bytes that the registry did not have
+	Paused     time.Duration
 }
 
 // Image is a present image. Its configuration is data for the caller, who composes a Spec from it;

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berthhq/berth/internal/opsserver"
+	"github.com/berthhq/berth/internal/registry/pushtoken"
 	"github.com/berthhq/berth/manager"
 )
 
@@ -22,6 +23,7 @@ func managerCommand() *cobra.Command {
 		ops           string
 		level         string
 		asJSON        bool
+		imageKey      string
 	)
 	cmd := &cobra.Command{
 		Use: "manager", Short: "Run one manager replica", Args: cobra.NoArgs,
@@ -33,6 +35,14 @@ func managerCommand() *cobra.Command {
 			}
 			if cfg.PostgresDSN == "" || cfg.RedisURL == "" || len(cfg.Etcd.Endpoints) == 0 || cfg.Secrets == "" {
 				return fmt.Errorf("--postgres, --redis, --etcd and --secrets are required")
+			}
+			if (cfg.Images.Host == "") != (imageKey == "") {
+				return fmt.Errorf("--image-registry and --image-registry-key belong together")
+			}
+			if imageKey != "" {
+				if cfg.Images.Key, err = pushtoken.ReadKey(imageKey); err != nil {
+					return err
+				}
 			}
 			if cfg.MassLossShare <= 0 || cfg.MassLossShare > 1 {
 				return fmt.Errorf("--mass-loss-share %g is not above 0 and at most 1", cfg.MassLossShare)
@@ -92,6 +102,8 @@ func managerCommand() *cobra.Command {
 	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "address at which nodes reach --cluster, if different")
 	pathFlag(cmd, &cfg.Secrets, "secrets", "", "directory with the cluster's CA and keys, the same for all replicas")
 	f.IntVar(&cfg.MaxArraySize, "max-array-size", 0, "largest number of sessions in an array (default 10000)")
+	f.StringVar(&cfg.Images.Host, "image-registry", "", "host:port of the registry for images that are made of sessions, the same for all replicas; it must be registered")
+	pathFlag(cmd, &imageKey, "image-registry-key", "", "file with the key that signs tokens for writing to --image-registry")
 	f.StringVar(&cfg.OverlayRange, "overlay-range", "", "addresses for sessions over several agents, the same for all replicas (default 10.214.0.0/16)")
 	f.StringSliceVar(&cfg.ObjectStorages, "object-storage-network", nil, "internal hosts and networks that users can name as object storages")
 	f.Float64Var(&cfg.MassLossShare, "mass-loss-share", 0.5, "fraction of a resource group's agents that can be unreachable at once before evictions stop there")

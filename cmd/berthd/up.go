@@ -22,8 +22,10 @@ import (
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/registry"
+	"github.com/berthhq/berth/internal/registry/pushtoken"
 	"github.com/berthhq/berth/internal/service"
 	"github.com/berthhq/berth/manager"
+	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -169,6 +171,7 @@ type platform struct {
 	containerd *daemon.Daemon
 	registry   *registry.Registry
 	readers    string // password of the registry
+	own        image.Own
 	images     net.Listener
 	files      net.Listener // SFTP; nil if disabled
 	ops        net.Listener // metrics; nil if disabled
@@ -193,13 +196,16 @@ func (p *platform) open(ctx context.Context) (err error) {
 	if p.ops, err = listenAt("metrics", p.upOptions.ops, p.dir("metrics.port")); err != nil {
 		return err
 	}
+	if err := p.openRegistry(); err != nil {
+		return err
+	}
 	door := &lateHandler{}
 	p.manager, err = manager.New(ctx, manager.Config{
 		PostgresDSN: p.stores.Postgres.DSN("berth"), RedisURL: p.stores.Redis.URL(),
 		Etcd: manager.Etcd{Endpoints: []string{p.stores.Etcd.Endpoint()}},
 		HTTP: p.listener, Cluster: nodes, Secrets: p.dir("secrets"), Storage: door, ObjectStorages: p.reach,
 		AdminEmail: p.email, PublicURL: p.publicURL, Version: version, Logger: p.log.With("part", "manager"), Registry: p.metrics,
-		Before: p.beforePage,
+		Before: p.beforePage, Images: p.own,
 	})
 	if err != nil {
 		return fmt.Errorf("start manager: %w", err)
@@ -217,15 +223,29 @@ func (p *platform) open(ctx context.Context) (err error) {
 	if p.agent, err = p.openAgent(ctx, nodes.Addr().String()); err != nil {
 		return fmt.Errorf("start agent: %w", err)
 	}
+	return nil
+}
+
+// openRegistry opens the registry of the starter images and of images that are made of sessions. The
+// manager needs its address.
+func (p *platform) openRegistry() (err error) {
 	if p.registry, err = registry.Open(p.dir("registry", "blobs")); err != nil {
 		return fmt.Errorf("start registry: %w", err)
 	}
 	if p.readers, err = registry.ReaderPassword(p.dir("registry")); err != nil {
 		return err
 	}
+	key, err := pushtoken.KeyIn(p.dir("registry"))
+	if err != nil {
+		return err
+	}
 	p.registry.Require(p.readers)
-	p.images, err = registry.Listen(p.dir("registry"))
-	return err
+	p.registry.AllowPush(key)
+	if p.images, err = registry.Listen(p.dir("registry")); err != nil {
+		return err
+	}
+	p.own = image.Own{Host: p.images.Addr().String(), Key: key}
+	return nil
 }
 
 // beforePage routes the hosts of apps, which share the address of the page, to the gateway.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/internal/registry"
+	"github.com/berthhq/berth/internal/registry/pushtoken"
 	"github.com/berthhq/berth/internal/service"
 )
 
@@ -38,13 +39,14 @@ type Spread struct {
 	Proxies  []*Process
 	Wires    []*Wire // connection to each storage proxy
 
-	proxies    int
-	volumes    []Volume
-	stores     *service.Stores
-	registry   *registry.Registry
-	registryID string
-	door       *Wire
-	stop       context.CancelFunc // stops the registry, which runs in this process
+	proxies      int
+	volumes      []Volume
+	stores       *service.Stores
+	registry     *registry.Registry
+	registryHost string
+	registryID   string
+	door         *Wire
+	stop         context.CancelFunc // ends the servers of this process: the registry
 }
 
 // StartSpread starts all processes, and returns when every agent is connected with all accelerators
@@ -61,8 +63,9 @@ func StartSpread(opt SpreadOptions) (*Spread, error) {
 	for _, step := range []func(context.Context) error{
 		s.openVolumes,
 		s.openStores,
-		func(ctx context.Context) error { return s.startManagers(ctx, opt.Managers) },
 		s.openRegistry,
+		func(ctx context.Context) error { return s.startManagers(ctx, opt.Managers) },
+		s.offerMinimal,
 		s.joinProxies,
 		s.joinAgents,
 		s.complete,
@@ -98,6 +101,7 @@ func (s *Spread) startManagers(ctx context.Context, n int) (err error) {
 		m := s.process("manager-" + strconv.Itoa(i+1))
 		s.Managers = append(s.Managers, m)
 		m.args = []string{"manager", "--http", web, "--cluster", nodes, "--secrets", filepath.Join(s.data, "secrets"),
+			"--image-registry", s.registryHost, "--image-registry-key", filepath.Join(s.data, "registry", "push-key"),
 			"--postgres", s.stores.Postgres.DSN("berth"), "--redis", s.stores.Redis.URL(), "--etcd", s.stores.Etcd.Endpoint()}
 		if err := m.Start(); err != nil {
 			return err
@@ -122,23 +126,34 @@ func (s *Spread) startManagers(ctx context.Context, n int) (err error) {
 	return s.adopt(ctx, first.Email, first.Password)
 }
 
-// openRegistry serves the minimal image, and adds the registry to the platform.
-func (s *Spread) openRegistry(ctx context.Context) (err error) {
+// openRegistry serves a registry, also for images that are made of sessions.
+func (s *Spread) openRegistry(context.Context) (err error) {
 	dir := filepath.Join(s.data, "registry")
 	if s.registry, err = registry.Open(filepath.Join(dir, "blobs")); err != nil {
 		return err
 	}
+	key, err := pushtoken.KeyIn(dir)
+	if err != nil {
+		return err
+	}
+	s.registry.AllowPush(key)
 	l, err := registry.Listen(dir)
 	if err != nil {
 		return err
 	}
+	s.registryHost = l.Addr().String()
 	serving, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	go func() { _ = s.registry.Serve(serving, l) }()
+	return nil
+}
+
+// offerMinimal imports the minimal image, and makes the platform scan for it.
+func (s *Spread) offerMinimal(ctx context.Context) error {
 	if _, err := s.registry.Import(ctx, filepath.Join(s.images(), "minimal")); err != nil {
 		return fmt.Errorf("%w (run make images)", err)
 	}
-	known, err := s.admin.CreateRegistry(ctx, client.CreateRegistryInput{Name: "local", Host: l.Addr().String(), PlainHTTP: true})
+	known, err := s.admin.CreateRegistry(ctx, client.CreateRegistryInput{Name: "local", Host: s.registryHost, PlainHTTP: true})
 	if err != nil {
 		return err
 	}

@@ -41,10 +41,32 @@ const (
 	FieldDeprecated = "deprecated"
 	// FieldRegistryID holds the string denoting the registry_id field in the database.
 	FieldRegistryID = "registry_id"
+	// FieldVisibility holds the string denoting the visibility field in the database.
+	FieldVisibility = "visibility"
+	// FieldDescription holds the string denoting the description field in the database.
+	FieldDescription = "description"
+	// FieldDomainID holds the string denoting the domain_id field in the database.
+	FieldDomainID = "domain_id"
+	// FieldOwnerID holds the string denoting the owner_id field in the database.
+	FieldOwnerID = "owner_id"
+	// FieldProjectID holds the string denoting the project_id field in the database.
+	FieldProjectID = "project_id"
+	// FieldSessionID holds the string denoting the session_id field in the database.
+	FieldSessionID = "session_id"
+	// FieldBase holds the string denoting the base field in the database.
+	FieldBase = "base"
+	// FieldAddedBytes holds the string denoting the added_bytes field in the database.
+	FieldAddedBytes = "added_bytes"
+	// FieldCommittedAt holds the string denoting the committed_at field in the database.
+	FieldCommittedAt = "committed_at"
 	// EdgeVersions holds the string denoting the versions edge name in mutations.
 	EdgeVersions = "versions"
 	// EdgeRegistry holds the string denoting the registry edge name in mutations.
 	EdgeRegistry = "registry"
+	// EdgeOwner holds the string denoting the owner edge name in mutations.
+	EdgeOwner = "owner"
+	// EdgeProject holds the string denoting the project edge name in mutations.
+	EdgeProject = "project"
 	// Table holds the table name of the image in the database.
 	Table = "images"
 	// VersionsTable is the table that holds the versions relation/edge.
@@ -61,6 +83,20 @@ const (
 	RegistryInverseTable = "registries"
 	// RegistryColumn is the table column denoting the registry relation/edge.
 	RegistryColumn = "registry_id"
+	// OwnerTable is the table that holds the owner relation/edge.
+	OwnerTable = "images"
+	// OwnerInverseTable is the table name for the User entity.
+	// It exists in this package in order to avoid circular dependency with the "user" package.
+	OwnerInverseTable = "users"
+	// OwnerColumn is the table column denoting the owner relation/edge.
+	OwnerColumn = "owner_id"
+	// ProjectTable is the table that holds the project relation/edge.
+	ProjectTable = "images"
+	// ProjectInverseTable is the table name for the Project entity.
+	// It exists in this package in order to avoid circular dependency with the "project" package.
+	ProjectInverseTable = "projects"
+	// ProjectColumn is the table column denoting the project relation/edge.
+	ProjectColumn = "project_id"
 )
 
 // Columns holds all SQL columns for image fields.
@@ -78,6 +114,15 @@ var Columns = []string{
 	FieldTagPolicy,
 	FieldDeprecated,
 	FieldRegistryID,
+	FieldVisibility,
+	FieldDescription,
+	FieldDomainID,
+	FieldOwnerID,
+	FieldProjectID,
+	FieldSessionID,
+	FieldBase,
+	FieldAddedBytes,
+	FieldCommittedAt,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -107,6 +152,14 @@ var (
 	DefaultTagDigest string
 	// DefaultDeprecated holds the default value on creation for the "deprecated" field.
 	DefaultDeprecated string
+	// DefaultDescription holds the default value on creation for the "description" field.
+	DefaultDescription string
+	// DescriptionValidator is a validator for the "description" field. It is called by the builders before save.
+	DescriptionValidator func(string) error
+	// DefaultBase holds the default value on creation for the "base" field.
+	DefaultBase string
+	// DefaultAddedBytes holds the default value on creation for the "added_bytes" field.
+	DefaultAddedBytes int64
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -161,6 +214,33 @@ func TagPolicyValidator(tp TagPolicy) error {
 		return nil
 	default:
 		return fmt.Errorf("image: invalid enum value for tag_policy field: %q", tp)
+	}
+}
+
+// Visibility defines the type for the "visibility" enum field.
+type Visibility string
+
+// VisibilityPublic is the default value of the Visibility enum.
+const DefaultVisibility = VisibilityPublic
+
+// Visibility values.
+const (
+	VisibilityPublic  Visibility = "public"
+	VisibilityProject Visibility = "project"
+	VisibilityPrivate Visibility = "private"
+)
+
+func (v Visibility) String() string {
+	return string(v)
+}
+
+// VisibilityValidator is a validator for the "visibility" field enum values. It is called by the builders before save.
+func VisibilityValidator(v Visibility) error {
+	switch v {
+	case VisibilityPublic, VisibilityProject, VisibilityPrivate:
+		return nil
+	default:
+		return fmt.Errorf("image: invalid enum value for visibility field: %q", v)
 	}
 }
 
@@ -227,6 +307,51 @@ func ByRegistryID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldRegistryID, opts...).ToFunc()
 }
 
+// ByVisibility orders the results by the visibility field.
+func ByVisibility(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldVisibility, opts...).ToFunc()
+}
+
+// ByDescription orders the results by the description field.
+func ByDescription(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDescription, opts...).ToFunc()
+}
+
+// ByDomainID orders the results by the domain_id field.
+func ByDomainID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDomainID, opts...).ToFunc()
+}
+
+// ByOwnerID orders the results by the owner_id field.
+func ByOwnerID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldOwnerID, opts...).ToFunc()
+}
+
+// ByProjectID orders the results by the project_id field.
+func ByProjectID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldProjectID, opts...).ToFunc()
+}
+
+// BySessionID orders the results by the session_id field.
+func BySessionID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSessionID, opts...).ToFunc()
+}
+
+// ByBase orders the results by the base field.
+func ByBase(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldBase, opts...).ToFunc()
+}
+
+// ByAddedBytes orders the results by the added_bytes field.
+func ByAddedBytes(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAddedBytes, opts...).ToFunc()
+}
+
+// ByCommittedAt orders the results by the committed_at field.
+func ByCommittedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCommittedAt, opts...).ToFunc()
+}
+
 // ByVersionsCount orders the results by versions count.
 func ByVersionsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -247,6 +372,20 @@ func ByRegistryField(field string, opts ...sql.OrderTermOption) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newRegistryStep(), sql.OrderByField(field, opts...))
 	}
 }
+
+// ByOwnerField orders the results by owner field.
+func ByOwnerField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newOwnerStep(), sql.OrderByField(field, opts...))
+	}
+}
+
+// ByProjectField orders the results by project field.
+func ByProjectField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newProjectStep(), sql.OrderByField(field, opts...))
+	}
+}
 func newVersionsStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
@@ -259,5 +398,19 @@ func newRegistryStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(RegistryInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, true, RegistryTable, RegistryColumn),
+	)
+}
+func newOwnerStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(OwnerInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2O, false, OwnerTable, OwnerColumn),
+	)
+}
+func newProjectStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(ProjectInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2O, false, ProjectTable, ProjectColumn),
 	)
 }

@@ -101,6 +101,46 @@ func RegistryID(v uuid.UUID) predicate.Image {
 	return predicate.Image(sql.FieldEQ(FieldRegistryID, v))
 }
 
+// Description applies equality check predicate on the "description" field. It's identical to DescriptionEQ.
+func Description(v string) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldDescription, v))
+}
+
+// DomainID applies equality check predicate on the "domain_id" field. It's identical to DomainIDEQ.
+func DomainID(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldDomainID, v))
+}
+
+// OwnerID applies equality check predicate on the "owner_id" field. It's identical to OwnerIDEQ.
+func OwnerID(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldOwnerID, v))
+}
+
+// ProjectID applies equality check predicate on the "project_id" field. It's identical to ProjectIDEQ.
+func ProjectID(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldProjectID, v))
+}
+
+// SessionID applies equality check predicate on the "session_id" field. It's identical to SessionIDEQ.
+func SessionID(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldSessionID, v))
+}
+
+// Base applies equality check predicate on the "base" field. It's identical to BaseEQ.
+func Base(v string) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldBase, v))
+}
+
+// AddedBytes applies equality check predicate on the "added_bytes" field. It's identical to AddedBytesEQ.
+func AddedBytes(v int64) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldAddedBytes, v))
+}
+
+// CommittedAt applies equality check predicate on the "committed_at" field. It's identical to CommittedAtEQ.
+func CommittedAt(v time.Time) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldCommittedAt, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.Image {
 	return predicate.Image(sql.FieldEQ(FieldCreatedAt, v))
@@ -641,6 +681,406 @@ func RegistryIDNotNil() predicate.Image {
 	return predicate.Image(sql.FieldNotNull(FieldRegistryID))
 }
 
+// VisibilityEQ applies the EQ predicate on the "visibility" field.
+func VisibilityEQ(v Visibility) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldVisibility, v))
+}
+
+// VisibilityNEQ applies the NEQ predicate on the "visibility" field.
+func VisibilityNEQ(v Visibility) predicate.Image {
+	return predicate.Image(sql.FieldNEQ(FieldVisibility, v))
+}
+
+// VisibilityIn applies the In predicate on the "visibility" field.
+func VisibilityIn(vs ...Visibility) predicate.Image {
+	return predicate.Image(sql.FieldIn(FieldVisibility, vs...))
+}
+
+// VisibilityNotIn applies the NotIn predicate on the "visibility" field.
+func VisibilityNotIn(vs ...Visibility) predicate.Image {
+	return predicate.Image(sql.FieldNotIn(FieldVisibility, vs...))
+}
+
+// DescriptionEQ applies the EQ predicate on the "description" field.
+func DescriptionEQ(v string) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldDescription, v))
+}
+
+// DescriptionNEQ applies the NEQ predicate on the "description" field.
+func DescriptionNEQ(v string) predicate.Image {
+	return predicate.Image(sql.FieldNEQ(FieldDescription, v))
+}
+
+// DescriptionIn applies the In predicate on the "description" field.
+func DescriptionIn(vs ...string) predicate.Image {
+	return predicate.Image(sql.FieldIn(FieldDescription, vs...))
+}
+
+// DescriptionNotIn applies the NotIn predicate on the "description" field.
+func DescriptionNotIn(vs ...string) predicate.Image {
+	return predicate.Image(sql.FieldNotIn(FieldDescription, vs...))
+}
+
+// DescriptionGT applies the GT predicate on the "description" field.
+func DescriptionGT(v string) predicate.Image {
+	return predicate.Image(sql.FieldGT(FieldDescription, v))
+}
+
+// DescriptionGTE applies the GTE predicate on the "description" field.
+func DescriptionGTE(v string) predicate.Image {
+	return predicate.Image(sql.FieldGTE(FieldDescription, v))
+}
+
+// DescriptionLT applies the LT predicate on the "description" field.
+func DescriptionLT(v string) predicate.Image {
+	return predicate.Image(sql.FieldLT(FieldDescription, v))
+}
+
+// DescriptionLTE applies the LTE predicate on the "description" field.
+func DescriptionLTE(v string) predicate.Image {
+	return predicate.Image(sql.FieldLTE(FieldDescription, v))
+}
+
+// DescriptionContains applies the Contains predicate on the "description" field.
+func DescriptionContains(v string) predicate.Image {
+	return predicate.Image(sql.FieldContains(FieldDescription, v))
+}
+
+// DescriptionHasPrefix applies the HasPrefix predicate on the "description" field.
+func DescriptionHasPrefix(v string) predicate.Image {
+	return predicate.Image(sql.FieldHasPrefix(FieldDescription, v))
+}
+
+// DescriptionHasSuffix applies the HasSuffix predicate on the "description" field.
+func DescriptionHasSuffix(v string) predicate.Image {
+	return predicate.Image(sql.FieldHasSuffix(FieldDescription, v))
+}
+
+// DescriptionEqualFold applies the EqualFold predicate on the "description" field.
+func DescriptionEqualFold(v string) predicate.Image {
+	return predicate.Image(sql.FieldEqualFold(FieldDescription, v))
+}
+
+// DescriptionContainsFold applies the ContainsFold predicate on the "description" field.
+func DescriptionContainsFold(v string) predicate.Image {
+	return predicate.Image(sql.FieldContainsFold(FieldDescription, v))
+}
+
+// DomainIDEQ applies the EQ predicate on the "domain_id" field.
+func DomainIDEQ(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldDomainID, v))
+}
+
+// DomainIDNEQ applies the NEQ predicate on the "domain_id" field.
+func DomainIDNEQ(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldNEQ(FieldDomainID, v))
+}
+
+// DomainIDIn applies the In predicate on the "domain_id" field.
+func DomainIDIn(vs ...uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldIn(FieldDomainID, vs...))
+}
+
+// DomainIDNotIn applies the NotIn predicate on the "domain_id" field.
+func DomainIDNotIn(vs ...uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldNotIn(FieldDomainID, vs...))
+}
+
+// DomainIDGT applies the GT predicate on the "domain_id" field.
+func DomainIDGT(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldGT(FieldDomainID, v))
+}
+
+// DomainIDGTE applies the GTE predicate on the "domain_id" field.
+func DomainIDGTE(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldGTE(FieldDomainID, v))
+}
+
+// DomainIDLT applies the LT predicate on the "domain_id" field.
+func DomainIDLT(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldLT(FieldDomainID, v))
+}
+
+// DomainIDLTE applies the LTE predicate on the "domain_id" field.
+func DomainIDLTE(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldLTE(FieldDomainID, v))
+}
+
+// DomainIDIsNil applies the IsNil predicate on the "domain_id" field.
+func DomainIDIsNil() predicate.Image {
+	return predicate.Image(sql.FieldIsNull(FieldDomainID))
+}
+
+// DomainIDNotNil applies the NotNil predicate on the "domain_id" field.
+func DomainIDNotNil() predicate.Image {
+	return predicate.Image(sql.FieldNotNull(FieldDomainID))
+}
+
+// OwnerIDEQ applies the EQ predicate on the "owner_id" field.
+func OwnerIDEQ(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldOwnerID, v))
+}
+
+// OwnerIDNEQ applies the NEQ predicate on the "owner_id" field.
+func OwnerIDNEQ(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldNEQ(FieldOwnerID, v))
+}
+
+// OwnerIDIn applies the In predicate on the "owner_id" field.
+func OwnerIDIn(vs ...uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldIn(FieldOwnerID, vs...))
+}
+
+// OwnerIDNotIn applies the NotIn predicate on the "owner_id" field.
+func OwnerIDNotIn(vs ...uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldNotIn(FieldOwnerID, vs...))
+}
+
+// OwnerIDIsNil applies the IsNil predicate on the "owner_id" field.
+func OwnerIDIsNil() predicate.Image {
+	return predicate.Image(sql.FieldIsNull(FieldOwnerID))
+}
+
+// OwnerIDNotNil applies the NotNil predicate on the "owner_id" field.
+func OwnerIDNotNil() predicate.Image {
+	return predicate.Image(sql.FieldNotNull(FieldOwnerID))
+}
+
+// ProjectIDEQ applies the EQ predicate on the "project_id" field.
+func ProjectIDEQ(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldProjectID, v))
+}
+
+// ProjectIDNEQ applies the NEQ predicate on the "project_id" field.
+func ProjectIDNEQ(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldNEQ(FieldProjectID, v))
+}
+
+// ProjectIDIn applies the In predicate on the "project_id" field.
+func ProjectIDIn(vs ...uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldIn(FieldProjectID, vs...))
+}
+
+// ProjectIDNotIn applies the NotIn predicate on the "project_id" field.
+func ProjectIDNotIn(vs ...uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldNotIn(FieldProjectID, vs...))
+}
+
+// ProjectIDIsNil applies the IsNil predicate on the "project_id" field.
+func ProjectIDIsNil() predicate.Image {
+	return predicate.Image(sql.FieldIsNull(FieldProjectID))
+}
+
+// ProjectIDNotNil applies the NotNil predicate on the "project_id" field.
+func ProjectIDNotNil() predicate.Image {
+	return predicate.Image(sql.FieldNotNull(FieldProjectID))
+}
+
+// SessionIDEQ applies the EQ predicate on the "session_id" field.
+func SessionIDEQ(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldSessionID, v))
+}
+
+// SessionIDNEQ applies the NEQ predicate on the "session_id" field.
+func SessionIDNEQ(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldNEQ(FieldSessionID, v))
+}
+
+// SessionIDIn applies the In predicate on the "session_id" field.
+func SessionIDIn(vs ...uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldIn(FieldSessionID, vs...))
+}
+
+// SessionIDNotIn applies the NotIn predicate on the "session_id" field.
+func SessionIDNotIn(vs ...uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldNotIn(FieldSessionID, vs...))
+}
+
+// SessionIDGT applies the GT predicate on the "session_id" field.
+func SessionIDGT(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldGT(FieldSessionID, v))
+}
+
+// SessionIDGTE applies the GTE predicate on the "session_id" field.
+func SessionIDGTE(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldGTE(FieldSessionID, v))
+}
+
+// SessionIDLT applies the LT predicate on the "session_id" field.
+func SessionIDLT(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldLT(FieldSessionID, v))
+}
+
+// SessionIDLTE applies the LTE predicate on the "session_id" field.
+func SessionIDLTE(v uuid.UUID) predicate.Image {
+	return predicate.Image(sql.FieldLTE(FieldSessionID, v))
+}
+
+// SessionIDIsNil applies the IsNil predicate on the "session_id" field.
+func SessionIDIsNil() predicate.Image {
+	return predicate.Image(sql.FieldIsNull(FieldSessionID))
+}
+
+// SessionIDNotNil applies the NotNil predicate on the "session_id" field.
+func SessionIDNotNil() predicate.Image {
+	return predicate.Image(sql.FieldNotNull(FieldSessionID))
+}
+
+// BaseEQ applies the EQ predicate on the "base" field.
+func BaseEQ(v string) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldBase, v))
+}
+
+// BaseNEQ applies the NEQ predicate on the "base" field.
+func BaseNEQ(v string) predicate.Image {
+	return predicate.Image(sql.FieldNEQ(FieldBase, v))
+}
+
+// BaseIn applies the In predicate on the "base" field.
+func BaseIn(vs ...string) predicate.Image {
+	return predicate.Image(sql.FieldIn(FieldBase, vs...))
+}
+
+// BaseNotIn applies the NotIn predicate on the "base" field.
+func BaseNotIn(vs ...string) predicate.Image {
+	return predicate.Image(sql.FieldNotIn(FieldBase, vs...))
+}
+
+// BaseGT applies the GT predicate on the "base" field.
+func BaseGT(v string) predicate.Image {
+	return predicate.Image(sql.FieldGT(FieldBase, v))
+}
+
+// BaseGTE applies the GTE predicate on the "base" field.
+func BaseGTE(v string) predicate.Image {
+	return predicate.Image(sql.FieldGTE(FieldBase, v))
+}
+
+// BaseLT applies the LT predicate on the "base" field.
+func BaseLT(v string) predicate.Image {
+	return predicate.Image(sql.FieldLT(FieldBase, v))
+}
+
+// BaseLTE applies the LTE predicate on the "base" field.
+func BaseLTE(v string) predicate.Image {
+	return predicate.Image(sql.FieldLTE(FieldBase, v))
+}
+
+// BaseContains applies the Contains predicate on the "base" field.
+func BaseContains(v string) predicate.Image {
+	return predicate.Image(sql.FieldContains(FieldBase, v))
+}
+
+// BaseHasPrefix applies the HasPrefix predicate on the "base" field.
+func BaseHasPrefix(v string) predicate.Image {
+	return predicate.Image(sql.FieldHasPrefix(FieldBase, v))
+}
+
+// BaseHasSuffix applies the HasSuffix predicate on the "base" field.
+func BaseHasSuffix(v string) predicate.Image {
+	return predicate.Image(sql.FieldHasSuffix(FieldBase, v))
+}
+
+// BaseEqualFold applies the EqualFold predicate on the "base" field.
+func BaseEqualFold(v string) predicate.Image {
+	return predicate.Image(sql.FieldEqualFold(FieldBase, v))
+}
+
+// BaseContainsFold applies the ContainsFold predicate on the "base" field.
+func BaseContainsFold(v string) predicate.Image {
+	return predicate.Image(sql.FieldContainsFold(FieldBase, v))
+}
+
+// AddedBytesEQ applies the EQ predicate on the "added_bytes" field.
+func AddedBytesEQ(v int64) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldAddedBytes, v))
+}
+
+// AddedBytesNEQ applies the NEQ predicate on the "added_bytes" field.
+func AddedBytesNEQ(v int64) predicate.Image {
+	return predicate.Image(sql.FieldNEQ(FieldAddedBytes, v))
+}
+
+// AddedBytesIn applies the In predicate on the "added_bytes" field.
+func AddedBytesIn(vs ...int64) predicate.Image {
+	return predicate.Image(sql.FieldIn(FieldAddedBytes, vs...))
+}
+
+// AddedBytesNotIn applies the NotIn predicate on the "added_bytes" field.
+func AddedBytesNotIn(vs ...int64) predicate.Image {
+	return predicate.Image(sql.FieldNotIn(FieldAddedBytes, vs...))
+}
+
+// AddedBytesGT applies the GT predicate on the "added_bytes" field.
+func AddedBytesGT(v int64) predicate.Image {
+	return predicate.Image(sql.FieldGT(FieldAddedBytes, v))
+}
+
+// AddedBytesGTE applies the GTE predicate on the "added_bytes" field.
+func AddedBytesGTE(v int64) predicate.Image {
+	return predicate.Image(sql.FieldGTE(FieldAddedBytes, v))
+}
+
+// AddedBytesLT applies the LT predicate on the "added_bytes" field.
+func AddedBytesLT(v int64) predicate.Image {
+	return predicate.Image(sql.FieldLT(FieldAddedBytes, v))
+}
+
+// AddedBytesLTE applies the LTE predicate on the "added_bytes" field.
+func AddedBytesLTE(v int64) predicate.Image {
+	return predicate.Image(sql.FieldLTE(FieldAddedBytes, v))
+}
+
+// CommittedAtEQ applies the EQ predicate on the "committed_at" field.
+func CommittedAtEQ(v time.Time) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldCommittedAt, v))
+}
+
+// CommittedAtNEQ applies the NEQ predicate on the "committed_at" field.
+func CommittedAtNEQ(v time.Time) predicate.Image {
+	return predicate.Image(sql.FieldNEQ(FieldCommittedAt, v))
+}
+
+// CommittedAtIn applies the In predicate on the "committed_at" field.
+func CommittedAtIn(vs ...time.Time) predicate.Image {
+	return predicate.Image(sql.FieldIn(FieldCommittedAt, vs...))
+}
+
+// CommittedAtNotIn applies the NotIn predicate on the "committed_at" field.
+func CommittedAtNotIn(vs ...time.Time) predicate.Image {
+	return predicate.Image(sql.FieldNotIn(FieldCommittedAt, vs...))
+}
+
+// CommittedAtGT applies the GT predicate on the "committed_at" field.
+func CommittedAtGT(v time.Time) predicate.Image {
+	return predicate.Image(sql.FieldGT(FieldCommittedAt, v))
+}
+
+// CommittedAtGTE applies the GTE predicate on the "committed_at" field.
+func CommittedAtGTE(v time.Time) predicate.Image {
+	return predicate.Image(sql.FieldGTE(FieldCommittedAt, v))
+}
+
+// CommittedAtLT applies the LT predicate on the "committed_at" field.
+func CommittedAtLT(v time.Time) predicate.Image {
+	return predicate.Image(sql.FieldLT(FieldCommittedAt, v))
+}
+
+// CommittedAtLTE applies the LTE predicate on the "committed_at" field.
+func CommittedAtLTE(v time.Time) predicate.Image {
+	return predicate.Image(sql.FieldLTE(FieldCommittedAt, v))
+}
+
+// CommittedAtIsNil applies the IsNil predicate on the "committed_at" field.
+func CommittedAtIsNil() predicate.Image {
+	return predicate.Image(sql.FieldIsNull(FieldCommittedAt))
+}
+
+// CommittedAtNotNil applies the NotNil predicate on the "committed_at" field.
+func CommittedAtNotNil() predicate.Image {
+	return predicate.Image(sql.FieldNotNull(FieldCommittedAt))
+}
+
 // HasVersions applies the HasEdge predicate on the "versions" edge.
 func HasVersions() predicate.Image {
 	return predicate.Image(func(s *sql.Selector) {
@@ -679,6 +1119,52 @@ func HasRegistry() predicate.Image {
 func HasRegistryWith(preds ...predicate.Registry) predicate.Image {
 	return predicate.Image(func(s *sql.Selector) {
 		step := newRegistryStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasOwner applies the HasEdge predicate on the "owner" edge.
+func HasOwner() predicate.Image {
+	return predicate.Image(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, OwnerTable, OwnerColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasOwnerWith applies the HasEdge predicate on the "owner" edge with a given conditions (other predicates).
+func HasOwnerWith(preds ...predicate.User) predicate.Image {
+	return predicate.Image(func(s *sql.Selector) {
+		step := newOwnerStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasProject applies the HasEdge predicate on the "project" edge.
+func HasProject() predicate.Image {
+	return predicate.Image(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, ProjectTable, ProjectColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasProjectWith applies the HasEdge predicate on the "project" edge with a given conditions (other predicates).
+func HasProjectWith(preds ...predicate.Project) predicate.Image {
+	return predicate.Image(func(s *sql.Selector) {
+		step := newProjectStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

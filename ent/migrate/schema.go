@@ -716,6 +716,15 @@ var (
 		{Name: "tag_digest", Type: field.TypeString, Default: ""},
 		{Name: "tag_policy", Type: field.TypeEnum, Enums: []string{"registry", "pinned", "follow"}, Default: "registry"},
 		{Name: "deprecated", Type: field.TypeString, Default: ""},
+		{Name: "visibility", Type: field.TypeEnum, Enums: []string{"public", "project", "private"}, Default: "public"},
+		{Name: "description", Type: field.TypeString, Size: 1000, Default: ""},
+		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "session_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "base", Type: field.TypeString, Default: ""},
+		{Name: "added_bytes", Type: field.TypeInt64, Default: 0},
+		{Name: "committed_at", Type: field.TypeTime, Nullable: true},
+		{Name: "owner_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
 		{Name: "registry_id", Type: field.TypeUUID, Nullable: true},
 	}
 	// ImagesTable holds the schema information for the "images" table.
@@ -725,8 +734,20 @@ var (
 		PrimaryKey: []*schema.Column{ImagesColumns[0]},
 		ForeignKeys: []*schema.ForeignKey{
 			{
+				Symbol:     "images_users_owner",
+				Columns:    []*schema.Column{ImagesColumns[19]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+			{
+				Symbol:     "images_projects_project",
+				Columns:    []*schema.Column{ImagesColumns[20]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+			{
 				Symbol:     "images_registries_images",
-				Columns:    []*schema.Column{ImagesColumns[12]},
+				Columns:    []*schema.Column{ImagesColumns[21]},
 				RefColumns: []*schema.Column{RegistriesColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -745,7 +766,17 @@ var (
 			{
 				Name:    "image_registry_id",
 				Unique:  false,
-				Columns: []*schema.Column{ImagesColumns[12]},
+				Columns: []*schema.Column{ImagesColumns[21]},
+			},
+			{
+				Name:    "image_owner_id",
+				Unique:  false,
+				Columns: []*schema.Column{ImagesColumns[19]},
+			},
+			{
+				Name:    "image_project_id",
+				Unique:  false,
+				Columns: []*schema.Column{ImagesColumns[20]},
 			},
 		},
 	}
@@ -1369,6 +1400,7 @@ var (
 		{Name: "max_disk_bytes", Type: field.TypeInt64, Nullable: true},
 		{Name: "max_logins", Type: field.TypeInt, Nullable: true},
 		{Name: "max_customized_images", Type: field.TypeInt, Nullable: true},
+		{Name: "max_image_bytes", Type: field.TypeInt64, Nullable: true},
 		{Name: "max_replicas", Type: field.TypeInt, Nullable: true},
 		{Name: "max_networks", Type: field.TypeInt, Nullable: true},
 		{Name: "max_ssh_sessions", Type: field.TypeInt, Nullable: true},
@@ -2792,7 +2824,9 @@ func init() {
 	IdleBindingsTable.Annotation = &entsql.Annotation{
 		Check: "num_nonnulls(domain_id, project_id, resource_group_id) <= 1",
 	}
-	ImagesTable.ForeignKeys[0].RefTable = RegistriesTable
+	ImagesTable.ForeignKeys[0].RefTable = UsersTable
+	ImagesTable.ForeignKeys[1].RefTable = ProjectsTable
+	ImagesTable.ForeignKeys[2].RefTable = RegistriesTable
 	ImageVersionsTable.ForeignKeys[0].RefTable = ImagesTable
 	InvitationsTable.ForeignKeys[0].RefTable = DomainsTable
 	InvitationsTable.ForeignKeys[1].RefTable = ProjectsTable

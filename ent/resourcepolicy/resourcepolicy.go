@@ -52,6 +52,8 @@ const (
 	FieldMaxLogins = "max_logins"
 	// FieldMaxCustomizedImages holds the string denoting the max_customized_images field in the database.
 	FieldMaxCustomizedImages = "max_customized_images"
+	// FieldMaxImageBytes holds the string denoting the max_image_bytes field in the database.
+	FieldMaxImageBytes = "max_image_bytes"
 	// FieldMaxReplicas holds the string denoting the max_replicas field in the database.
 	FieldMaxReplicas = "max_replicas"
 	// FieldMaxNetworks holds the string denoting the max_networks field in the database.
@@ -91,6 +93,7 @@ var Columns = []string{
 	FieldMaxDiskBytes,
 	FieldMaxLogins,
 	FieldMaxCustomizedImages,
+	FieldMaxImageBytes,
 	FieldMaxReplicas,
 	FieldMaxNetworks,
 	FieldMaxSSHSessions,
@@ -232,6 +235,11 @@ func ByMaxLogins(opts ...sql.OrderTermOption) OrderOption {
 // ByMaxCustomizedImages orders the results by the max_customized_images field.
 func ByMaxCustomizedImages(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMaxCustomizedImages, opts...).ToFunc()
+}
+
+// ByMaxImageBytes orders the results by the max_image_bytes field.
+func ByMaxImageBytes(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxImageBytes, opts...).ToFunc()
 }
 
 // ByMaxReplicas orders the results by the max_replicas field.

@@ -126,6 +126,11 @@ func MaxCustomizedImages(v int) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxCustomizedImages, v))
 }
 
+// MaxImageBytes applies equality check predicate on the "max_image_bytes" field. It's identical to MaxImageBytesEQ.
+func MaxImageBytes(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxImageBytes, v))
+}
+
 // MaxReplicas applies equality check predicate on the "max_replicas" field. It's identical to MaxReplicasEQ.
 func MaxReplicas(v int) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxReplicas, v))
@@ -864,6 +869,56 @@ func MaxCustomizedImagesIsNil() predicate.ResourcePolicy {
 // MaxCustomizedImagesNotNil applies the NotNil predicate on the "max_customized_images" field.
 func MaxCustomizedImagesNotNil() predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxCustomizedImages))
+}
+
+// MaxImageBytesEQ applies the EQ predicate on the "max_image_bytes" field.
+func MaxImageBytesEQ(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxImageBytes, v))
+}
+
+// MaxImageBytesNEQ applies the NEQ predicate on the "max_image_bytes" field.
+func MaxImageBytesNEQ(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxImageBytes, v))
+}
+
+// MaxImageBytesIn applies the In predicate on the "max_image_bytes" field.
+func MaxImageBytesIn(vs ...int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxImageBytes, vs...))
+}
+
+// MaxImageBytesNotIn applies the NotIn predicate on the "max_image_bytes" field.
+func MaxImageBytesNotIn(vs ...int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxImageBytes, vs...))
+}
+
+// MaxImageBytesGT applies the GT predicate on the "max_image_bytes" field.
+func MaxImageBytesGT(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxImageBytes, v))
+}
+
+// MaxImageBytesGTE applies the GTE predicate on the "max_image_bytes" field.
+func MaxImageBytesGTE(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxImageBytes, v))
+}
+
+// MaxImageBytesLT applies the LT predicate on the "max_image_bytes" field.
+func MaxImageBytesLT(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxImageBytes, v))
+}
+
+// MaxImageBytesLTE applies the LTE predicate on the "max_image_bytes" field.
+func MaxImageBytesLTE(v int64) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxImageBytes, v))
+}
+
+// MaxImageBytesIsNil applies the IsNil predicate on the "max_image_bytes" field.
+func MaxImageBytesIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxImageBytes))
+}
+
+// MaxImageBytesNotNil applies the NotNil predicate on the "max_image_bytes" field.
+func MaxImageBytesNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxImageBytes))
 }
 
 // MaxReplicasEQ applies the EQ predicate on the "max_replicas" field.

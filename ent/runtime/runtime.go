@@ -782,6 +782,20 @@ func init() {
 	imageDescDeprecated := imageFields[9].Descriptor()
 	// image.DefaultDeprecated holds the default value on creation for the deprecated field.
 	image.DefaultDeprecated = imageDescDeprecated.Default.(string)
+	// imageDescDescription is the schema descriptor for description field.
+	imageDescDescription := imageFields[12].Descriptor()
+	// image.DefaultDescription holds the default value on creation for the description field.
+	image.DefaultDescription = imageDescDescription.Default.(string)
+	// image.DescriptionValidator is a validator for the "description" field. It is called by the builders before save.
+	image.DescriptionValidator = imageDescDescription.Validators[0].(func(string) error)
+	// imageDescBase is the schema descriptor for base field.
+	imageDescBase := imageFields[17].Descriptor()
+	// image.DefaultBase holds the default value on creation for the base field.
+	image.DefaultBase = imageDescBase.Default.(string)
+	// imageDescAddedBytes is the schema descriptor for added_bytes field.
+	imageDescAddedBytes := imageFields[18].Descriptor()
+	// image.DefaultAddedBytes holds the default value on creation for the added_bytes field.
+	image.DefaultAddedBytes = imageDescAddedBytes.Default.(int64)
 	// imageDescID is the schema descriptor for id field.
 	imageDescID := imageMixinFields0[0].Descriptor()
 	// image.DefaultID holds the default value on creation for the id field.

@@ -13,7 +13,8 @@ import (
 	"github.com/berthhq/berth/internal/id"
 )
 
-// Image is a container image that sessions can start from.
+// Image is a container image that sessions can start from. A public one comes from a registry. One that
+// was made of a session belongs to its owner, who can share it with a project.
 type Image struct{ ent.Schema }
 
 func (Image) Mixin() []ent.Mixin {
@@ -33,6 +34,15 @@ func (Image) Fields() []ent.Field {
 		field.Enum("tag_policy").Values("registry", "pinned", "follow").Default("registry"),
 		field.String("deprecated").Default(""),                       // the message of a deprecated image
 		field.UUID("registry_id", uuid.UUID{}).Optional().Nillable(), // null after the registry was removed
+		field.Enum("visibility").Values("public", "project", "private").Default("public"),
+		field.String("description").Default("").MaxLen(1000),
+		field.UUID("domain_id", uuid.UUID{}).Optional().Nillable().Annotations(entgql.Skip()),
+		field.UUID("owner_id", uuid.UUID{}).Optional().Nillable(),
+		field.UUID("project_id", uuid.UUID{}).Optional().Nillable(),
+		field.UUID("session_id", uuid.UUID{}).Optional().Nillable(), // that it was made of; it may be gone
+		field.String("base").Default(""),                            // reference of that session's image
+		field.Int64("added_bytes").Default(0),                       // of layers that no public image has
+		field.Time("committed_at").Optional().Nillable(),            // the last time
 	}
 }
 
@@ -40,11 +50,13 @@ func (Image) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.To("versions", ImageVersion.Type).Annotations(entsql.OnDelete(entsql.Cascade), entgql.Skip()),
 		edge.From("registry", Registry.Type).Ref("images").Field("registry_id").Unique(),
+		edge.To("owner", User.Type).Field("owner_id").Unique(),
+		edge.To("project", Project.Type).Field("project_id").Unique(),
 	}
 }
 
 func (Image) Indexes() []ent.Index {
-	return []ent.Index{index.Fields("reference", "architecture").Unique(), index.Fields("name"), index.Fields("registry_id")}
+	return []ent.Index{index.Fields("reference", "architecture").Unique(), index.Fields("name"), index.Fields("registry_id"), index.Fields("owner_id"), index.Fields("project_id")}
 }
 
 func (Image) Annotations() []schema.Annotation {

@@ -35,9 +35,10 @@ func (ResourcePolicy) Fields() []ent.Field {
 		field.Int64("max_scope_bytes").Optional().Nillable(),
 		field.Int64("max_disk_bytes").Optional().Nillable(),
 		field.Int("max_logins").Optional().Nillable(),
+		field.Int("max_customized_images").Optional().Nillable(), // own images of a user
+		field.Int64("max_image_bytes").Optional().Nillable(),     // what they add to public images
 		// These limits are not enforced, so the API does not have them. The columns keep
 		// values from versions that had them.
-		field.Int("max_customized_images").Optional().Nillable().Annotations(entgql.Skip()),
 		field.Int("max_replicas").Optional().Nillable().Annotations(entgql.Skip()),
 		field.Int("max_networks").Optional().Nillable().Annotations(entgql.Skip()),
 		field.Int("max_ssh_sessions").Optional().Nillable().Annotations(entgql.Skip()),

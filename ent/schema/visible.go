@@ -76,7 +76,7 @@ var (
 	domainColumns = map[string]string{
 		"domains": "id", "projects": "domain_id", "users": "domain_id", "sessions": "domain_id", "kernels": "domain_id",
 		"allocations": "domain_id", "vfolders": "domain_id", "vfolder_shares": "domain_id", "quota_scopes": "domain_id", "audit_entries": "domain_id",
-		"session_groups": "domain_id", "session_arrays": "domain_id", "session_templates": "domain_id", "tasks": "domain_id", "invitations": "domain_id", "login_attempts": "domain_id", "identity_providers": "domain_id", "object_storages": "domain_id",
+		"session_groups": "domain_id", "session_arrays": "domain_id", "session_templates": "domain_id", "tasks": "domain_id", "invitations": "domain_id", "login_attempts": "domain_id", "identity_providers": "domain_id", "object_storages": "domain_id", "images": "domain_id",
 	}
 	projectColumns = map[string]string{
 		"projects": "id", "memberships": "project_id", "sessions": "project_id", "kernels": "project_id",
@@ -337,6 +337,31 @@ func visibleTemplate(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(inDomain(v, s), sql.EQ(s.C("owner_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...))
 }
 
+// visibleImage: the public ones, the viewer's own, those that are shared with their projects, for a
+// domain admin those of the domain, and those of sessions that the viewer can see.
+func visibleImage(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	projects, own := v.Projects, sql.EQ(s.C("owner_id"), v.User)
+	if v.Within != uuid.Nil {
+		projects = []uuid.UUID{v.Within}
+	}
+	t := sql.Table("sessions")
+	used := sql.Select(t.C("image_id")).From(t)
+	used.Where(bound(v, used, sql.Or(charged(v, used), granted(v, access.Session, used))))
+	return sql.Or(
+		sql.EQ(s.C("visibility"), "public"), own, inDomain(v, s),
+		sql.And(sql.EQ(s.C("visibility"), "project"), sql.In(s.C("project_id"), ids(projects)...)),
+		sql.In(s.C("id"), used),
+	)
+}
+
+// throughImage is the rule of rows that are visible if their image is.
+func throughImage(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	images := sql.Table("images")
+	sub := sql.Select(images.C("id")).From(images)
+	sub.Where(sql.Or(visibleImage(v, sub), granted(v, access.Image, sub)))
+	return sql.In(s.C("image_id"), sub)
+}
+
 // visibleShared: invitations and shares of the viewer, and the shares of folders that the
 // viewer can share.
 func visibleShared(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
@@ -406,8 +431,8 @@ func (Agent) Interceptors() []ent.Interceptor        { return visible(access.Age
 func (Device) Interceptors() []ent.Interceptor       { return visible(access.Agent, visibleDevice) }
 func (SlotType) Interceptors() []ent.Interceptor     { return visible(access.Agent, anyone) }
 func (Registry) Interceptors() []ent.Interceptor     { return visible(access.Registry, anyone) }
-func (Image) Interceptors() []ent.Interceptor        { return visible(access.Image, anyone) }
-func (ImageVersion) Interceptors() []ent.Interceptor { return visible(access.Image, anyone) }
+func (Image) Interceptors() []ent.Interceptor        { return visible(access.Image, visibleImage) }
+func (ImageVersion) Interceptors() []ent.Interceptor { return visible(access.Image, throughImage) }
 func (ScanResult) Interceptors() []ent.Interceptor   { return visible(access.Registry, onlySystem) }
 func (Session) Interceptors() []ent.Interceptor      { return visible(access.Session, charged) }
 func (Kernel) Interceptors() []ent.Interceptor       { return visible(access.Session, charged) }

@@ -53,6 +53,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
@@ -338,6 +339,7 @@ type ImageResolver interface {
 
 	Versions(ctx context.Context, obj *ent.Image) ([]*ent.ImageVersion, error)
 	Change(ctx context.Context, obj *ent.Image, from *string, to *string) (*image.ImageChange, error)
+
 	Apps(ctx context.Context, obj *ent.Image) ([]*app.ImageApp, error)
 	Permissions(ctx context.Context, obj *ent.Image) ([]access.Operation, error)
 }
@@ -401,6 +403,7 @@ type MutationResolver interface {
 	UpdateImage(ctx context.Context, input image.UpdateImageInput) (*image.ImagePayload, error)
 	RollbackImage(ctx context.Context, input image.RollbackImageInput) (*image.ImagePayload, error)
 	DeleteImage(ctx context.Context, input image.DeleteImageInput) (*image.DeleteImagePayload, error)
+	CommitSession(ctx context.Context, input commit.CommitSessionInput) (*commit.CommitSessionPayload, error)
 	SetRecovery(ctx context.Context, input recovery.SetRecoveryInput) (*recovery.Payload, error)
 	ChangePassword(ctx context.Context, input auth.ChangePasswordInput) (*model.ViewerPayload, error)
 	RevokeLoginSession(ctx context.Context, input auth.RevokeLoginSessionInput) (*auth.LoginSessionPayload, error)
@@ -531,6 +534,7 @@ type QueryResolver interface {
 	StarterImages(ctx context.Context) ([]*image.StarterImage, error)
 	Image(ctx context.Context, name string, architecture *string) (*ent.Image, error)
 	Images(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error)
+	ImageUsage(ctx context.Context) (*commit.ImageUsage, error)
 	Registry(ctx context.Context, name string) (*ent.Registry, error)
 	ScanResults(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ScanResultOrder, where *ent.ScanResultWhereInput) (*ent.ScanResultConnection, error)
 	Registries(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RegistryOrder, where *ent.RegistryWhereInput) (*ent.RegistryConnection, error)
@@ -743,6 +747,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputCancelTaskInput,
 			ec.unmarshalInputChangePasswordInput,
 			ec.unmarshalInputCloneVfolderInput,
+			ec.unmarshalInputCommitSessionInput,
 			ec.unmarshalInputConfirmTotpInput,
 			ec.unmarshalInputCopyFilesInput,
 			ec.unmarshalInputCreateAccessTokenInput,
@@ -2700,6 +2705,15 @@ input ScanResultOrder { direction: OrderDirection! = ASC field: ScanResultOrderF
 enum ScanResultOrderField { NAME }
 input ScanResultWhereInput { not: ScanResultWhereInput and: [ScanResultWhereInput!] or: [ScanResultWhereInput!] id: ID idIn: [ID!] registryID: ID outcome: ScanOutcome outcomeIn: [ScanOutcome!] nameContainsFold: String }
 
+enum ImageVisibility {
+  "Everyone whose domain can use its registry."
+  PUBLIC
+  "The owner and the members of the project."
+  PROJECT
+  "The owner."
+  PRIVATE
+}
+
 enum ImageStatus {
   ALIVE
   "The image no longer exists in its registry."
@@ -2739,6 +2753,21 @@ type Image implements Node @allow(to: USER) {
   versions: [ImageVersion!]!
   "What differs between two versions, by digest. Default: from the version before to the newest one. Null if there is no such version."
   change(from: String, to: String): ImageChange
+  "Who can use the image, beside administrators."
+  visibility: ImageVisibility!
+  description: String!
+  "The user who made the image of a session; null for a public image."
+  owner: User
+  "The project whose members can use the image; null if it is not shared."
+  project: Project
+  "ID of the session that the image was made of; null for other images. The session may no longer exist."
+  sessionID: ID
+  "The reference of the image of that session; empty for other images."
+  base: String!
+  "Bytes of layers that no public image has. They count towards the limits of the owner."
+  addedBytes: Int64!
+  "The time of the last commit; null for other images."
+  committedAt: Time
 }
 
 "The content that the tag of an image had at some time."
@@ -2777,7 +2806,7 @@ type ImageConnection @allow(to: USER) { edges: [ImageEdge] pageInfo: PageInfo! t
 type ImageEdge @allow(to: USER) { node: Image cursor: Cursor! }
 input ImageOrder { direction: OrderDirection! = ASC field: ImageOrderField! }
 enum ImageOrderField { NAME CREATED_AT }
-input ImageWhereInput { not: ImageWhereInput and: [ImageWhereInput!] or: [ImageWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String reference: String architecture: String status: ImageStatus }
+input ImageWhereInput { not: ImageWhereInput and: [ImageWhereInput!] or: [ImageWhereInput!] id: ID idIn: [ID!] name: String nameContainsFold: String reference: String architecture: String status: ImageStatus visibility: ImageVisibility ownerID: ID projectID: ID }
 
 type RegistryConnection @allow(to: USER) { edges: [RegistryEdge] pageInfo: PageInfo! totalCount: Int! }
 type RegistryEdge @allow(to: USER) { node: Registry cursor: Cursor! }
@@ -2803,6 +2832,8 @@ extend type Query {
   "The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them."
   image(name: String!, architecture: String): Image @allow(to: USER)
   images(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ImageOrder!], where: ImageWhereInput): ImageConnection! @allow(to: USER)
+  "The viewer's images that were made of sessions."
+  imageUsage: ImageUsage! @allow(to: USER)
   "The registry with a name or host; null if it does not exist."
   registry(name: String!): Registry @allow(to: USER)
   "The results of the latest scan of each registry."
@@ -2819,7 +2850,9 @@ input CreateRegistryInput {
   username: String
   "Default: access without a login."
   password: String
+  "URL of an HTTP or SOCKS5 proxy. Default: the proxy of the managers."
   proxy: String
+  "In PEM; trusted in addition to those of the machine. Default: none."
   certificates: String
   "Default: all that the registry lists."
   repositories: [String!]
@@ -2835,13 +2868,36 @@ input UpdateRegistryInput { id: ID! name: String plainHttp: Boolean username: St
 input DeleteRegistryInput { id: ID! }
 input ScanRegistryInput { id: ID! }
 input TestRegistryInput { id: ID! }
-"Fields that are null stay unchanged; an empty deprecated ends the deprecation."
-input UpdateImageInput { id: ID! tagPolicy: ImageTagPolicy deprecated: String }
 "digest is that of a version. Default: the version that was seen before the current one."
 input RollbackImageInput { id: ID! digest: String }
 "Registers one image; its registry must exist."
 input RegisterImageInput { reference: String! }
 input DeleteImageInput { id: ID! }
+"Makes an image of a running session."
+input CommitSessionInput {
+  session: ID!
+  "1 to 100 lower-case letters, digits and single . _ - between them. The image gets the reference HOST/users/USER/NAME:TAG."
+  name: String!
+  "Default: latest. An image of the viewer with the same name and tag is replaced."
+  tag: String
+  "At most 1000 characters. Default: empty."
+  description: String
+  "A project of the viewer whose members can use the image. Default: only the viewer can."
+  project: ID
+}
+"Fields that are null stay unchanged."
+input UpdateImageInput {
+  id: ID!
+  "At most 1000 characters."
+  description: String
+  "PROJECT needs project. PUBLIC hands the image over to all users, and only superadmins can do that; it cannot be reversed."
+  visibility: ImageVisibility
+  project: ID
+  "What scans do when the tag has another digest. Not for an image that was made of a session."
+  tagPolicy: ImageTagPolicy
+  "At most 500 characters; empty ends the deprecation."
+  deprecated: String
+}
 
 type RegistryPayload @allow(to: SUPERADMIN) { registry: Registry! }
 type DeleteRegistryPayload @allow(to: SUPERADMIN) { id: ID! }
@@ -2859,7 +2915,11 @@ type RegistryCheck @allow(to: SUPERADMIN) {
 "The checks in their order, up to the first one that prevents the others."
 type TestRegistryPayload @allow(to: SUPERADMIN) { registry: Registry! checks: [RegistryCheck!]! }
 type ImagePayload @allow(to: USER) { image: Image! }
-type DeleteImagePayload @allow(to: SUPERADMIN) { id: ID! }
+type DeleteImagePayload @allow(to: USER) { id: ID! }
+"The task that makes the image, and the reference that the image will have."
+type CommitSessionPayload @allow(to: USER) { task: Task! reference: String! }
+"The images that a user has made of sessions, and their limits. Null: no limit."
+type ImageUsage @allow(to: USER) { count: Int! bytes: Int64! maxCount: Int maxBytes: Int64 }
 
 extend type Mutation {
   createRegistry(input: CreateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
@@ -2872,11 +2932,14 @@ extend type Mutation {
   "Starts a task that reads the tags of a registry and registers them, or returns the one that has not ended."
   scanRegistry(input: ScanRegistryInput!): ScanRegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   registerImage(input: RegisterImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
-  "Changes what scans do with the image, or deprecates it."
-  updateImage(input: UpdateImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  "Changes the description of an image, who can use one that was made of a session, or what scans do with it, or deprecates it."
+  updateImage(input: UpdateImageInput!): ImagePayload! @allow(to: USER, scope: ADMIN)
   "Gives an image a former digest of its tag, and pins it. Sessions that run keep theirs."
   rollbackImage(input: RollbackImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
-  deleteImage(input: DeleteImageInput!): DeleteImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  "An image that was made of a session is also deleted from its registry, which frees its layers at the next garbage collection. Its owner can delete it."
+  deleteImage(input: DeleteImageInput!): DeleteImagePayload! @allow(to: USER, scope: ADMIN)
+  "Enqueues a task. Mounted folders, the files and variables that Berth adds, histories of shells and files with credentials stay out of the image. FAILED_PRECONDITION if the session does not run, RESOURCE_EXHAUSTED with the limit if the viewer has too many images."
+  commitSession(input: CommitSessionInput!): CommitSessionPayload! @allow(to: USER, scope: SESSIONS)
 }
 `, BuiltIn: false},
 	{Name: "../leader.graphql", Input: `"The state of the whole cluster."
@@ -3390,6 +3453,10 @@ type ResourcePolicy implements Node @allow(to: USER) {
   "Bytes that each container of a session can write to the disk of its machine, not counting folders. Without this limit, a session gets at most 20 GiB."
   maxDiskBytes: Int64
   maxLogins: Int
+  "Number of images that a user can have made of sessions."
+  maxCustomizedImages: Int
+  "Bytes that these images add to public images."
+  maxImageBytes: Int64
   createdAt: Time!
   "Where the policy is attached, as far as the viewer can see."
   attachments: [PolicyAttachment!]!
@@ -3466,6 +3533,8 @@ input CreateResourcePolicyInput {
   maxScopeBytes: Int64
   maxDiskBytes: Int64
   maxLogins: Int
+  maxCustomizedImages: Int
+  maxImageBytes: Int64
 }
 "Fields that are null stay unchanged; -1 removes a limit. Slots replace all slots of the policy."
 input UpdateResourcePolicyInput {
@@ -3485,6 +3554,8 @@ input UpdateResourcePolicyInput {
   maxScopeBytes: Int64
   maxDiskBytes: Int64
   maxLogins: Int
+  maxCustomizedImages: Int
+  maxImageBytes: Int64
 }
 input DeleteResourcePolicyInput { id: ID! }
 "Attaches a policy to exactly one of domain, project, user and keypair, and replaces the policy that is attached there with the same restriction. Without a policy, only removes the attached one."
@@ -5768,6 +5839,16 @@ func (ec *executionContext) childFields_ClusterManager(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type ClusterManager", field.Name)
 }
 
+func (ec *executionContext) childFields_CommitSessionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "task":
+		return ec.fieldContext_CommitSessionPayload_task(ctx, field)
+	case "reference":
+		return ec.fieldContext_CommitSessionPayload_reference(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CommitSessionPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateDownloadPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "url":
@@ -6532,6 +6613,22 @@ func (ec *executionContext) childFields_Image(ctx context.Context, field graphql
 		return ec.fieldContext_Image_versions(ctx, field)
 	case "change":
 		return ec.fieldContext_Image_change(ctx, field)
+	case "visibility":
+		return ec.fieldContext_Image_visibility(ctx, field)
+	case "description":
+		return ec.fieldContext_Image_description(ctx, field)
+	case "owner":
+		return ec.fieldContext_Image_owner(ctx, field)
+	case "project":
+		return ec.fieldContext_Image_project(ctx, field)
+	case "sessionID":
+		return ec.fieldContext_Image_sessionID(ctx, field)
+	case "base":
+		return ec.fieldContext_Image_base(ctx, field)
+	case "addedBytes":
+		return ec.fieldContext_Image_addedBytes(ctx, field)
+	case "committedAt":
+		return ec.fieldContext_Image_committedAt(ctx, field)
 	case "apps":
 		return ec.fieldContext_Image_apps(ctx, field)
 	case "permissions":
@@ -6602,6 +6699,20 @@ func (ec *executionContext) childFields_ImagePayload(ctx context.Context, field 
 		return ec.fieldContext_ImagePayload_image(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ImagePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ImageUsage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "count":
+		return ec.fieldContext_ImageUsage_count(ctx, field)
+	case "bytes":
+		return ec.fieldContext_ImageUsage_bytes(ctx, field)
+	case "maxCount":
+		return ec.fieldContext_ImageUsage_maxCount(ctx, field)
+	case "maxBytes":
+		return ec.fieldContext_ImageUsage_maxBytes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImageUsage", field.Name)
 }
 
 func (ec *executionContext) childFields_ImageVersion(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7826,6 +7937,10 @@ func (ec *executionContext) childFields_ResourcePolicy(ctx context.Context, fiel
 		return ec.fieldContext_ResourcePolicy_maxDiskBytes(ctx, field)
 	case "maxLogins":
 		return ec.fieldContext_ResourcePolicy_maxLogins(ctx, field)
+	case "maxCustomizedImages":
+		return ec.fieldContext_ResourcePolicy_maxCustomizedImages(ctx, field)
+	case "maxImageBytes":
+		return ec.fieldContext_ResourcePolicy_maxImageBytes(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_ResourcePolicy_createdAt(ctx, field)
 	case "attachments":
@@ -9692,6 +9807,20 @@ func (ec *executionContext) field_Mutation_cloneVfolder_args(ctx context.Context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.CloneVfolderInput, error) {
 			return ec.unmarshalNCloneVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐCloneVfolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_commitSession_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (commit.CommitSessionInput, error) {
+			return ec.unmarshalNCommitSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋcommitᚐCommitSessionInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -17511,6 +17640,58 @@ func (ec *executionContext) fieldContext_ClusterManager_leads(_ context.Context,
 	return graphql.NewScalarFieldContext("ClusterManager", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _CommitSessionPayload_task(ctx context.Context, field graphql.CollectedField, obj *commit.CommitSessionPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_CommitSessionPayload_task(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Task
+	fc.Result = v
+	return ec.marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_CommitSessionPayload_task(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommitSessionPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Task(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CommitSessionPayload_reference(ctx context.Context, field graphql.CollectedField, obj *commit.CommitSessionPayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Reference)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommitSessionPayload_reference(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reference, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommitSessionPayload_reference(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CommitSessionPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _CreateDownloadPayload_url(ctx context.Context, field graphql.CollectedField, obj *vfolder.CreateDownloadPayload) (ret graphql.Marshaler) {
 	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.URL)
 	if ret != graphql.Null {
@@ -23503,6 +23684,214 @@ func (ec *executionContext) fieldContext_Image_change(ctx context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Image_visibility(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	ret = ec.marshalNImageVisibility2githubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐVisibility(answer.Quiet, field.Selections, obj.Visibility)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_visibility(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Visibility, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v image1.Visibility) graphql.Marshaler {
+			return ec.marshalNImageVisibility2githubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐVisibility(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_visibility(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type ImageVisibility does not have child fields"))
+}
+
+func (ec *executionContext) _Image_description(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Description)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_description(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Description, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Image_owner(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_Image_owner(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Owner(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_owner(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Owner(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Image_owner(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Image",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Image_project(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_Image_project(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Project(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Image_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Image",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Image_sessionID(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.SessionID)
+}
+func (ec *executionContext) fieldContext_Image_sessionID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Image_base(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Base)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_base(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Base, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_base(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Image_addedBytes(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.AddedBytes)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_addedBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AddedBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_addedBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Image_committedAt(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.CommittedAt)
+}
+func (ec *executionContext) fieldContext_Image_committedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _Image_apps(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -24010,6 +24399,76 @@ func (ec *executionContext) fieldContext_ImagePayload_image(_ context.Context, f
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ImageUsage_count(ctx context.Context, field graphql.CollectedField, obj *commit.ImageUsage) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Count)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageUsage_count(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Count, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageUsage_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageUsage", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImageUsage_bytes(ctx context.Context, field graphql.CollectedField, obj *commit.ImageUsage) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.Bytes)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageUsage_bytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Bytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageUsage_bytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageUsage", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ImageUsage_maxCount(ctx context.Context, field graphql.CollectedField, obj *commit.ImageUsage) (ret graphql.Marshaler) {
+	return ec.marshalOInt2ᚖint(answer.Quiet, field.Selections, obj.MaxCount)
+}
+func (ec *executionContext) fieldContext_ImageUsage_maxCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageUsage", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImageUsage_maxBytes(ctx context.Context, field graphql.CollectedField, obj *commit.ImageUsage) (ret graphql.Marshaler) {
+	return ec.marshalOInt642ᚖint64(answer.Quiet, field.Selections, obj.MaxBytes)
+}
+func (ec *executionContext) fieldContext_ImageUsage_maxBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageUsage", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
 func (ec *executionContext) _ImageVersion_id(ctx context.Context, field graphql.CollectedField, obj *ent.ImageVersion) (ret graphql.Marshaler) {
@@ -29654,6 +30113,51 @@ func (ec *executionContext) fieldContext_Mutation_deleteImage(ctx context.Contex
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_deleteImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_commitSession(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_commitSession(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CommitSession(ctx, fc.Args["input"].(commit.CommitSessionInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commit.CommitSessionPayload) graphql.Marshaler {
+			return ec.marshalNCommitSessionPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋcommitᚐCommitSessionPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_commitSession(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CommitSessionPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_commitSession_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -37630,6 +38134,39 @@ func (ec *executionContext) fieldContext_Query_images(ctx context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_imageUsage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_imageUsage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().ImageUsage(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commit.ImageUsage) graphql.Marshaler {
+			return ec.marshalNImageUsage2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋcommitᚐImageUsage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_imageUsage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageUsage(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_registry(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -42044,6 +42581,20 @@ func (ec *executionContext) _ResourcePolicy_maxLogins(ctx context.Context, field
 }
 func (ec *executionContext) fieldContext_ResourcePolicy_maxLogins(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePolicy_maxCustomizedImages(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return ec.marshalOInt2ᚖint(answer.Quiet, field.Selections, obj.MaxCustomizedImages)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_maxCustomizedImages(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ResourcePolicy_maxImageBytes(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
+	return ec.marshalOInt642ᚖint64(answer.Quiet, field.Selections, obj.MaxImageBytes)
+}
+func (ec *executionContext) fieldContext_ResourcePolicy_maxImageBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourcePolicy", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
 func (ec *executionContext) _ResourcePolicy_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.ResourcePolicy) (ret graphql.Marshaler) {
@@ -56587,6 +57138,64 @@ func (ec *executionContext) unmarshalInputCloneVfolderInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCommitSessionInput(ctx context.Context, obj any) (commit.CommitSessionInput, error) {
+	var it commit.CommitSessionInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"session", "name", "tag", "description", "project"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "session":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("session"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Session = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "tag":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tag"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tag = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputConfirmTotpInput(ctx context.Context, obj any) (auth.ConfirmTotpInput, error) {
 	var it auth.ConfirmTotpInput
 	if obj == nil {
@@ -57573,7 +58182,7 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxPublicAppTime", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxLogins"}
+	fieldsInOrder := [...]string{"name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxPublicAppTime", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxLogins", "maxCustomizedImages", "maxImageBytes"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -57685,6 +58294,20 @@ func (ec *executionContext) unmarshalInputCreateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxLogins = data
+		case "maxCustomizedImages":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxCustomizedImages"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxCustomizedImages = data
+		case "maxImageBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxImageBytes"))
+			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxImageBytes = data
 		}
 	}
 	return it, nil
@@ -60186,7 +60809,7 @@ func (ec *executionContext) unmarshalInputImageWhereInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "reference", "architecture", "status"}
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "reference", "architecture", "status", "visibility", "ownerID", "projectID"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -60263,6 +60886,27 @@ func (ec *executionContext) unmarshalInputImageWhereInput(ctx context.Context, o
 				return it, err
 			}
 			it.Status = data
+		case "visibility":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
+			data, err := ec.unmarshalOImageVisibility2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐVisibility(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Visibility = data
+		case "ownerID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ownerID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OwnerID = data
+		case "projectID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectID = data
 		}
 	}
 	return it, nil
@@ -64879,7 +65523,7 @@ func (ec *executionContext) unmarshalInputUpdateImageInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "tagPolicy", "deprecated"}
+	fieldsInOrder := [...]string{"id", "description", "visibility", "project", "tagPolicy", "deprecated"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -64893,6 +65537,27 @@ func (ec *executionContext) unmarshalInputUpdateImageInput(ctx context.Context, 
 				return it, err
 			}
 			it.ID = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "visibility":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
+			data, err := ec.unmarshalOImageVisibility2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐVisibility(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Visibility = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
 		case "tagPolicy":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tagPolicy"))
 			data, err := ec.unmarshalOImageTagPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐTagPolicy(ctx, v)
@@ -65490,7 +66155,7 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxPublicAppTime", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxLogins"}
+	fieldsInOrder := [...]string{"id", "name", "totalSlots", "unlistedSlots", "maxPendingSlots", "maxSessions", "maxPendingSessions", "maxContainersPerSession", "maxPriority", "maxSessionLifetime", "idleTimeout", "maxPublicAppTime", "maxVfolders", "maxScopeBytes", "maxDiskBytes", "maxLogins", "maxCustomizedImages", "maxImageBytes"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -65609,6 +66274,20 @@ func (ec *executionContext) unmarshalInputUpdateResourcePolicyInput(ctx context.
 				return it, err
 			}
 			it.MaxLogins = data
+		case "maxCustomizedImages":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxCustomizedImages"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxCustomizedImages = data
+		case "maxImageBytes":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxImageBytes"))
+			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxImageBytes = data
 		}
 	}
 	return it, nil
@@ -67654,6 +68333,27 @@ func (ec *executionContext) _ClusterManager(ctx context.Context, sel ast.Selecti
 	return out.Done(ctx)
 }
 
+var commitSessionPayloadImplementors = []string{"CommitSessionPayload"}
+
+func (ec *executionContext) _CommitSessionPayload(ctx context.Context, sel ast.SelectionSet, obj *commit.CommitSessionPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, commitSessionPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("CommitSessionPayload"))
+		case "task":
+			out.SetNonNull(i, ec._CommitSessionPayload_task(ctx, field, obj))
+		case "reference":
+			out.SetNonNull(i, ec._CommitSessionPayload_reference(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var createDownloadPayloadImplementors = []string{"CreateDownloadPayload"}
 
 func (ec *executionContext) _CreateDownloadPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.CreateDownloadPayload) graphql.Marshaler {
@@ -69108,6 +69808,22 @@ func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, ob
 			out.Later(i, func(ctx context.Context) graphql.Marshaler {
 				return ec._Image_change(ctx, field, obj)
 			})
+		case "visibility":
+			out.SetNonNull(i, ec._Image_visibility(ctx, field, obj))
+		case "description":
+			out.SetNonNull(i, ec._Image_description(ctx, field, obj))
+		case "owner":
+			out.Set(i, ec._Image_owner(ctx, field, obj))
+		case "project":
+			out.Set(i, ec._Image_project(ctx, field, obj))
+		case "sessionID":
+			out.Set(i, ec._Image_sessionID(ctx, field, obj))
+		case "base":
+			out.SetNonNull(i, ec._Image_base(ctx, field, obj))
+		case "addedBytes":
+			out.SetNonNull(i, ec._Image_addedBytes(ctx, field, obj))
+		case "committedAt":
+			out.Set(i, ec._Image_committedAt(ctx, field, obj))
 		case "apps":
 			field := field
 			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
@@ -69237,6 +69953,31 @@ func (ec *executionContext) _ImagePayload(ctx context.Context, sel ast.Selection
 			out.Set(i, graphql.MarshalString("ImagePayload"))
 		case "image":
 			out.SetNonNull(i, ec._ImagePayload_image(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var imageUsageImplementors = []string{"ImageUsage"}
+
+func (ec *executionContext) _ImageUsage(ctx context.Context, sel ast.SelectionSet, obj *commit.ImageUsage) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, imageUsageImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ImageUsage"))
+		case "count":
+			out.SetNonNull(i, ec._ImageUsage_count(ctx, field, obj))
+		case "bytes":
+			out.SetNonNull(i, ec._ImageUsage_bytes(ctx, field, obj))
+		case "maxCount":
+			out.Set(i, ec._ImageUsage_maxCount(ctx, field, obj))
+		case "maxBytes":
+			out.Set(i, ec._ImageUsage_maxBytes(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -70420,6 +71161,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "deleteImage":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteImage(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "commitSession":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_commitSession(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -72331,6 +73079,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "imageUsage":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_imageUsage(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "registry":
 			field := field
 
@@ -73723,6 +74493,10 @@ func (ec *executionContext) _ResourcePolicy(ctx context.Context, sel ast.Selecti
 			out.Set(i, ec._ResourcePolicy_maxDiskBytes(ctx, field, obj))
 		case "maxLogins":
 			out.Set(i, ec._ResourcePolicy_maxLogins(ctx, field, obj))
+		case "maxCustomizedImages":
+			out.Set(i, ec._ResourcePolicy_maxCustomizedImages(ctx, field, obj))
+		case "maxImageBytes":
+			out.Set(i, ec._ResourcePolicy_maxImageBytes(ctx, field, obj))
 		case "createdAt":
 			out.SetNonNull(i, ec._ResourcePolicy_createdAt(ctx, field, obj))
 		case "attachments":
@@ -77191,6 +77965,21 @@ func (ec *executionContext) marshalNClusterManager2ᚖgithubᚗcomᚋberthhqᚋb
 	return ec._ClusterManager(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNCommitSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋcommitᚐCommitSessionInput(ctx context.Context, v any) (commit.CommitSessionInput, error) {
+	res, err := ec.unmarshalInputCommitSessionInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNCommitSessionPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋcommitᚐCommitSessionPayload(ctx context.Context, sel ast.SelectionSet, v *commit.CommitSessionPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CommitSessionPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNConfirmTotpInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐConfirmTotpInput(ctx context.Context, v any) (auth.ConfirmTotpInput, error) {
 	res, err := ec.unmarshalInputConfirmTotpInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -78724,6 +79513,16 @@ func (ec *executionContext) marshalNImageTagPolicy2githubᚗcomᚋberthhqᚋbert
 	return answer.Word(v)
 }
 
+func (ec *executionContext) marshalNImageUsage2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋcommitᚐImageUsage(ctx context.Context, sel ast.SelectionSet, v *commit.ImageUsage) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ImageUsage(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNImageVersion2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageVersionᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.ImageVersion) graphql.Marshaler {
 	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -78748,6 +79547,18 @@ func (ec *executionContext) marshalNImageVersion2ᚖgithubᚗcomᚋberthhqᚋber
 		return graphql.Null
 	}
 	return ec._ImageVersion(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNImageVisibility2githubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐVisibility(ctx context.Context, v any) (image1.Visibility, error) {
+
+	res, err := answer.ReadWord[image1.Visibility](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNImageVisibility2githubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐVisibility(ctx context.Context, sel ast.SelectionSet, v image1.Visibility) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNImageWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageWhereInput(ctx context.Context, v any) (*ent.ImageWhereInput, error) {
@@ -83640,6 +84451,24 @@ func (ec *executionContext) unmarshalOImageTagPolicy2ᚖgithubᚗcomᚋberthhq�
 }
 
 func (ec *executionContext) marshalOImageTagPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐTagPolicy(ctx context.Context, sel ast.SelectionSet, v *image1.TagPolicy) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
+}
+
+func (ec *executionContext) unmarshalOImageVisibility2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐVisibility(ctx context.Context, v any) (*image1.Visibility, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[image1.Visibility](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOImageVisibility2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐVisibility(ctx context.Context, sel ast.SelectionSet, v *image1.Visibility) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

@@ -190,8 +190,9 @@ var builtin = map[Entity]map[Relation][]Operation{
 	ResourcePolicy: {},
 	ResourcePreset: {Anyone: ops(Read)},
 	Registry:       {Anyone: ops(Read)},
-	Image:          {Anyone: ops(Read)},
-	Volume:         {Anyone: ops(Read)},
+	// An image that was made of a session belongs to a user and can be shared with a project.
+	Image:  {Anyone: ops(Read), Owner: ops(Read, Update, Delete), DomainAdmin: ops(Read, Delete)},
+	Volume: {Anyone: ops(Read)},
 	// A user's own storage belongs to no domain.
 	ObjectStorage: {
 		Owner:   ops(Read, Create, Update, Delete, Transfer),

@@ -1,6 +1,7 @@
-// Package registry is an OCI registry inside this process, on one directory. Network clients can
-// only read it; images are added by Import. berthd up serves the starter images from it, and tests
-// serve their images.
+// Package registry is an OCI registry inside this process, on one directory. Images are added by
+// Import, and by network clients with a push token, which permits one repository; others can only
+// read. berthd up serves the starter images and images of sessions from it, and tests serve their
+// images.
 package registry
 
 import (
@@ -19,12 +20,15 @@ import (
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
 	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // the only storage driver that is used
+
+	"github.com/berthhq/berth/internal/registry/pushtoken"
 )
 
 // Registry holds images in a directory.
 type Registry struct {
 	app      *handlers.App
 	password string // for readers; empty: everyone may read
+	pushKey  pushtoken.Key
 }
 
 // Open creates the directory if it is missing.
@@ -40,10 +44,13 @@ func Open(dir string) (*Registry, error) {
 	return &Registry{app: handlers.NewApp(context.Background(), &configuration.Configuration{
 		Version: configuration.CurrentVersion,
 		Storage: configuration.Storage{
-			"filesystem":  configuration.Parameters{"rootdirectory": dir},
-			"delete":      configuration.Parameters{"enabled": true},
-			"cache":       configuration.Parameters{"blobdescriptor": "inmemory"},
-			"maintenance": configuration.Parameters{"uploadpurging": map[any]any{"enabled": false}},
+			"filesystem": configuration.Parameters{"rootdirectory": dir},
+			"delete":     configuration.Parameters{"enabled": true},
+			"cache":      configuration.Parameters{"blobdescriptor": "inmemory"},
+			"maintenance": configuration.Parameters{"uploadpurging": map[any]any{
+				// An agent that was killed leaves its upload.
+				"enabled": true, "age": "24h", "interval": "6h", "dryrun": false,
+			}},
 		},
 		HTTP:    configuration.HTTP{Secret: rand.Text()},
 		Catalog: configuration.Catalog{MaxEntries: 1000},
@@ -54,16 +61,22 @@ func Open(dir string) (*Registry, error) {
 // Close ends the background work of the registry.
 func (r *Registry) Close() error { return r.app.Shutdown() }
 
-// ServeHTTP answers clients with the password. Other accounts of the machine can reach a loopback
-// port, and must neither read nor change the images.
+// ServeHTTP answers clients with the password or a push token. Other accounts of the machine can reach
+// a loopback port, and must neither read nor change the images.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if r.push(w, req) {
+		return
+	}
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
+		if _, _, tried := req.BasicAuth(); r.pushKey != nil && !tried {
+			refuse(w, "writing needs a push token") // clients send one only after a challenge
+			return
+		}
 		http.Error(w, "this registry is read-only", http.StatusMethodNotAllowed)
 		return
 	}
 	if !r.known(req) {
-		w.Header().Set("WWW-Authenticate", `Basic realm="berth"`)
-		http.Error(w, "only the platform can use this registry", http.StatusUnauthorized)
+		refuse(w, "only the platform can use this registry")
 		return
 	}
 	r.app.ServeHTTP(w, req)

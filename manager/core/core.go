@@ -51,6 +51,7 @@ type Config struct {
 	Templates    session.Templates // nil: no templates
 	Tasks        *task.Service     // nil: registries cannot be scanned
 	MaxArraySize int               // of sessions; 0: session.DefaultArraySize
+	Images       image.Own         // registry for images of sessions; zero: no such registry
 	Networks     overlay.Range     // for sessions on several agents; zero: overlay.Default
 
 	ID          string          // of this manager
@@ -75,7 +76,9 @@ type Core struct {
 // scheduler must not reuse devices of orphaned containers, which sessions know: the set of
 // orphans belongs to both.
 func New(cfg Config) *Core {
-	c := &Core{Images: image.New(image.Config{Client: cfg.Client, Keys: cfg.Keys, Tasks: cfg.Tasks, Registry: cfg.Registry, Logger: cfg.Logger})}
+	c := &Core{Images: image.New(image.Config{
+		Client: cfg.Client, Keys: cfg.Keys, Own: cfg.Images, Tasks: cfg.Tasks, Registry: cfg.Registry, Logger: cfg.Logger,
+	})}
 	c.Agents = agents.New(agents.Config{
 		Client: cfg.Client, Bus: cfg.Bus, Samples: cfg.Samples, Enrolments: cfg.Enrolments, Fingerprint: cfg.Fingerprint,
 		ID: cfg.ID, MassLoss: cfg.MassLoss, Managers: cfg.Managers, Logger: cfg.Logger,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/membership"
@@ -209,6 +210,9 @@ func deleteProject(ctx context.Context, tx *ent.Tx, p *ent.Project) (members []u
 		{"arrays", func() (int, error) { return tx.SessionArray.Delete().Where(sessionarray.ProjectID(p.ID)).Exec(ctx) }},
 		{"session templates", func() (int, error) {
 			return tx.SessionTemplate.Delete().Where(sessiontemplate.ProjectID(p.ID)).Exec(ctx)
+		}},
+		{"images", func() (int, error) {
+			return tx.Image.Update().Where(image.ProjectID(p.ID)).SetVisibility(image.VisibilityPrivate).ClearProjectID().Save(ctx)
 		}},
 		{"session groups", func() (int, error) {
 			return tx.SessionGroup.Delete().Where(sessiongroup.ProjectID(p.ID)).Exec(ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/groupgrant"
+	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
@@ -308,6 +309,13 @@ func credentialsOf(tx *ent.Tx, id uuid.UUID) []removal {
 	}
 }
 
+// retireImages marks the images that a user has made of sessions as gone. They stay private: without an
+// owner, only administrators see them.
+func retireImages(tx *ent.Tx, id uuid.UUID) func(context.Context) (int, error) {
+	return tx.Image.Update().Where(image.OwnerID(id)).SetStatus(image.StatusGone).
+		SetVisibility(image.VisibilityPrivate).ClearOwnerID().ClearProjectID().Save
+}
+
 // tiesOf are the tables with relations between a user and other objects.
 func tiesOf(tx *ent.Tx, id uuid.UUID) []removal {
 	return []removal{
@@ -316,6 +324,7 @@ func tiesOf(tx *ent.Tx, id uuid.UUID) []removal {
 		{"roles", tx.RoleGrant.Delete().Where(rolegrant.Or(rolegrant.UserID(id), rolegrant.ScopeID(id))).Exec},
 		{"resource groups", tx.GroupGrant.Delete().Where(groupgrant.UserID(id)).Exec},
 		{"volumes", tx.VolumeGrant.Delete().Where(volumegrant.UserID(id)).Exec},
+		{"images", retireImages(tx, id)},
 		{"session templates", tx.SessionTemplate.Delete().Where(sessiontemplate.OwnerID(id)).Exec},
 		{"session groups", tx.SessionGroup.Delete().Where(sessiongroup.OwnerID(id)).Exec},
 	}

@@ -38,6 +38,13 @@ func (s *Service) RegisterImage(ctx context.Context, in RegisterImageInput) (*Im
 		return nil, err
 	}
 	ref.host = r.Host
+	lost, err := s.orphans(ctx, r, []string{ref.name()})
+	if err != nil {
+		return nil, err
+	}
+	if lost[ref.name()] {
+		return nil, problem.Precondition("image %s cannot be registered: %s", ref.full(), orphaned).WithField(field)
+	}
 	from, err := s.reach(r)
 	if err != nil {
 		return nil, err
@@ -106,7 +113,7 @@ type DeleteImageInput struct{ ID uuid.UUID }
 type DeleteImagePayload struct{ ID uuid.UUID }
 
 // DeleteImage removes an image. If sessions were started from it, its row stays for their
-// history, marked as gone.
+// history, marked as gone. An image that was made of a session is also deleted from its registry.
 func (s *Service) DeleteImage(ctx context.Context, in DeleteImageInput) (*DeleteImagePayload, error) {
 	if _, err := permit.Writer(ctx); err != nil {
 		return nil, err
@@ -117,6 +124,9 @@ func (s *Service) DeleteImage(ctx context.Context, in DeleteImageInput) (*Delete
 	}
 	if err := permit.To(ctx, access.Delete, image); err != nil {
 		return nil, err
+	}
+	if image.SessionID != nil {
+		return &DeleteImagePayload{ID: in.ID}, s.deleteOwn(ctx, image)
 	}
 	err = s.client.Image.DeleteOne(image).Exec(ctx)
 	if ent.IsConstraintError(err) {

@@ -25,6 +25,7 @@ import (
 type Service struct {
 	client *ent.Client
 	keys   *seal.Ring
+	own    Own
 	tasks  *task.Service
 	meter  *meter
 	log    *slog.Logger
@@ -36,6 +37,7 @@ type Service struct {
 type Config struct {
 	Client     *ent.Client
 	Keys       *seal.Ring            // encrypts the passwords of registries
+	Own        Own                   // for images of sessions; zero: no such registry
 	Tasks      *task.Service         // runs scans; nil: registries cannot be scanned
 	Registry   prometheus.Registerer // nil: no metrics
 	Logger     *slog.Logger          // nil: no log
@@ -44,7 +46,9 @@ type Config struct {
 
 // New returns a Service, and registers its kind of tasks.
 func New(cfg Config) *Service {
-	s := &Service{client: cfg.Client, keys: cfg.Keys, tasks: cfg.Tasks, meter: newMeter(cfg.Registry), log: cfg.Logger, tagTimeout: cfg.TagTimeout}
+	s := &Service{
+		client: cfg.Client, keys: cfg.Keys, own: cfg.Own, tasks: cfg.Tasks, meter: newMeter(cfg.Registry), log: cfg.Logger, tagTimeout: cfg.TagTimeout,
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

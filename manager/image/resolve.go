@@ -23,7 +23,7 @@ import (
 const imageField = "image"
 
 // Resolve returns the registered image of a reference. A name without a host, such as
-// python:3.11, means the only registry that has it. Of several architectures it chooses amd64,
+// python:3.11, means the only registry that has it, or else the viewer's own image of this name. Of several architectures it chooses amd64,
 // then the first by name.
 func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
 	r, err := parse(imageField, strings.TrimSpace(ref))
@@ -31,9 +31,14 @@ func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
 		return nil, err
 	}
 	q := s.client.Image.Query().Where(Open(ctx)).Order(entimage.ByReference(), entimage.ByArchitecture())
-	if r.host == "" {
+	v := viewer.From(ctx)
+	switch {
+	case r.host == "" && v != nil && !strings.Contains(r.path, "/"):
+		q.Where(entimage.Or(entimage.Name(r.name()),
+			entimage.And(entimage.OwnerID(v.User), entimage.NameHasPrefix(ownPath), entimage.NameHasSuffix("/"+r.name()))))
+	case r.host == "":
 		q.Where(entimage.Name(r.name()))
-	} else {
+	default:
 		q.Where(entimage.Reference(r.full()))
 	}
 	all, err := q.All(ctx)
@@ -43,6 +48,10 @@ func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
 	alive := slices.DeleteFunc(slices.Clone(all), func(i *ent.Image) bool { return i.Status != entimage.StatusAlive })
 	if len(alive) == 0 {
 		return nil, s.unknown(ctx, r, ref, len(all) > 0)
+	}
+	// An own image never replaces one that has the whole name.
+	if slices.ContainsFunc(alive, func(i *ent.Image) bool { return i.Name == r.name() }) {
+		alive = slices.DeleteFunc(alive, func(i *ent.Image) bool { return i.Name != r.name() })
 	}
 	if first, last := alive[0], alive[len(alive)-1]; first.Reference != last.Reference {
 		return nil, problem.Invalid(imageField, "is ambiguous, name the registry: %s or %s", first.Reference, last.Reference)
@@ -76,6 +85,26 @@ func Open(ctx context.Context) predicate.Image {
 	if v == nil || v.SeesAll() || len(v.Granted(access.Read, access.Image, access.OnSystem)) > 0 {
 		return func(*sql.Selector) {}
 	}
+	return entimage.Or(
+		entimage.IDIn(v.Granted(access.Read, access.Image, access.OnObject)...),
+		entimage.And(entimage.VisibilityEQ(entimage.VisibilityPublic), registered(v)),
+		entimage.OwnerID(v.User),
+		entimage.And(entimage.VisibilityEQ(entimage.VisibilityProject), entimage.ProjectIDIn(usable(v)...)),
+	)
+}
+
+// Listed matches the images that the viewer can use, and for a domain admin those that users of the
+// domain have made.
+func Listed(ctx context.Context) predicate.Image {
+	v := viewer.From(ctx)
+	if v != nil && v.Role == viewer.RoleAdmin {
+		return entimage.Or(Open(ctx), entimage.DomainID(v.Domain))
+	}
+	return Open(ctx)
+}
+
+// registered matches images of registries that are open to the viewer's domain and projects.
+func registered(v *viewer.Viewer) predicate.Image {
 	byDomain := entimage.Or(
 		entimage.HasRegistryWith(registry.HasDomainsWith(domain.ID(v.Domain))),
 		func(s *sql.Selector) {
@@ -88,10 +117,7 @@ func Open(ctx context.Context) predicate.Image {
 		entimage.Not(entimage.HasRegistryWith(registry.HasProjects())),
 		entimage.HasRegistryWith(registry.HasProjectsWith(project.IDIn(v.Projects...))),
 	)
-	return entimage.Or(
-		entimage.IDIn(v.Granted(access.Read, access.Image, access.OnObject)...),
-		entimage.And(byDomain, byProject),
-	)
+	return entimage.And(byDomain, byProject)
 }
 
 // hints is the number of tags in an error.

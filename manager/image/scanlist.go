@@ -111,9 +111,19 @@ func (s *scan) listOne(ctx context.Context, repository string) error {
 		s.refusals = append(s.refusals, s.refused(repository, "", err))
 		return nil
 	}
+	for i := range tags {
+		tags[i].Name = repository + ":" + tags[i].Name
+	}
+	lost, err := s.orphans(ctx, s.registry, namesOf(tags))
+	if err != nil {
+		return err
+	}
 	for _, tag := range tags {
-		tag.Name = repository + ":" + tag.Name
 		s.listed[tag.Name] = true
+		if lost[tag.Name] {
+			s.refusals = append(s.refusals, result{name: tag.Name, outcome: scanresult.OutcomeSkipped, message: orphaned})
+			continue
+		}
 		if old := s.before[tag.Name]; old != nil && old.ScanID == s.state.Scan {
 			s.done++
 			s.counts[old.Outcome]++
@@ -122,6 +132,14 @@ func (s *scan) listOne(ctx context.Context, repository string) error {
 		s.tags = append(s.tags, tag)
 	}
 	return nil
+}
+
+func namesOf(tags []remote.Tag) []string {
+	names := make([]string, len(tags))
+	for i, t := range tags {
+		names[i] = t.Name
+	}
+	return names
 }
 
 // repositoryOf returns the part of a name before its tag.

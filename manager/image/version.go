@@ -11,18 +11,14 @@ import (
 	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/internal/access"
-	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry/remote"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/store"
 )
 
-// Limits of images.
-const (
-	maxVersions   = 20
-	maxDeprecated = 500 // characters
-)
+// maxVersions is the number of versions that are kept of one image.
+const maxVersions = 20
 
 // keepVersions stores the contents that the tags of images have, beside those that they had. before
 // are the rows as they were.
@@ -75,46 +71,6 @@ func (s *Service) trim(ctx context.Context, c *ent.Client, id uuid.UUID) error {
 	}
 	_, err = c.ImageVersion.Delete().Where(imageversion.IDIn(old...)).Exec(ctx)
 	return err
-}
-
-// UpdateImageInput changes the fields that are not nil. An empty Deprecated ends the deprecation.
-type UpdateImageInput struct {
-	ID         uuid.UUID
-	TagPolicy  *entimage.TagPolicy
-	Deprecated *string
-}
-
-// UpdateImage changes what scans do with an image whose tag has moved, or deprecates it. An image
-// that follows its tag from now on takes the digest of the tag at once.
-func (s *Service) UpdateImage(ctx context.Context, in UpdateImageInput) (*ImagePayload, error) {
-	if _, err := s.changeableImage(ctx, in.ID); err != nil {
-		return nil, err
-	}
-	if in.TagPolicy != nil {
-		if err := entimage.TagPolicyValidator(*in.TagPolicy); err != nil {
-			return nil, problem.Invalid("tagPolicy", "must be REGISTRY, PINNED or FOLLOW")
-		}
-	}
-	if in.Deprecated != nil {
-		if err := naming.Line("deprecated", *in.Deprecated, maxDeprecated); err != nil {
-			return nil, err
-		}
-	}
-	return s.changeImage(ctx, in.ID, func(tx *ent.Tx, i *ent.Image) (*ent.ImageUpdateOne, error) {
-		u := i.Update().SetNillableTagPolicy(in.TagPolicy).SetNillableDeprecated(in.Deprecated)
-		if in.TagPolicy == nil || i.Edges.Registry == nil {
-			return u, nil
-		}
-		i.TagPolicy = *in.TagPolicy
-		if pinned(i.Edges.Registry, i) || TagDigest(i) == i.Digest {
-			return u, nil
-		}
-		to, err := versionOf(ctx, tx, i, TagDigest(i))
-		if err != nil {
-			return nil, err
-		}
-		return take(u, to), nil
-	})
 }
 
 // RollbackImageInput names a former digest of the tag; nil: the one that was seen before the

@@ -48,7 +48,7 @@ func Of(n ent.Noder) (access.Entity, access.Object, bool) {
 	case *ent.Registry:
 		return access.Registry, access.Object{ID: x.ID}, true
 	case *ent.Image:
-		return access.Image, access.Object{ID: x.ID}, true
+		return access.Image, access.Object{ID: x.ID, Domain: value(x.DomainID), Owner: value(x.OwnerID)}, true
 	case *ent.Volume:
 		return access.Volume, access.Object{ID: x.ID}, true
 	case *ent.ObjectStorage:

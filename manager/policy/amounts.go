@@ -22,6 +22,8 @@ type Amounts struct {
 	MaxScopeBytes           *int64
 	MaxDiskBytes            *int64 // of the writable layer of each container of a session
 	MaxLogins               *int
+	MaxCustomizedImages     *int   // images that a user has made of sessions
+	MaxImageBytes           *int64 // that these images add to public ones
 }
 
 // Limits of a container's writable layer.
@@ -56,6 +58,7 @@ func (a *Amounts) list() []amount {
 		{resourcepolicy.FieldMaxPublicAppTime, "maxPublicAppTime", "public app time", &a.MaxPublicAppTime, true},
 		{resourcepolicy.FieldMaxVfolders, "maxVfolders", "folders", &a.MaxVfolders, false},
 		{resourcepolicy.FieldMaxLogins, "maxLogins", "logins", &a.MaxLogins, false},
+		{resourcepolicy.FieldMaxCustomizedImages, "maxCustomizedImages", "own images", &a.MaxCustomizedImages, false},
 	}
 }
 
@@ -70,6 +73,11 @@ func (a *Amounts) write(m *ent.ResourcePolicyMutation) error {
 	}
 	if n := a.MaxDiskBytes; n != nil {
 		if err := put(m, resourcepolicy.FieldMaxDiskBytes, *n, *n == unlimited); err != nil {
+			return err
+		}
+	}
+	if n := a.MaxImageBytes; n != nil {
+		if err := put(m, resourcepolicy.FieldMaxImageBytes, *n, *n == unlimited); err != nil {
 			return err
 		}
 	}
@@ -107,6 +115,9 @@ func checkAll(total, pending resource.Slots, a Amounts, least int) error {
 	}
 	if n := a.MaxScopeBytes; n != nil && *n < int64(least) {
 		return below("maxScopeBytes")
+	}
+	if n := a.MaxImageBytes; n != nil && *n < int64(least) {
+		return below("maxImageBytes")
 	}
 	if n := a.MaxDiskBytes; n != nil && *n < MinDiskBytes && (*n != unlimited || least > unlimited) {
 		return problem.Invalid("maxDiskBytes", "must be at least %d", MinDiskBytes).WithLimit(fmt.Sprint(MinDiskBytes))

@@ -35,6 +35,24 @@ func (p *Progress) By() uuid.UUID {
 // more than it saved.
 func (p *Progress) Again() bool { return p.task.Attempt > 1 || len(p.task.State) > 0 }
 
+// Epoch returns the epoch of the leader that runs the task, for agents.
+func (p *Progress) Epoch() int64 { return p.epoch }
+
+// InTx runs f in a transaction in which the task is neither cancelled nor taken by another leader.
+func (p *Progress) InTx(ctx context.Context, f func(ctx context.Context, tx *ent.Tx) error) error {
+	ctx = viewer.SystemContext(ctx)
+	return p.s.fenced(ctx, p.epoch, func(tx *ent.Tx) error {
+		_, err := tx.Task.Query().Where(task.ID(p.task.ID), task.StatusEQ(task.StatusRunning)).ForUpdate().Only(ctx)
+		if ent.IsNotFound(err) {
+			return errStopped
+		}
+		if err != nil {
+			return fmt.Errorf("lock task %s: %w", p.task.ID, err)
+		}
+		return f(ctx, tx)
+	})
+}
+
 // State decodes the last saved state into v, and does not change v before the first save.
 func (p *Progress) State(v any) error {
 	if len(p.task.State) == 0 {

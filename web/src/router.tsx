@@ -163,6 +163,11 @@ const sshKeys = createRoute({
   path: "ssh-keys",
   component: lazyRouteComponent(() => import("./pages/account/SshKeys"), "SshKeys"),
 });
+const ownImages = createRoute({
+  getParentRoute: () => account,
+  path: "images",
+  component: lazyRouteComponent(() => import("./pages/account/Images"), "Images"),
+});
 const limits = createRoute({
   getParentRoute: () => account,
   path: "limits",
@@ -312,6 +317,7 @@ export const router = createRouter({
         tokens,
         keypairs,
         sshKeys,
+        ownImages,
         limits,
         activity,
       ]),

@@ -180,6 +180,11 @@ export const words = {
     PINNED: "Keep the digest",
     FOLLOW: "Take the new digest",
   } satisfies Record<Value<"ImageTagPolicy">, string>,
+  ImageVisibility: {
+    PUBLIC: "Everyone",
+    PROJECT: "Project",
+    PRIVATE: "Only the owner",
+  } satisfies Record<Value<"ImageVisibility">, string>,
   ImportStatus: states satisfies Record<Value<"ImportStatus">, string>,
   LimitEnforcement: {
     HARD: "hard",

@@ -64,7 +64,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 		return nil, err
 	}
 	r := &Runtime{cfg: cfg, client: c, images: map[string]parsedImage{}}
-	if err := r.dropSnapshots(ctx); err != nil {
+	if err := errors.Join(r.dropSnapshots(ctx), r.wakeAll(ctx)); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil

@@ -33,9 +33,10 @@ func open(t testing.TB, env containerdtest.Env, dir string) *containerd.Runtime 
 func TestSuite(t *testing.T) {
 	env := containerdtest.Start(t)
 	dir := containerdtest.Dir(t)
-	image, digest := runtimetest.NewRegistry(t).Push(t, "test/prog", env.Prog, v1.Config{})
+	registry := runtimetest.NewRegistry(t)
+	image, digest := registry.Push(t, "test/prog", env.Prog, v1.Config{})
 	runtimetest.Run(t, runtimetest.Subject{
-		Runtime: open(t, env, dir), Image: image, Digest: digest,
+		Runtime: open(t, env, dir), Image: image, Digest: digest, Repository: registry.Host + "/suite/commit",
 		Again: func(t *testing.T) runtime.Runtime { return open(t, env, dir) },
 	})
 	if left := containerdtest.Cgroups(t, "/berth-test"); len(left) > 0 {

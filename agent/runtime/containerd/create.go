@@ -49,7 +49,9 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 	if err != nil {
 		return nil, fmt.Errorf("create container %s: prepare snapshot: %w", s.ID, err)
 	}
-	c := &container{runtime: r, id: s.ID, labels: map[string]string{runtime.LabelAgent: r.cfg.Agent}}
+	c := &container{runtime: r, id: s.ID, labels: map[string]string{
+		runtime.LabelAgent: r.cfg.Agent, labelImage: img.Target().Digest.String(),
+	}}
 	maps.Copy(c.labels, s.Labels)
 	spec, err := c.write(ctx, s, img.Name())
 	if err != nil {

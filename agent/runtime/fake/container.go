@@ -29,6 +29,8 @@ type container struct {
 	refuse  int // the number of Remove calls that fail
 	oom     uint64
 	folders map[string]string // target to ro or rw; removed mounts are missing
+	files   map[string]string // written outside of folders, and those of a committed image
+	before  map[string]string // those of the image
 }
 
 func newContainer(h *Host, s runtime.Spec, labels, env map[string]string) *container {
@@ -142,7 +144,7 @@ func (c *container) Exec(_ context.Context, e runtime.ExecSpec) (runtime.Process
 		return nil, fmt.Errorf("command %q: %w", e.Command, errdefs.ErrInvalidArgument)
 	}
 	p := newProcess()
-	if code, ok := c.touch(e.Command[1:]); ok {
+	if code, ok := c.touch(e.Command[1:], e.Stdout); ok {
 		p.end(code)
 	}
 	p.run(e.Command[1:], e.Stdin, e.Stdout)

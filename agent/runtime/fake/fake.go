@@ -6,6 +6,7 @@ package fake
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +26,8 @@ const (
 	FailStart   = "FAKE_FAIL_START"   // Start returns an error with this message
 	FailRemove  = "FAKE_FAIL_REMOVE"  // this number of Remove calls fail
 	CreateDelay = "FAKE_CREATE_DELAY" // Create takes this long unless cancelled
+	FailCommit  = "FAKE_FAIL_COMMIT"  // Commit returns FailedPrecondition with this message
+	CommitDelay = "FAKE_COMMIT_DELAY" // Commit takes this long unless cancelled
 )
 
 // Host is the state that survives an agent: images and containers.
@@ -33,12 +36,13 @@ type Host struct {
 	registry   map[string]runtime.Image
 	images     map[string]runtime.Image
 	containers map[string]*container
+	contents   map[string]map[string]string // files of committed images, by digest
 	created    int
 }
 
 // NewHost returns a host whose registry contains the images.
 func NewHost(images ...runtime.Image) *Host {
-	h := &Host{registry: map[string]runtime.Image{}, images: map[string]runtime.Image{}, containers: map[string]*container{}}
+	h := &Host{registry: map[string]runtime.Image{}, images: map[string]runtime.Image{}, containers: map[string]*container{}, contents: map[string]map[string]string{}}
 	for _, img := range images {
 		h.registry[img.Reference] = img
 	}
@@ -73,7 +77,7 @@ func (r *Runtime) Answers(context.Context) error { return nil }
 func (r *Runtime) Pull(_ context.Context, req runtime.PullRequest, progress func(runtime.Progress)) (runtime.Image, error) {
 	r.host.mu.Lock()
 	defer r.host.mu.Unlock()
-	img, ok := r.host.registry[req.Reference]
+	img, ok := r.host.offered(req)
 	if !ok {
 		return runtime.Image{}, fmt.Errorf("image %s: %w", req.Reference, errdefs.ErrNotFound)
 	}
@@ -149,7 +153,8 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 	}
 	r.host.mu.Lock()
 	defer r.host.mu.Unlock()
-	if _, ok := r.host.images[s.Image]; !ok {
+	img, ok := r.host.images[s.Image]
+	if !ok {
 		return nil, fmt.Errorf("image %s is not on this node: %w", s.Image, errdefs.ErrNotFound)
 	}
 	if _, ok := r.host.containers[s.ID]; ok {
@@ -160,6 +165,10 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 		labels[k] = v
 	}
 	c := newContainer(r.host, s, labels, env)
+	c.before = r.host.contents[img.Digest]
+	if c.files = maps.Clone(c.before); c.files == nil {
+		c.files = map[string]string{}
+	}
 	r.host.containers[s.ID] = c
 	r.host.created++
 	return c, nil

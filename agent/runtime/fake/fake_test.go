@@ -11,7 +11,7 @@ func TestSuite(t *testing.T) {
 	img := runtime.Image{Reference: "registry.test/prog:latest", Digest: "sha256:1"}
 	host := NewHost(img)
 	runtimetest.Run(t, runtimetest.Subject{
-		Runtime: New(host, "suite"), Image: img.Reference, Digest: img.Digest,
+		Runtime: New(host, "suite"), Image: img.Reference, Digest: img.Digest, Repository: runtimetest.NewRegistry(t).Host + "/suite/commit",
 		Again: func(*testing.T) runtime.Runtime { return New(host, "suite") },
 	})
 }

@@ -3,6 +3,7 @@ package fake
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ func (c *container) Remount(_ context.Context, changes []mount.Change) error {
 }
 
 // touch simulates programs that read and write files of folders.
-func (c *container) touch(verb []string) (code int, ok bool) {
+func (c *container) touch(verb []string, out io.Writer) (code int, ok bool) {
 	if len(verb) < 2 {
 		return 0, false
 	}
@@ -77,6 +78,9 @@ func (c *container) touch(verb []string) (code int, ok bool) {
 		if strings.HasPrefix(verb[1], target+"/") {
 			how = one
 		}
+	}
+	if how == "" && c.file(verb, out) {
+		return 0, true
 	}
 	refused := verb[0] == "write" && how == "ro" || verb[0] == "cat" && how == ""
 	if refused {

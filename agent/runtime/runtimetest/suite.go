@@ -31,6 +31,8 @@ type Subject struct {
 	Runtime runtime.Runtime
 	// Image is a reference that can be pulled, and Digest its digest.
 	Image, Digest string
+	// Repository is one that images can be sent to and pulled from without credentials.
+	Repository string
 	// Again returns another instance of the same runtime, as after a restart of the agent.
 	Again func(t *testing.T) runtime.Runtime
 }
@@ -48,6 +50,7 @@ func Run(t *testing.T, s Subject) {
 	t.Run("refusals", s.refusals)
 	t.Run("parallel", s.parallel)
 	t.Run("remount", s.remount)
+	t.Run("commit", s.commit)
 }
 
 var sequence struct {

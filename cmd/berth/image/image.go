@@ -13,7 +13,7 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	cmd := cli.Group("image", "Manage images and their registries",
 		listCommand(a), startersCommand(a), registerCommand(a), scanCommand(a), reportCommand(a),
-		historyCommand(a), updateCommand(a), rollbackCommand(a), forgetCommand(a), registryCommand(a))
+		historyCommand(a), updateCommand(a), rollbackCommand(a), forgetCommand(a), shareCommand(a), registryCommand(a))
 	cmd.Long = `Manage images and their registries.
 
 A cluster of "berthd up" registers the images in build/images at its start.
@@ -22,7 +22,8 @@ A cluster of "berthd up" registers the images in build/images at its start.
 }
 
 func listCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var own bool
+	cmd := &cobra.Command{
 		Use:     "ls [PART-OF-NAME]",
 		Aliases: []string{"list"},
 		Short:   "List images",
@@ -32,6 +33,13 @@ func listCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if own {
+				list, err := mine(cmd.Context(), c)
+				if err != nil {
+					return err
+				}
+				return a.Table(list, func() *output.Table { return ownTable(a, list...) })
+			}
 			list, err := c.Images(cmd.Context(), cli.First(args))
 			if err != nil {
 				return err
@@ -39,6 +47,8 @@ func listCommand(a *cli.App) *cobra.Command {
 			return a.Table(list, func() *output.Table { return imageTable(list...) })
 		},
 	}
+	cmd.Flags().BoolVar(&own, "mine", false, "only those that you made of sessions")
+	return cmd
 }
 
 func imageTable(list ...client.Image) *output.Table {
@@ -121,9 +131,10 @@ func registerCommand(a *cli.App) *cobra.Command {
 
 func forgetCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "forget IMAGE...",
-		Short: "Unregister images; their registry keeps them",
-		Args:  cli.Args(1, -1),
+		Use:     "rm IMAGE...",
+		Aliases: []string{"forget"},
+		Short:   "Delete images that you made of sessions, or unregister others, which their registry keeps",
+		Args:    cli.Args(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client()
 			if err != nil {

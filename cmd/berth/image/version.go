@@ -66,7 +66,7 @@ func valueChange(v client.ValueChange) string {
 func updateCommand(a *cli.App) *cobra.Command {
 	var in client.UpdateImageInput
 	var policy *client.Enum
-	cmd := a.Verb("update IMAGE", "Deprecate an image, or change what a scan does when its tag moves", cli.Args(1, 1),
+	cmd := a.Verb("update IMAGE", "Describe or deprecate an image, or change what a scan does when its tag moves", cli.Args(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			i, err := cli.FindImage(ctx, c, args[0])
 			if err != nil {
@@ -81,7 +81,9 @@ func updateCommand(a *cli.App) *cobra.Command {
 			}
 			return a.Table(i, func() *output.Table { return imageTable(*i) })
 		})
-	cmd.Example = "  berth image update tool:1 --deprecated \"Use tool:2, which has the fix.\"\n  berth image update tool:1 --tag-policy pinned"
+	cmd.Example = "  berth image update torch-env:2 --description \"PyTorch 2.8 with our loaders\"\n" +
+		"  berth image update tool:1 --deprecated \"Use tool:2, which has the fix.\"\n  berth image update tool:1 --tag-policy pinned"
+	cli.OptionalText(cmd, &in.Description, "description", "`text` of at most 1000 characters")
 	cli.OptionalText(cmd, &in.Deprecated, "deprecated", "`message` for people who launch it; an empty one ends the deprecation")
 	cli.OptionalFlag(cmd, &policy, "tag-policy", "registry: as its registry says; pinned: keep the digest; follow: take the new one", cli.Choice("registry", "pinned", "follow"))
 	return cmd

@@ -88,7 +88,7 @@ func (c *Client) harbor(ctx context.Context, path string, read func([]byte) (int
 		if err != nil {
 			return fmt.Errorf("path: %w: %w", errdefs.ErrInvalidArgument, err)
 		}
-		resp, err := c.follow(ctx, http.MethodGet, at, key, "application/json")
+		resp, err := c.follow(ctx, request{method: http.MethodGet, header: http.Header{"Accept": {"application/json"}}}, at, key)
 		if err != nil {
 			return err
 		}

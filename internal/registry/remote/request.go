@@ -1,10 +1,12 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -33,29 +35,45 @@ type answer struct {
 	url    *url.URL // that the registry answered, before redirects
 }
 
-// get sends a request to the registry, logs in if it asks for that, and follows redirects. path can
-// have a query. A body longer than limit is an error.
+// request is what a registry is asked for. path can have a query.
+type request struct {
+	method, path string
+	scope        string // of the token
+	header       http.Header
+	body         []byte
+}
+
+// get sends a request without a body. A body of the answer that is longer than limit is an error.
 func (c *Client) get(ctx context.Context, method, path, scope, accept string, limit int64) (*answer, error) {
-	at, err := c.base.Parse(path)
-	if err != nil {
-		return nil, fmt.Errorf("path %.80q: %w: %w", path, errdefs.ErrInvalidArgument, err)
+	header := http.Header{}
+	if accept != "" {
+		header.Set("Accept", accept)
 	}
-	key, err := c.credential(ctx, scope)
+	return c.do(ctx, request{method: method, path: path, scope: scope, header: header}, limit)
+}
+
+// do sends a request to the registry, logs in if it asks for that, and follows redirects.
+func (c *Client) do(ctx context.Context, q request, limit int64) (*answer, error) {
+	at, err := c.base.Parse(q.path)
+	if err != nil {
+		return nil, fmt.Errorf("path %.80q: %w: %w", q.path, errdefs.ErrInvalidArgument, err)
+	}
+	key, err := c.credential(ctx, q.scope)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.follow(ctx, method, at, key, accept)
+	resp, err := c.follow(ctx, q, at, key)
 	if err != nil {
 		return nil, err
 	}
 	if resp.StatusCode == http.StatusUnauthorized {
 		asked := challenges(resp.Header)
 		drain(resp)
-		again, err := c.login(ctx, asked, scope, key)
+		again, err := c.login(ctx, asked, q.scope, key)
 		if err != nil {
 			return nil, err
 		}
-		if resp, err = c.follow(ctx, method, at, again, accept); err != nil {
+		if resp, err = c.follow(ctx, q, at, again); err != nil {
 			return nil, err
 		}
 	}
@@ -64,7 +82,7 @@ func (c *Client) get(ctx context.Context, method, path, scope, accept string, li
 		return nil, err
 	}
 	a := &answer{header: resp.Header, url: at}
-	if method == http.MethodHead {
+	if q.method == http.MethodHead {
 		return a, nil
 	}
 	a.body, err = readAll(resp, limit)
@@ -72,16 +90,14 @@ func (c *Client) get(ctx context.Context, method, path, scope, accept string, li
 }
 
 // follow sends one request, and follows redirects. The credential goes to the registry only.
-func (c *Client) follow(ctx context.Context, method string, at *url.URL, credential, accept string) (*http.Response, error) {
+func (c *Client) follow(ctx context.Context, q request, at *url.URL, credential string) (*http.Response, error) {
 	for range maxRedirects + 1 {
-		r, err := http.NewRequestWithContext(ctx, method, at.String(), nil)
+		r, err := http.NewRequestWithContext(ctx, q.method, at.String(), bytes.NewReader(q.body))
 		if err != nil {
 			return nil, fmt.Errorf("request %s: %w: %w", at.Redacted(), errdefs.ErrInvalidArgument, err)
 		}
+		maps.Copy(r.Header, q.header)
 		r.Header.Set("User-Agent", "berth")
-		if accept != "" {
-			r.Header.Set("Accept", accept)
-		}
 		if credential != "" && c.home(at) {
 			r.Header.Set("Authorization", credential)
 		}

@@ -20,6 +20,7 @@ import { Logs } from "../components/session/Logs";
 import { Metrics } from "../components/session/Metrics";
 import { MountsNote } from "../components/session/Mounts";
 import { Pending } from "../components/session/pending/Pending";
+import { SaveImage } from "../components/session/SaveImage";
 import { RenameSession, SessionChanged, type SessionDetail, SessionQuery } from "../components/session/session";
 import { Tags } from "../components/session/Tags";
 import { Terminate } from "../components/session/Terminate";
@@ -85,6 +86,7 @@ function Detail({ session }: { session: SessionDetail }) {
               </Button>
             </>
           ) : null}
+          {running && canConnect ? <SaveImage session={session} projects={viewer.projects} /> : null}
           {canConnect ? <Again session={session} over={over} own={session.owner?.id === viewer.user.id} /> : null}
           {over ? null : (
             <Button variant="outline" color="red" onClick={ask.open} disabled={session.status === "TERMINATING"}>

@@ -60,7 +60,7 @@ func policyLimits(p client.Policy) []string {
 	}{
 		{"sessions", p.MaxSessions}, {"pending sessions", p.MaxPendingSessions}, {"containers per session", p.MaxContainersPerSession},
 		{"priority", p.MaxPriority}, {"folders", p.MaxVfolders},
-		{"logins", p.MaxLogins},
+		{"logins", p.MaxLogins}, {"own images", p.MaxCustomizedImages},
 	} {
 		if l.most != nil {
 			all = append(all, l.what+" "+strconv.Itoa(*l.most))
@@ -144,6 +144,7 @@ func policyFlags(cmd *cobra.Command, in *client.UpdateResourcePolicyInput, there
 		{&in.MaxContainersPerSession, "containers", "maxContainersPerSession", "`number` of containers of a session"},
 		{&in.MaxPriority, "priority", "maxPriority", "highest `priority` of a session"},
 		{&in.MaxVfolders, "folders", "maxVfolders", "`number` of folders"},
+		{&in.MaxCustomizedImages, "own-images", "maxCustomizedImages", "`number` of images that a user makes of sessions"},
 		{&in.MaxLogins, "logins", "maxLogins", "`number` of logins at once"},
 	} {
 		cli.OptionalFlag(cmd, f.into, f.name, f.usage+tail, count)
@@ -155,6 +156,8 @@ func policyFlags(cmd *cobra.Command, in *client.UpdateResourcePolicyInput, there
 	cli.OptionalFlag(cmd, &in.MaxPublicAppTime, "public-apps", "longest `time` for which an app can be open to everybody without a login, such as 1h; without it, no app can; 0s forbids it"+tail, span)
 	cli.OptionalFlag(cmd, &in.MaxScopeBytes, "folders-size", "`size` of all folders on a volume, such as 100g"+tail, size)
 	cli.OptionalFlag(cmd, &in.MaxDiskBytes, "disk", "maximum `size` that each container of a session may write on its machine, such as 50g; without it, 20g"+tail, size)
+	cli.OptionalFlag(cmd, &in.MaxImageBytes, "own-images-size", "`size` that images of sessions add to public images, such as 50g"+tail, size)
+	cli.SetsField(cmd, "own-images-size", "maxImageBytes")
 	cli.SetsField(cmd, "disk", "maxDiskBytes")
 	cli.SetsField(cmd, "lifetime", "maxSessionLifetime")
 	cli.SetsField(cmd, "idle", "idleTimeout")

@@ -7,6 +7,7 @@ export const PolicyFields = graphql(`
   fragment PolicyFields on ResourcePolicy {
     id name totalSlots unlistedSlots maxPendingSlots maxSessions maxPendingSessions maxContainersPerSession maxPriority
     maxSessionLifetime idleTimeout maxPublicAppTime maxVfolders maxScopeBytes maxDiskBytes maxLogins
+    maxCustomizedImages maxImageBytes
     permissions
   }
 `);
@@ -25,6 +26,8 @@ export const limits = [
   { key: "maxVfolders", label: "Folders", kind: "count", part: "rest" },
   { key: "maxScopeBytes", label: "Storage", kind: "bytes", part: "rest" },
   { key: "maxLogins", label: "Concurrent logins", kind: "count", part: "rest" },
+  { key: "maxCustomizedImages", label: "Own images", kind: "count", part: "rest" },
+  { key: "maxImageBytes", label: "Size of own images", kind: "bytes", part: "rest" },
 ] as const satisfies readonly { key: keyof Policy; label: string; kind: Kind; part: string }[];
 
 export type LimitKey = (typeof limits)[number]["key"];
@@ -95,6 +98,8 @@ const phrases: Record<LimitKey, (n: number) => Phrase> = {
   maxVfolders: (count) => ["{{count}} folders", { count }],
   maxScopeBytes: (n) => ["{{size}} of storage", { size: print.bytes(n) }],
   maxLogins: (count) => ["{{count}} concurrent logins", { count }],
+  maxCustomizedImages: (count) => ["{{count}} own images", { count }],
+  maxImageBytes: (n) => ["{{size}} of own images", { size: print.bytes(n) }],
 };
 
 /** Returns the limits of a policy as phrases to translate. */

@@ -1,0 +1,4 @@
+ALTER TABLE "resource_policies" ADD COLUMN "max_image_bytes" bigint NULL;
+ALTER TABLE "images" ADD COLUMN "visibility" character varying NOT NULL DEFAULT 'public', ADD COLUMN "description" character varying NOT NULL DEFAULT '', ADD COLUMN "domain_id" uuid NULL, ADD COLUMN "session_id" uuid NULL, ADD COLUMN "base" character varying NOT NULL DEFAULT '', ADD COLUMN "added_bytes" bigint NOT NULL DEFAULT 0, ADD COLUMN "committed_at" timestamptz NULL, ADD COLUMN "owner_id" uuid NULL, ADD COLUMN "project_id" uuid NULL, ADD CONSTRAINT "images_users_owner" FOREIGN KEY ("owner_id") REFERENCES "users" ("id") ON DELETE SET NULL, ADD CONSTRAINT "images_projects_project" FOREIGN KEY ("project_id") REFERENCES "projects" ("id") ON DELETE SET NULL;
+CREATE INDEX "image_owner_id" ON "images" ("owner_id");
+CREATE INDEX "image_project_id" ON "images" ("project_id");

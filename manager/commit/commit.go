@@ -1,0 +1,218 @@
+package commit
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	entimage "github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/session"
+	enttask "github.com/berthhq/berth/ent/task"
+	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/store"
+	"github.com/berthhq/berth/manager/task"
+)
+
+// kind is the kind of the tasks.
+const kind = "session.commit"
+
+// Agents reaches the agents.
+type Agents interface {
+	RPC(name string) (agentpb.AgentClient, error)
+}
+
+// Config has the dependencies of a Service.
+type Config struct {
+	Client   *ent.Client
+	Images   *image.Service
+	Policies *policy.Service
+	Tasks    *task.Service
+	Agents   Agents
+}
+
+// Service makes images of sessions.
+type Service struct{ Config }
+
+// New returns a Service and registers its tasks.
+func New(cfg Config) *Service {
+	s := &Service{cfg}
+	cfg.Tasks.Register(kind, runner{s})
+	return s
+}
+
+// CommitSessionInput describes the image of a session.
+type CommitSessionInput struct {
+	Session     uuid.UUID
+	Name        string
+	Tag         *string
+	Description *string
+	Project     *uuid.UUID
+}
+
+// CommitSessionPayload is the task that makes the image, and the reference of the image.
+type CommitSessionPayload struct {
+	Task      *ent.Task
+	Reference string
+}
+
+// work is the input of a task.
+type work struct {
+	Session     uuid.UUID
+	Repository  string // without the host
+	Tag         string
+	Description *string // nil: that of the replaced image
+	Project     *uuid.UUID
+	Owner       uuid.UUID
+	Domain      uuid.UUID
+}
+
+func (w work) name() string { return w.Repository + ":" + w.Tag }
+
+// Limits of names.
+const (
+	maxName    = 100
+	latest     = "latest"
+	maxTag     = 128
+	nameSyntax = "1 to 100 lower-case letters and digits, with single . _ - between them"
+)
+
+var (
+	nameRule = regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*$`)
+	tagRule  = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]*$`)
+)
+
+// CommitSession enqueues a task that makes an image of a running session.
+func (s *Service) CommitSession(ctx context.Context, in CommitSessionInput) (*CommitSessionPayload, error) {
+	v, err := permit.Writer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tag, err := s.check(ctx, v, in)
+	if err != nil {
+		return nil, err
+	}
+	sess, err := s.session(ctx, in.Session)
+	if err != nil {
+		return nil, permit.Missing(err, "session", "session")
+	}
+	// The image contains the inside of the session.
+	if err := permit.To(ctx, access.Enter, sess); err != nil {
+		return nil, err
+	}
+	if err := running(sess); err != nil {
+		return nil, err
+	}
+	reg, err := s.Images.OwnRegistry(ctx)
+	if err != nil {
+		return nil, err
+	}
+	user, err := s.Client.User.Get(viewer.SystemContext(ctx), v.User)
+	if err != nil {
+		return nil, fmt.Errorf("read user: %w", err)
+	}
+	w := work{
+		Session: sess.ID, Repository: image.OwnRepository(user, in.Name), Tag: tag, Description: in.Description,
+		Project: in.Project, Owner: user.ID, Domain: user.DomainID,
+	}
+	out := &CommitSessionPayload{Reference: reg.Host + "/" + w.name()}
+	if out.Task, err = s.enqueue(ctx, sess, reg, w); err != nil {
+		return nil, err
+	}
+	s.Tasks.Wake(ctx, out.Task.ID)
+	return out, nil
+}
+
+// check checks the input and returns the tag.
+func (s *Service) check(ctx context.Context, v *viewer.Viewer, in CommitSessionInput) (string, error) {
+	if len(in.Name) > maxName || !nameRule.MatchString(in.Name) {
+		return "", problem.Invalid("name", "%.200q is not %s", in.Name, nameSyntax).WithLimit(nameSyntax)
+	}
+	tag := latest
+	if in.Tag != nil && *in.Tag != "" {
+		tag = *in.Tag
+	}
+	if len(tag) > maxTag || !tagRule.MatchString(tag) {
+		return "", problem.Invalid("tag", "%.200q is not 1 to %d letters, digits and . _ - of which the first is a letter, a digit or _", tag, maxTag).WithLimit(fmt.Sprint(maxTag))
+	}
+	if in.Description != nil {
+		if err := image.CheckDescription(*in.Description); err != nil {
+			return "", err
+		}
+	}
+	if in.Project != nil {
+		return tag, s.Images.CheckProject(ctx, v, *in.Project)
+	}
+	return tag, nil
+}
+
+// session reads a session with its image and its main kernel.
+func (s *Service) session(ctx context.Context, id uuid.UUID) (*ent.Session, error) {
+	return s.Client.Session.Query().Where(session.ID(id)).WithImage().
+		WithKernels(func(q *ent.KernelQuery) { q.Where(kernel.Index(0)).WithAgent() }).Only(ctx)
+}
+
+func running(sess *ent.Session) error {
+	if sess.Status != lifecycle.Running {
+		return problem.Precondition("session %s is %s: only a running session can be saved as an image", sess.Name, sess.Status).WithField("session")
+	}
+	return nil
+}
+
+func (s *Service) enqueue(ctx context.Context, sess *ent.Session, reg *ent.Registry, w work) (t *ent.Task, err error) {
+	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
+		system := viewer.SystemContext(ctx)
+		if err := store.Lock(ctx, tx, "images "+w.Owner.String()); err != nil {
+			return err
+		}
+		busy, err := tx.Task.Query().Where(enttask.Kind(kind), enttask.SubjectID(sess.ID), enttask.EndedAtIsNil()).Exist(system)
+		if err != nil {
+			return fmt.Errorf("look for tasks: %w", err)
+		}
+		if busy {
+			return problem.Precondition("session %s is being saved already", sess.Name).WithField("session")
+		}
+		if _, err := s.room(system, tx, reg.Host, w, 0); err != nil {
+			return err
+		}
+		t, err = s.Tasks.Enqueue(ctx, tx, task.Wanted{
+			Kind: kind, Title: fmt.Sprintf("Save session %s as %s", sess.Name, shortName(w)),
+			Input: w, Subject: sess.ID, Domain: sess.DomainID,
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t.Unwrap(), nil
+}
+
+func shortName(w work) string { return w.name()[strings.LastIndexByte(w.Repository, '/')+1:] }
+
+// replaced returns the image of the same reference, or nil, and an error if it has another owner.
+func (s *Service) replaced(ctx context.Context, tx *ent.Tx, host string, w work) (*ent.Image, error) {
+	old, err := tx.Image.Query().Where(entimage.Reference(host + "/" + w.name())).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up image: %w", err)
+	}
+	for _, i := range old {
+		if i.OwnerID == nil || *i.OwnerID != w.Owner {
+			return nil, problem.Exists("name", "the image %s exists and is not yours", shortName(w))
+		}
+	}
+	if len(old) == 0 {
+		return nil, nil
+	}
+	return old[0], nil
+}

@@ -1,0 +1,205 @@
+package commit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	entimage "github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/registry/remote"
+	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/store"
+	"github.com/berthhq/berth/manager/task"
+)
+
+// longest is the time limit of one attempt. The push token is valid for as long.
+const longest = 2 * time.Hour
+
+// runner runs the tasks.
+type runner struct{ *Service }
+
+// Run implements task.Handler. An attempt starts from the beginning, and the registry keeps what earlier attempts
+// have sent. The image becomes visible with its row, after the registry has all of it.
+func (r runner) Run(ctx context.Context, p *task.Progress, input []byte) error {
+	var w work
+	if err := json.Unmarshal(input, &w); err != nil {
+		return fmt.Errorf("read input: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(viewer.SystemContext(ctx), longest)
+	defer cancel()
+	sess, err := r.session(ctx, w.Session)
+	if ent.IsNotFound(err) {
+		return problem.Precondition("the session no longer exists")
+	}
+	if err != nil {
+		return fmt.Errorf("read session: %w", err)
+	}
+	if err := running(sess); err != nil {
+		return err
+	}
+	reg, err := r.Images.OwnRegistry(ctx)
+	if err != nil {
+		return err
+	}
+	done, err := r.ask(ctx, p, sess, reg, w)
+	if err != nil {
+		return err
+	}
+	if err := r.record(ctx, p, sess, reg, w, done); err != nil {
+		drop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		return errors.Join(err, r.Images.DropOwn(drop, reg, w.Repository, done.Digest))
+	}
+	if done.LayerBytes == 0 {
+		p.Remark("The session has changed nothing since it was started from its image.")
+	}
+	return nil
+}
+
+// ask asks the agent of the main kernel for the image and waits for it.
+func (r runner) ask(ctx context.Context, p *task.Progress, sess *ent.Session, reg *ent.Registry, w work) (*agentpb.CommitProgress, error) {
+	if len(sess.Edges.Kernels) == 0 || sess.Edges.Kernels[0].Edges.Agent == nil {
+		return nil, problem.Unavailable("session %s has no container", sess.Name)
+	}
+	k := sess.Edges.Kernels[0]
+	var room int64
+	err := p.InTx(ctx, func(ctx context.Context, tx *ent.Tx) (err error) {
+		room, err = r.room(ctx, tx, reg.Host, w, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if room == math.MaxInt64 {
+		room = 0
+	}
+	rpc, err := r.Agents.RPC(k.Edges.Agent.Name)
+	if err != nil {
+		return nil, err
+	}
+	token, from, err := r.Images.PushToken(w.Repository, sess.Edges.Image.Reference)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := rpc.CommitKernel(ctx, &agentpb.CommitKernelRequest{
+		Epoch: p.Epoch(), KernelId: k.ID.String(), LaunchEpoch: k.LaunchEpoch, Repository: reg.Host + "/" + w.Repository,
+		PlainHttp: reg.PlainHTTP, Username: r.Images.PushUser(), Password: token, MountFrom: from, MaxBytes: room,
+	})
+	if err != nil {
+		return nil, answer(k.Edges.Agent.Name, err)
+	}
+	return follow(ctx, p, k.Edges.Agent.Name, stream)
+}
+
+// follow stores the progress and returns the last message.
+func follow(ctx context.Context, p *task.Progress, agent string, stream interface {
+	Recv() (*agentpb.CommitProgress, error)
+}) (*agentpb.CommitProgress, error) {
+	var saved time.Time
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return nil, answer(agent, err)
+		}
+		if m.Done {
+			return m, nil
+		}
+		if time.Since(saved) < time.Second {
+			continue
+		}
+		saved = time.Now()
+		if err := p.Save(ctx, struct{}{}, share(m), steps); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// steps is the total of the progress: the phases of an agent have different amounts of bytes.
+const steps = 100
+
+// share converts the progress of a phase to one of the whole.
+func share(m *agentpb.CommitProgress) int64 {
+	part := map[string][2]int64{"copying": {0, 30}, "compressing": {30, 60}, "pushing": {60, 99}}[m.Phase]
+	if m.TotalBytes <= 0 {
+		return part[0]
+	}
+	return part[0] + (part[1]-part[0])*min(m.DoneBytes, m.TotalBytes)/m.TotalBytes
+}
+
+// answer converts an agent's error. Its text names the limit or the file at fault.
+func answer(agent string, err error) error {
+	err = errgrpc.ToNative(err)
+	switch {
+	case errdefs.IsFailedPrecondition(err), errdefs.IsNotFound(err), errdefs.IsInvalidArgument(err), errdefs.IsNotImplemented(err):
+		return problem.Precondition("agent %s: %v", agent, err)
+	case errdefs.IsResourceExhausted(err):
+		return problem.Exhausted("agent %s: %v", agent, err)
+	}
+	return problem.Unavailable("agent %s: %v", agent, err).Because(err)
+}
+
+// record verifies the image at the registry, tags it and stores its row.
+func (r runner) record(ctx context.Context, p *task.Progress, sess *ent.Session, reg *ent.Registry, w work, done *agentpb.CommitProgress) error {
+	found, err := r.Images.InspectOwn(ctx, reg, w.Repository, done.Digest)
+	if err != nil {
+		return err
+	}
+	base := sess.Edges.Image
+	adds := base.AddedBytes + done.LayerBytes
+	return p.InTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
+		if err := store.Lock(ctx, tx, "images "+w.Owner.String()); err != nil {
+			return err
+		}
+		if _, err := r.room(ctx, tx, reg.Host, w, adds); err != nil {
+			return err
+		}
+		old, err := r.replaced(ctx, tx, reg.Host, w)
+		if err != nil {
+			return err
+		}
+		if err := write(ctx, tx, old, sess, reg, w, found, adds); err != nil {
+			return fmt.Errorf("record image: %w", err)
+		}
+		// The row is visible after the tag: the transaction ends next.
+		return r.Images.TagOwn(ctx, reg, w.Repository, done.Digest, w.Tag)
+	})
+}
+
+// write inserts the row of an image, or updates the one that it replaces.
+func write(ctx context.Context, tx *ent.Tx, old *ent.Image, sess *ent.Session, reg *ent.Registry, w work, found remote.Image, adds int64) error {
+	visibility := entimage.VisibilityPrivate
+	if w.Project != nil {
+		visibility = entimage.VisibilityProject
+	}
+	base, at := sess.Edges.Image.Reference, clock.Now()
+	if old != nil {
+		up := tx.Image.UpdateOne(old).SetArchitecture(found.Architecture).SetDigest(found.Digest).SetTagDigest(found.Digest).SetSizeBytes(found.Size).
+			SetLabels(labels(found)).SetStatus(entimage.StatusAlive).SetRegistryID(reg.ID).SetNillableDescription(w.Description).
+			SetSessionID(sess.ID).SetBase(base).SetAddedBytes(adds).SetCommittedAt(at)
+		if w.Project != nil {
+			up.SetVisibility(visibility).SetProjectID(*w.Project)
+		}
+		return up.Exec(ctx)
+	}
+	return tx.Image.Create().SetReference(reg.Host + "/" + w.name()).SetName(w.name()).SetArchitecture(found.Architecture).
+		SetDigest(found.Digest).SetTagDigest(found.Digest).SetSizeBytes(found.Size).SetLabels(labels(found)).SetRegistryID(reg.ID).
+		SetVisibility(visibility).SetNillableDescription(w.Description).SetDomainID(w.Domain).SetOwnerID(w.Owner).
+		SetNillableProjectID(w.Project).SetSessionID(sess.ID).SetBase(base).SetAddedBytes(adds).SetCommittedAt(at).Exec(ctx)
+}
+
+func labels(found remote.Image) map[string]string {
+	if found.Labels == nil {
+		return map[string]string{}
+	}
+	return found.Labels
+}
