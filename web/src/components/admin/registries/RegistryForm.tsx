@@ -4,6 +4,7 @@ import { byField } from "../../../api/errors";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
+import { word } from "../../../words";
 import { FailureNote } from "../../Note";
 import type { Registry } from "./registry";
 
