@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthhq/berth/internal/registry"
 	"github.com/berthhq/berth/internal/registry/pushtoken"
 	"github.com/berthhq/berth/internal/registry/registrytest"
 	"github.com/berthhq/berth/internal/testenv"
@@ -29,10 +30,10 @@ func TestConformanceWithOCI(t *testing.T) {
 	if _, err := os.Stat(bin); err != nil {
 		t.Skipf("needs the suite: make bin/tools/oci-conformance (%v)", err)
 	}
-	r, host := registrytest.Serve(t, t.TempDir())
-	key := pushtoken.Key("a key of push tokens that is long enough")
-	r.Require("the password of readers")
-	r.AllowPush(key)
+	_, host := registrytest.Serve(t, t.TempDir(), func(r *registry.Registry) {
+		r.Require("the password of readers")
+		r.AllowPush(key)
+	})
 	token, err := key.Sign(pushtoken.Grant{Namespace: "conformance", Delete: true, Expires: time.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)

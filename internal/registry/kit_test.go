@@ -37,8 +37,7 @@ type host struct {
 
 func serveHost(t *testing.T, dir string) host {
 	t.Helper()
-	r, at := registrytest.Serve(t, dir)
-	r.AllowPush(key)
+	r, at := registrytest.Serve(t, dir, func(r *registry.Registry) { r.AllowPush(key) })
 	return host{r, t, filepath.Join(dir, "blobs"), at}
 }
 
