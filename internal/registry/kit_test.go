@@ -115,8 +115,11 @@ func (h host) sweep(o store.Options) (store.Report, error) {
 	if status != http.StatusOK {
 		return store.Report{}, fmt.Errorf("sweep: %d %s", status, text)
 	}
-	var out store.Report
-	return out, json.Unmarshal([]byte(text), &out)
+	var out registry.SweepAnswer
+	if err := json.Unmarshal([]byte(text), &out); err != nil || out.Error != "" {
+		return out.Report, fmt.Errorf("sweep: %s %w", out.Error, err)
+	}
+	return out.Report, nil
 }
 
 func (h host) mustSweep(o store.Options) store.Report {
