@@ -72,8 +72,10 @@ func (s *Service) SetRegistryWebhook(ctx context.Context, in SetRegistryWebhookI
 		return nil, err
 	}
 	out := &SetRegistryWebhookPayload{}
-	up := r.Update().ClearWebhookHash()
-	if in.Enabled {
+	up := r.Update()
+	if !in.Enabled {
+		up.ClearWebhookHash()
+	} else {
 		secret, path := rand.Text(), WebhookPath+r.ID.String()
 		hash := sha256.Sum256([]byte(secret))
 		up.SetWebhookHash(hash[:])
