@@ -3,6 +3,8 @@ package graph
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/commit"
@@ -85,9 +87,9 @@ func (r mutationResolver) SetRegistryWebhook(ctx context.Context, input image.Se
 	return r.Resolver.Images.SetRegistryWebhook(ctx, input)
 }
 
-// Attachments reads what the registry has attached to the digest of an image.
-func (r imageResolver) Attachments(ctx context.Context, i *ent.Image) ([]*image.ImageAttachment, error) {
-	return r.Resolver.Images.Attachments(ctx, i)
+// ImageAttachments reads what the registry has attached to the digest of an image.
+func (r queryResolver) ImageAttachments(ctx context.Context, id uuid.UUID) ([]*image.ImageAttachment, error) {
+	return r.Resolver.Images.Attachments(ctx, id)
 }
 
 // Webhook reports whether a registry has one.

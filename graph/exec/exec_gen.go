@@ -188,7 +188,6 @@ var waiting = answer.Waiting{
 	{Object: "Image", Field: "minimumSlots"}:                true,
 	{Object: "Image", Field: "moved"}:                       true,
 	{Object: "Image", Field: "tagDigest"}:                   true,
-	{Object: "Image", Field: "attachments"}:                 true,
 	{Object: "Image", Field: "versions"}:                    true,
 	{Object: "Image", Field: "change"}:                      true,
 	{Object: "Image", Field: "apps"}:                        true,
@@ -341,8 +340,6 @@ type ImageResolver interface {
 
 	Moved(ctx context.Context, obj *ent.Image) (bool, error)
 	TagDigest(ctx context.Context, obj *ent.Image) (string, error)
-
-	Attachments(ctx context.Context, obj *ent.Image) ([]*image.ImageAttachment, error)
 
 	Versions(ctx context.Context, obj *ent.Image) ([]*ent.ImageVersion, error)
 	Change(ctx context.Context, obj *ent.Image, from *string, to *string) (*image.ImageChange, error)
@@ -542,6 +539,7 @@ type QueryResolver interface {
 	IdleDryRun(ctx context.Context, checker *uuid.UUID, input *idle.CreateIdleCheckerInput, domain *uuid.UUID, project *uuid.UUID, resourceGroup *uuid.UUID) (*idle.Trial, error)
 	StarterImages(ctx context.Context) ([]*image.StarterImage, error)
 	Image(ctx context.Context, name string, architecture *string) (*ent.Image, error)
+	ImageAttachments(ctx context.Context, image uuid.UUID) ([]*image.ImageAttachment, error)
 	Images(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error)
 	ImageUsage(ctx context.Context) (*commit.ImageUsage, error)
 	Registry(ctx context.Context, name string) (*ent.Registry, error)
@@ -2810,11 +2808,6 @@ type Image implements Node @allow(to: USER) {
   tagPolicy: ImageTagPolicy!
   "The fingerprint of the key of the registry that has signed the digest; empty if the registry requires no signature."
   signedBy: String!
-  """
-  What is attached to the digest at the registry: signatures, SBOMs and reports of vulnerabilities. The registry is read
-  now, at most 20 documents of 16 MiB; answers are kept for 5 minutes.
-  """
-  attachments: [ImageAttachment!]!
   "The message of a deprecated image, which can still be launched; empty: it is not deprecated."
   deprecated: String!
   "The contents that the tag had, newest first, at most 20."
@@ -2849,8 +2842,8 @@ type ImageAttachment @allow(to: USER) {
   sizeBytes: Int64!
   "The number of packages of an SBOM, at most 20,000."
   packageCount: Int!
-  "Packages of an SBOM whose name or version contains the text."
-  packages(search: String, first: Int = 100): [ImagePackage!]!
+  "Packages of an SBOM whose name or version contains the text, at most 500."
+  packages(search: String, limit: Int = 100): [ImagePackage!]!
   "The vulnerabilities of a report by severity, the worst first."
   severities: [SeverityCount!]!
   "Why the document could not be read; empty if it was."
@@ -2929,6 +2922,11 @@ extend type Query {
   starterImages: [StarterImage!]! @allow(to: USER)
   "The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them."
   image(name: String!, architecture: String): Image @allow(to: USER)
+  """
+  What is attached to the digest of an image at its registry: signatures, SBOMs and reports of vulnerabilities. The
+  registry is read now, at most 20 documents of 16 MiB; answers are kept for 5 minutes.
+  """
+  imageAttachments(image: ID!): [ImageAttachment!]! @allow(to: USER)
   images(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ImageOrder!], where: ImageWhereInput): ImageConnection! @allow(to: USER)
   "The viewer's images that were made of sessions."
   imageUsage: ImageUsage! @allow(to: USER)
@@ -6726,8 +6724,6 @@ func (ec *executionContext) childFields_Image(ctx context.Context, field graphql
 		return ec.fieldContext_Image_tagPolicy(ctx, field)
 	case "signedBy":
 		return ec.fieldContext_Image_signedBy(ctx, field)
-	case "attachments":
-		return ec.fieldContext_Image_attachments(ctx, field)
 	case "deprecated":
 		return ec.fieldContext_Image_deprecated(ctx, field)
 	case "versions":
@@ -9933,14 +9929,14 @@ func (ec *executionContext) field_ImageAttachment_packages_args(ctx context.Cont
 		return nil, err
 	}
 	args["search"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "limit",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg1
+	args["limit"] = arg1
 	return args, nil
 }
 
@@ -12489,6 +12485,20 @@ func (ec *executionContext) field_Query_idleDryRun_args(ctx context.Context, raw
 		return nil, err
 	}
 	args["resourceGroup"] = arg4
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_imageAttachments_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "image",
+		func(ctx context.Context, v any) (uuid.UUID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["image"] = arg0
 	return args, nil
 }
 
@@ -23897,39 +23907,6 @@ func (ec *executionContext) fieldContext_Image_signedBy(_ context.Context, field
 	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Image_attachments(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
-
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Image_attachments(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Image().Attachments(ctx, obj)
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*image.ImageAttachment) graphql.Marshaler {
-			return ec.marshalNImageAttachment2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImageAttachmentᚄ(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Image_attachments(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Image",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ImageAttachment(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _Image_deprecated(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
 	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Deprecated)
 	if ret != graphql.Null {
@@ -24536,7 +24513,7 @@ func (ec *executionContext) _ImageAttachment_packages(ctx context.Context, field
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return obj.Packages(fc.Args["search"].(*string), fc.Args["first"].(*int))
+			return obj.Packages(fc.Args["search"].(*string), fc.Args["limit"].(*int))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*attachment.Package) graphql.Marshaler {
@@ -38874,6 +38851,51 @@ func (ec *executionContext) fieldContext_Query_image(ctx context.Context, field 
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_image_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_imageAttachments(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_imageAttachments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ImageAttachments(ctx, fc.Args["image"].(uuid.UUID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*image.ImageAttachment) graphql.Marshaler {
+			return ec.marshalNImageAttachment2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImageAttachmentᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_imageAttachments(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageAttachment(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_imageAttachments_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -71414,11 +71436,6 @@ func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, ob
 			out.SetNonNull(i, ec._Image_tagPolicy(ctx, field, obj))
 		case "signedBy":
 			out.SetNonNull(i, ec._Image_signedBy(ctx, field, obj))
-		case "attachments":
-			field := field
-			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
-				return ec._Image_attachments(ctx, field, obj)
-			})
 		case "deprecated":
 			out.SetNonNull(i, ec._Image_deprecated(ctx, field, obj))
 		case "versions":
@@ -74741,6 +74758,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				}()
 				res = ec._Query_image(ctx, field)
 				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "imageAttachments":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_imageAttachments(ctx, field)
+				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res

@@ -8,10 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berthhq/berth/ent"
+	"github.com/google/uuid"
+
+	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry/attachment"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/permit"
 )
 
 // Limits of what is read for people who look at an image.
@@ -100,7 +103,11 @@ var errSlow = errors.New("the registry did not answer in time")
 
 // Attachments returns the documents that the registry of an image has attached to its content. They are
 // read now, and nothing of them is stored.
-func (s *Service) Attachments(ctx context.Context, i *ent.Image) ([]*ImageAttachment, error) {
+func (s *Service) Attachments(ctx context.Context, id uuid.UUID) ([]*ImageAttachment, error) {
+	i, err := s.client.Image.Query().Where(entimage.ID(id), Listed(ctx)).Only(ctx)
+	if err != nil {
+		return nil, permit.Missing(err, "image", "image")
+	}
 	if i.RegistryID == nil {
 		return nil, problem.Precondition("the registry of image %s was removed", i.Name)
 	}
@@ -160,16 +167,16 @@ func (a *ImageAttachment) Severities() []*SeverityCount {
 const maxFound = 500
 
 // Packages returns the packages whose name or version contains a text, at most first of them.
-func (a *ImageAttachment) Packages(search *string, first *int) ([]*attachment.Package, error) {
+func (a *ImageAttachment) Packages(search *string, limit *int) ([]*attachment.Package, error) {
 	text, most := "", 100
 	if search != nil {
 		text = strings.ToLower(*search)
 	}
-	if first != nil {
-		most = *first
+	if limit != nil {
+		most = *limit
 	}
 	if most < 0 || most > maxFound {
-		return nil, problem.Invalid("first", "%d is not between 0 and %d", most, maxFound).WithLimit(fmt.Sprint(maxFound))
+		return nil, problem.Invalid("limit", "%d is not between 0 and %d", most, maxFound).WithLimit(fmt.Sprint(maxFound))
 	}
 	out := []*attachment.Package{}
 	for n := range a.Attachment.Packages {

@@ -106,7 +106,7 @@ func TestAttachments(t *testing.T) {
 	cosigntest.Refer(t, repository, d, []byte(`{"bomFormat":"CycloneDX","specVersion":"1.6","components":[{"name":"torch","version":"2.9"},{"name":"numpy","version":"2.3"}]}`), "application/vnd.cyclonedx+json", o.push)
 	cosigntest.Refer(t, repository, d, []byte(`{"SchemaVersion":2,"Results":[{"Vulnerabilities":[{"Severity":"LOW"},{"Severity":"CRITICAL"}]}]}`), "application/vnd.aquasec.trivy.report+json", o.push)
 	o.scan(t, o.reg)
-	got, err := o.Attachments(o.As(t, o.A.Member), o.image("team/tool:1"))
+	got, err := o.Attachments(o.As(t, o.A.Member), o.image("team/tool:1").ID)
 	if err != nil || len(got) != 2 {
 		t.Fatalf("attachments: %v, %v", got, err)
 	}
@@ -122,7 +122,7 @@ func TestAttachments(t *testing.T) {
 	if s := got[1].Severities(); len(s) != 2 || s[0].Severity != "CRITICAL" || s[1].Count != 1 {
 		t.Errorf("severities: %v", s)
 	}
-	again, err := o.Attachments(o.As(t, o.A.Member), o.image("team/tool:1"))
+	again, err := o.Attachments(o.As(t, o.A.Member), o.image("team/tool:1").ID)
 	if err != nil || len(again) != 2 || again[0].Attachment.Packages[0] != got[0].Attachment.Packages[0] {
 		t.Errorf("the second view: %v, %v", again, err)
 	}
