@@ -3570,7 +3570,7 @@ type ResourcePolicy implements Node @allow(to: USER) {
   maxLogins: Int
   "Number of images that a user can have made of sessions."
   maxCustomizedImages: Int
-  "Bytes that these images add to public images."
+  "Bytes that these images add to public images; for a project: those of the images that are shared with it."
   maxImageBytes: Int64
   createdAt: Time!
   "Where the policy is attached, as far as the viewer can see."
