@@ -64,8 +64,8 @@ func forbidden(g pushtoken.Grant, req *http.Request) string {
 			return "the push token is for repositories below " + g.Namespace + " only"
 		}
 		return "the push token is for the repository " + g.Repository + " only"
-	case g.Namespace == "" && (at.kind == tags || at.kind == referrers):
-		return "the push token does not permit lists"
+	case g.Namespace == "" && at.kind == tags:
+		return "the push token does not permit the list of tags"
 	case req.Method == http.MethodDelete && (at.kind == upload || g.Delete):
 	case !slices.Contains(writing, req.Method):
 		return "the push token does not permit " + req.Method

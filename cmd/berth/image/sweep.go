@@ -39,10 +39,10 @@ func registrySweep(a *cli.App) *cobra.Command {
 			}
 			return a.Printer().Print(r.LastSweep, func() error { return showSweep(a, r.LastSweep) })
 		})
-	cmd.Long = `Start a task that removes versions without a tag whose time is over, and the layers
-that no image needs, and wait for its end. The registry serves meanwhile. Content
-that was pushed or used within the last 3 hours stays, and so do versions that
-images refer to.`
+	cmd.Long = `Start a task that removes versions without a tag whose time is over, and layers
+that no image needs, and wait for its end. The registry serves meanwhile.
+Content that was pushed or used within the last 3 hours stays, and so do
+versions that images refer to.`
 	cmd.Example = "  berth image registry sweep --dry-run\n  berth image registry sweep local --detach"
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "report what would be freed, and remove nothing")
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait for its end; berth admin task shows how far it is")
@@ -109,9 +109,9 @@ func registryWebhook(a *cli.App) *cobra.Command {
 				return nil
 			})
 		})
-	cmd.Long = `Give the webhook of a registry a new secret, which is shown once. Set the URL of a
-manager with the path, and the secret as the value of Authorization, in Harbor or
-in the configuration of distribution: after a push, the platform reads the
+	cmd.Long = `Give the webhook of a registry a new secret, which is shown once. In Harbor, or in
+the configuration of distribution, set the URL of a manager with the path, and
+the secret as the value of Authorization. After a push, the platform reads the
 repository at once.`
 	cmd.Flags().BoolVar(&off, "off", false, "remove the webhook")
 	return cmd

@@ -29,7 +29,7 @@ const ImagesQuery = graphql(
     }
     starterImages { ...StarterFields }
     images(first: 100, orderBy: [{ field: NAME, direction: ASC }]) {
-      totalCount edges { node { id name reference architecture sizeBytes minimumSlots status moved deprecated signedBy registry { id name } } }
+      totalCount edges { node { id name reference architecture sizeBytes minimumSlots status moved deprecated signedBy sessionID registry { id name } } }
     }
   }
 `,
@@ -49,6 +49,7 @@ export function Images() {
   const [shown, setShown] = useState<{ id: string; name: string } | null>(null);
   const [attached, setAttached] = useState<{ id: string; name: string; signedBy: string } | null>(null);
   const [gone, setGone] = useState<{ id: string; name: string } | null>(null);
+  const signing = new Set(nodesOf(data?.registries).flatMap((r) => (r.signatureKeys ? [r.id] : [])));
   const images = (data?.images.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
 
   return (
@@ -116,6 +117,9 @@ export function Images() {
                   <td>{slotsLine(i.minimumSlots)}</td>
                   <td>
                     <span className={i.status === "GONE" ? "tone-bad" : ""}>{word("ImageStatus", i.status)}</span>
+                    {signing.has(i.registry?.id ?? "") && !i.signedBy && !i.sessionID ? (
+                      <div className="tone-bad">{t("not signed")}</div>
+                    ) : null}
                     {i.moved ? <div className="dim">{t("tag moved")}</div> : null}
                     {i.deprecated ? <div className="dim">{t("deprecated")}</div> : null}
                   </td>
