@@ -295,6 +295,9 @@ func TestAttachmentsGoWithTheirImage(t *testing.T) {
 	if got := h.mustSweep(store.Options{Grace: grace}); got.Manifests != 2 || got.StoredBytes != 0 {
 		t.Errorf("attachments of a deleted image are left: %+v", got)
 	}
+	if status, text := h.do("GET", "/v2/_catalog", "", nil); status != 200 || strings.Contains(text, "team/x") {
+		t.Errorf("the empty repository is listed: %s", text)
+	}
 }
 
 // Uploads that ended early go after their time, and a running one stays.

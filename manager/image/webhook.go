@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -49,6 +50,7 @@ const (
 	maxHookNames  = 50      // repositories of one request
 	maxRescans    = 20      // that wait; then one scan of the whole registry follows
 	hooksPerRound = 120
+	wrongPerRound = 30 // requests with a wrong secret, of one address
 	hookRound     = time.Minute
 )
 
@@ -87,27 +89,29 @@ func (s *Service) SetRegistryWebhook(ctx context.Context, in SetRegistryWebhookI
 	return out, nil
 }
 
-// hookPace limits the requests of each registry. Only requests with the right secret count.
+// hookPace counts requests within a minute: those with the right secret by registry, and the others by
+// address, so that no one can use up the requests of a registry.
 type hookPace struct {
 	mu    sync.Mutex
 	round time.Time
-	count map[uuid.UUID]int
+	count map[string]int
 }
 
-func (p *hookPace) allow(id uuid.UUID, now time.Time) bool {
+// add counts a request, and reports whether there are not too many.
+func (p *hookPace) add(key string, n, most int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now.Sub(p.round) > hookRound || p.count == nil {
-		p.round, p.count = now, map[uuid.UUID]int{}
+	if now := time.Now(); now.Sub(p.round) > hookRound || p.count == nil {
+		p.round, p.count = now, map[string]int{}
 	}
-	p.count[id]++
-	return p.count[id] <= hooksPerRound
+	p.count[key] += n
+	return p.count[key] <= most
 }
 
 // Webhook answers the events of registries: POST /webhooks/registry/ID with the secret as the value of
-// Authorization, alone, after Bearer, or as the password of Basic.
-func (s *Service) Webhook(w http.ResponseWriter, req *http.Request) {
-	status, result, message := s.hook(req)
+// Authorization, alone, after Bearer, or as the password of Basic. address is that of the client.
+func (s *Service) Webhook(w http.ResponseWriter, req *http.Request, address netip.Addr) {
+	status, result, message := s.hook(req, prefixOf(address))
 	s.meter.webhooks.WithLabelValues(result).Inc()
 	if status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "60")
@@ -117,7 +121,23 @@ func (s *Service) Webhook(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.WriteString(w, message+"\n")
 }
 
-func (s *Service) hook(req *http.Request) (status int, result, message string) {
+// prefixOf is one address of IPv4, or the network of a customer in IPv6.
+func prefixOf(a netip.Addr) string {
+	bits := 64
+	if a = a.Unmap(); a.Is4() {
+		bits = 32
+	}
+	p, err := a.Prefix(bits)
+	if err != nil {
+		return "unknown"
+	}
+	return p.String()
+}
+
+func (s *Service) hook(req *http.Request, from string) (status int, result, message string) {
+	if !s.pace.add(from, 0, wrongPerRound) {
+		return http.StatusTooManyRequests, hookLimited, fmt.Sprintf("more than %d requests with a wrong secret within %s", wrongPerRound, hookRound)
+	}
 	ctx := viewer.SystemContext(req.Context())
 	r, err := s.hooked(ctx, req)
 	if err != nil {
@@ -125,9 +145,10 @@ func (s *Service) hook(req *http.Request) (status int, result, message string) {
 		return http.StatusServiceUnavailable, hookBroken, "the registry cannot be read now"
 	}
 	if r == nil {
+		s.pace.add(from, 1, wrongPerRound)
 		return http.StatusUnauthorized, hookRefused, "the registry has no such webhook, or the secret is wrong"
 	}
-	if !s.pace.allow(r.ID, time.Now()) {
+	if !s.pace.add(r.ID.String(), 1, hooksPerRound) {
 		return http.StatusTooManyRequests, hookLimited, fmt.Sprintf("more than %d events within %s", hooksPerRound, hookRound)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, req.Body, maxHook))

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -124,13 +125,54 @@ func (w *sweep) unlink(ctx context.Context) error {
 				return err
 			}
 		}
-		return w.links(repository, layers, func(d digest.Digest, path string, at time.Time) error {
+		err = w.links(repository, layers, func(d digest.Digest, path string, at time.Time) error {
 			if m.blobs[d] || w.young(at) {
 				return nil
 			}
 			return w.unlinkBlob(d, path)
 		})
+		if err != nil || w.DryRun {
+			return err
+		}
+		return w.dropEmpty(repository)
 	})
+}
+
+// errUsed ends the search for what a repository has.
+var errUsed = errors.New("the repository is not empty")
+
+// dropEmpty removes a repository without manifests, blobs and uploads, so that it is no longer listed.
+func (w *sweep) dropEmpty(repository string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	used := func(digest.Digest, string, time.Time) error { return errUsed }
+	for _, kind := range []string{layers, revisions} {
+		if err := w.links(repository, kind, used); err != nil {
+			return ignoreUsed(err)
+		}
+	}
+	if uploads, err := os.ReadDir(w.repository(repository, "_uploads")); err != nil && !errors.Is(err, fs.ErrNotExist) || len(uploads) > 0 {
+		return err
+	}
+	for _, part := range []string{"_layers", "_manifests", "_uploads", "_referrers"} {
+		if err := os.RemoveAll(w.repository(repository, part)); err != nil {
+			return err
+		}
+	}
+	// The directory stays while it has other repositories.
+	for dir := w.repository(repository); dir != w.repository(""); dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil {
+			break
+		}
+	}
+	return nil
+}
+
+func ignoreUsed(err error) error {
+	if errors.Is(err, errUsed) {
+		return nil
+	}
+	return err
 }
 
 // young reports whether content is within the grace time.

@@ -35,6 +35,8 @@ func (s *Store) StartUpload(repository string) (string, error) {
 	if err := s.room(0); err != nil {
 		return "", err
 	}
+	s.mu.RLock() // a sweep removes repositories that are empty
+	defer s.mu.RUnlock()
 	id := strings.ToLower(rand.Text())
 	path := s.uploadFile(repository, id)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
