@@ -26,6 +26,7 @@ func TestPages(t *testing.T) {
 		{"taken names, limits, unsaved changes", "folders"},
 		{"the files of a session", "files"},
 		{"templates, clones, restarts and arrays", "sessions"},
+		{"images of sessions and registries", "images"},
 	} {
 		t.Run(walk.name, func(t *testing.T) {
 			secrets := filepath.Join(t.TempDir(), "secrets")

@@ -25,10 +25,10 @@ func TestCommit(t *testing.T) {
 		t.Fatalf("install a tool: %s, %d", out, code)
 	}
 	text := u.Shell().Must("session", "commit", s.ID, "tools:1", "--project", u.Project, "--description", "with a tool")
-	says(t, text, "/users/", "/tools:1")
+	mustContain(t, text, "/users/", "/tools:1")
 	reference := strings.TrimSpace(text)
 	text = u.Shell().Must("image", "ls", "--mine")
-	says(t, text, "/tools:1", "with a tool")
+	mustContain(t, text, "/tools:1", "with a tool")
 	t.Logf("berth image ls --mine:\n%s", text)
 	before := image(t, u, reference)
 	u.Shell().Must("session", "commit", s.ID, "tools:1")

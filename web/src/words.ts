@@ -286,6 +286,10 @@ export const words = {
     LOGIN: "Login",
     LISTING: "List of images",
   } satisfies Record<Value<"RegistryCheckStep">, string>,
+  RegistryTagPolicy: {
+    PINNED: "Keep the digest",
+    FOLLOW: "Take the new digest",
+  } satisfies Record<Value<"RegistryTagPolicy">, string>,
   RoleScope: {
     SYSTEM: "Everywhere",
     DOMAIN: "One domain",

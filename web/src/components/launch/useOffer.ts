@@ -6,7 +6,7 @@ import { acceleratorSlots, byRecent, type LaunchDraft } from "./request";
 const LaunchQuery = graphql(`
   query Launch {
     images(first: 100, where: { status: ALIVE }, orderBy: [{ field: NAME, direction: ASC }]) {
-      edges { node { id name reference sizeBytes minimumSlots deprecated apps { name title } } }
+      edges { node { id name reference sizeBytes minimumSlots deprecated apps { name title } } } totalCount
     }
     vfolders(first: 100, where: { status: READY }) {
       edges { node { id name permissions owner { id email } myShare { id status inviterEmail } } }
@@ -17,6 +17,24 @@ const LaunchQuery = graphql(`
     }
   }
 `);
+
+const ImageSearch = graphql(`
+  query LaunchImages($where: ImageWhereInput!) {
+    images(first: 12, where: $where, orderBy: [{ field: NAME, direction: ASC }]) {
+      edges { node { id name reference sizeBytes minimumSlots deprecated apps { name title } } } totalCount
+    }
+  }
+`);
+
+/** Searches all images by a part of their name; null without a text. */
+export function useImageSearch(text: string) {
+  const { data, failure } = useLiveQuery({
+    query: ImageSearch,
+    variables: { where: { status: "ALIVE", nameContainsFold: text } },
+    pause: !text,
+  });
+  return text ? { images: nodesOf(data?.images), total: data?.images.totalCount, failure } : null;
+}
 
 const PresetsQuery = graphql(`
   query LaunchPresets($project: ID, $group: ID) {
@@ -29,14 +47,26 @@ const PresetsQuery = graphql(`
 `);
 
 /** Loads the choices for a session: images, the recent ones first, presets, folders, agents and accelerators. */
-export function useOffer(recent: readonly string[], { project, group }: Pick<LaunchDraft, "project" | "group">) {
+export function useOffer(
+  recent: readonly string[],
+  { image, project, group }: Pick<LaunchDraft, "image" | "project" | "group">,
+) {
   const { data, failure } = useLiveQuery({ query: LaunchQuery });
+  const first = nodesOf(data?.images);
+  // An image that was found by a search, or that a template names, is not always among the first.
+  const chosen = useLiveQuery({
+    query: ImageSearch,
+    variables: { where: { status: "ALIVE", reference: image } },
+    pause: !data || !image || first.some((i) => i.reference === image),
+  });
+  const more = nodesOf(chosen.data?.images).filter((i) => i.reference === image && !first.some((f) => f.id === i.id));
   const presets = useLiveQuery({ query: PresetsQuery, variables: { project, group } });
   const agents = nodesOf(data?.agents);
   return {
     loaded: Boolean(data),
     failure,
-    images: byRecent(nodesOf(data?.images), recent),
+    images: byRecent([...first, ...more], recent),
+    imageCount: data?.images.totalCount ?? 0,
     presets: nodesOf(presets.data?.resourcePresets),
     folders: nodesOf(data?.vfolders),
     agents,

@@ -19,7 +19,7 @@ interface Props {
   projects: readonly { id: string; name: string }[];
 }
 
-/** Saves a running session as an image, and shows how that gets on. */
+/** Saves a running session as an image, and shows the progress. */
 export function SaveImage({ session, projects }: Props) {
   const [opened, { open, close }] = useDisclosure(false);
   const [name, setName] = useState("");

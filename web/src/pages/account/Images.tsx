@@ -4,6 +4,7 @@ import { graphql } from "../../api/graphql";
 import { nodesOf } from "../../components/admin/usePages";
 import { Confirm } from "../../components/Confirm";
 import { bytes, when } from "../../components/format";
+import { shortName } from "../../components/image";
 import { Copy, Empty, FailureNote } from "../../components/Note";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
@@ -58,12 +59,12 @@ export function Images() {
                 <div className="row tight">
                   <b>{shortName(i.name)}</b>{" "}
                   <span className="dim">
-                    {t("{{size}}, of which {{added}} are yours", {
+                    {t("{{size}}, of which {{added}} are yours; saved {{at}}", {
                       size: bytes(i.sizeBytes),
                       added: bytes(i.addedBytes),
+                      at: i.committedAt ? when(i.committedAt) : t("at an unknown time"),
                     })}
                   </span>
-                  {i.committedAt ? <span className="dim">{t("saved {{at}}", { at: when(i.committedAt) })}</span> : null}
                 </div>
                 <div className="row tight">
                   <code className="dim">{i.reference}</code>{" "}
@@ -117,9 +118,6 @@ export function Images() {
     </>
   );
 }
-
-/** The name that its owner can use: the repository without its beginning. */
-const shortName = (name: string) => name.slice(name.lastIndexOf("/") + 1);
 
 function usageText(u: { count: number; bytes: number; maxCount: number | null; maxBytes: number | null }) {
   const count =

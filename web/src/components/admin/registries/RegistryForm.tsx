@@ -4,6 +4,7 @@ import { byField } from "../../../api/errors";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
+import { word } from "../../../words";
 import { FailureNote } from "../../Note";
 import type { Registry } from "./registry";
 import { parseRetention, showRetention } from "./retention";
@@ -158,11 +159,11 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
           onChange={(hours) => set({ scanHours: Number(hours) || 0 })}
         />
         <NativeSelect
-          label={t("When a tag moves")}
+          label={t("When the tag of an image moves")}
           value={draft.tagPolicy}
           data={[
-            { value: "FOLLOW", label: t("Images take the new digest") },
-            { value: "PINNED", label: t("Images keep their digest") },
+            { value: "FOLLOW", label: word("RegistryTagPolicy", "FOLLOW") },
+            { value: "PINNED", label: word("RegistryTagPolicy", "PINNED") },
           ]}
           onChange={(e) => set({ tagPolicy: e.currentTarget.value === "PINNED" ? "PINNED" : "FOLLOW" })}
         />
