@@ -3051,7 +3051,7 @@ extend type Mutation {
   updateImage(input: UpdateImageInput!): ImagePayload! @allow(to: USER, scope: ADMIN)
   "Gives an image a former digest of its tag, and pins it. Sessions that run keep theirs."
   rollbackImage(input: RollbackImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
-  "An image that was made of a session is also deleted from its registry, which frees its layers at the next garbage collection. Its owner can delete it."
+  "An image that was made of a session is also deleted from its registry, whose next sweep frees its layers. Its owner can delete it."
   deleteImage(input: DeleteImageInput!): DeleteImagePayload! @allow(to: USER, scope: ADMIN)
   "Enqueues a task. Mounted folders, the files and variables that Berth adds, histories of shells and files with credentials stay out of the image. FAILED_PRECONDITION if the session does not run, RESOURCE_EXHAUSTED with the limit if the viewer has too many images."
   commitSession(input: CommitSessionInput!): CommitSessionPayload! @allow(to: USER, scope: SESSIONS)

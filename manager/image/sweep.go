@@ -101,13 +101,10 @@ func (s *Service) enqueueSweep(ctx context.Context, in sweeping, wanted func(*en
 		if !wanted(r) {
 			return nil
 		}
-		t, err = tx.Task.Query().Where(
-			enttask.Kind(sweepKind), enttask.SubjectID(r.ID), enttask.StatusIn(enttask.StatusWaiting, enttask.StatusRunning),
-		).First(system)
-		if err != nil && !ent.IsNotFound(err) {
+		if t, err = unfinishedSweep(system, tx, in); err != nil {
 			return fmt.Errorf("look for sweeps: %w", err)
 		}
-		if err != nil {
+		if t == nil {
 			title := "Sweep registry " + r.Name
 			if in.DryRun {
 				title += " (dry run)"
@@ -127,6 +124,23 @@ func (s *Service) enqueueSweep(ctx context.Context, in sweeping, wanted func(*en
 	t = t.Unwrap()
 	s.tasks.Wake(ctx, t.ID)
 	return t, nil
+}
+
+// unfinishedSweep returns a task with the same input that has not ended, or nil.
+func unfinishedSweep(ctx context.Context, tx *ent.Tx, in sweeping) (*ent.Task, error) {
+	all, err := tx.Task.Query().Where(
+		enttask.Kind(sweepKind), enttask.SubjectID(in.Registry), enttask.StatusIn(enttask.StatusWaiting, enttask.StatusRunning),
+	).All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range all {
+		var has sweeping
+		if json.Unmarshal(t.Input, &has) == nil && has == in {
+			return t, nil
+		}
+	}
+	return nil, nil
 }
 
 // startSweep starts a sweep that is due. The first one is due an interval after the registry appears.

@@ -84,6 +84,22 @@ func TestSweepsThatAreRefused(t *testing.T) {
 	want(t, err, problem.CodeInvalidArgument, "retention")
 }
 
+// A dry run that waits is not taken for the sweep that is asked for, and the same one is not started twice.
+func TestSweepsThatWait(t *testing.T) {
+	o := newOwnBed(t)
+	ids := map[string]bool{}
+	for _, dry := range []bool{true, false, true, false} {
+		out, err := o.SweepRegistry(o.root, image.SweepRegistryInput{ID: o.reg.ID, DryRun: &dry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[out.Task.ID.String()] = true
+	}
+	if len(ids) != 2 {
+		t.Errorf("%d tasks were started, want a dry run and a sweep", len(ids))
+	}
+}
+
 // The leader starts the sweeps that are due, once each.
 func TestScheduledSweep(t *testing.T) {
 	o := newOwnBed(t)
