@@ -26,6 +26,7 @@ type junit struct {
 // The suite of the specification passes with a token for one namespace, with every optional part, and
 // nothing is skipped.
 func TestConformanceWithOCI(t *testing.T) {
+	t.Parallel()
 	bin := filepath.Join(testenv.Root(t), "bin", "tools", "oci-conformance")
 	if _, err := os.Stat(bin); err != nil {
 		t.Skipf("needs the suite: make bin/tools/oci-conformance (%v)", err)
