@@ -155,7 +155,7 @@ lint: $(BUNDLE) bin/tools/staticcheck ## format, vet, staticcheck, repository ru
 	$(GO) test -count 1 .
 
 .PHONY: race
-race: setup build ## the concurrent packages under the race detector
+race: setup build bin/tools/oci-conformance ## the concurrent packages under the race detector
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=100 $(GO) test -race $(SIDE) $(RACE)
 
 .PHONY: gpu-check
@@ -249,6 +249,11 @@ bin/tools/staticcheck: tools/lint/go.mod
 # An S3 server for tests, with a go.mod of its own: none of it is in what we ship.
 bin/tools/versitygw: tools/versitygw/go.mod
 	$(GO) build -modfile tools/versitygw/go.mod -o $@ github.com/versity/versitygw/cmd/versitygw
+	@touch $@
+
+# The suite of the OCI distribution specification, for internal/registry.
+bin/tools/oci-conformance: tools/ociconformance/go.mod
+	$(GO) build -modfile tools/ociconformance/go.mod -o $@ github.com/opencontainers/distribution-spec/conformance
 	@touch $@
 
 bin/tools/mkimage: $(wildcard tools/mkimage/*.go) go.mod

@@ -544,7 +544,7 @@ type CommitSessionInput struct {
 	Name string `json:"name"`
 	// Default: latest. An image of the viewer with the same name and tag is replaced.
 	Tag string `json:"tag,omitempty"`
-	// At most 1000 characters.
+	// At most 1000 characters. Default: empty.
 	Description string `json:"description,omitempty"`
 	// A project of the viewer whose members can use the image. Default: only the viewer can.
 	Project string `json:"project,omitempty"`
@@ -712,8 +712,10 @@ type CreateRegistryInput struct {
 	// Default: access without a login.
 	Username string `json:"username,omitempty"`
 	// Default: access without a login.
-	Password     string `json:"password,omitempty"`
-	Proxy        string `json:"proxy,omitempty"`
+	Password string `json:"password,omitempty"`
+	// URL of an HTTP or SOCKS5 proxy. Default: the proxy of the managers.
+	Proxy string `json:"proxy,omitempty"`
+	// In PEM; trusted in addition to those of the machine. Default: none.
 	Certificates string `json:"certificates,omitempty"`
 	// Default: all that the registry lists.
 	Repositories []string `json:"repositories,omitzero"`
@@ -723,6 +725,12 @@ type CreateRegistryInput struct {
 	TagPolicy Enum `json:"tagPolicy,omitempty"`
 	// Default: everyone whose domain can use the registry.
 	Projects []string `json:"projects,omitzero"`
+	// Public keys in PEM, ECDSA P-256 or ed25519, at most 20. Default: images need no signature.
+	SignatureKeys string `json:"signatureKeys,omitempty"`
+	// In seconds, at least 3600. Default: 86400.
+	SweepEvery *int `json:"sweepEvery,omitempty"`
+	// At most 100 rules. Default: none.
+	Retention []RetentionRuleInput `json:"retention,omitzero"`
 }
 
 type CreateResourceGroupInput struct {
@@ -1799,6 +1807,8 @@ type Image struct {
 	TagPolicy Enum   `json:"tagPolicy"`
 	// The message of a deprecated image, which can still be launched; empty: it is not deprecated.
 	Deprecated string `json:"deprecated"`
+	// The fingerprint of the key of the registry that has signed the digest; empty if the registry requires no signature.
+	SignedBy string `json:"signedBy"`
 	// Who can use the image, beside administrators.
 	Visibility  Enum   `json:"visibility"`
 	Description string `json:"description"`
@@ -1814,6 +1824,25 @@ type Image struct {
 	AddedBytes int64 `json:"addedBytes"`
 	// The time of the last commit; null for other images.
 	CommittedAt *time.Time `json:"committedAt"`
+}
+
+// ImageAttachment is a document that is attached to an image.
+type ImageAttachment struct {
+	Kind Enum `json:"kind"`
+	// Media type, as the registry says.
+	Type string `json:"type"`
+	// Such as SPDX 2.3 or Trivy; empty if the document was not read.
+	Format    string `json:"format"`
+	Digest    string `json:"digest"`
+	SizeBytes int64  `json:"sizeBytes"`
+	// The number of packages of an SBOM, at most 20,000.
+	PackageCount int `json:"packageCount"`
+	// Packages of an SBOM whose name or version contains the text, at most 500.
+	Packages []ImagePackage `json:"packages"`
+	// The vulnerabilities of a report by severity, the worst first.
+	Severities []SeverityCount `json:"severities"`
+	// Why the document could not be read; empty if it was.
+	Problem string `json:"problem"`
 }
 
 // ImageChange is the difference between two versions of an image.
@@ -1833,6 +1862,13 @@ type ImageChange struct {
 type ImageOwnerUser struct {
 	ID       string `json:"id"`
 	Username string `json:"username"`
+}
+
+// ImagePackage is an entry of an SBOM.
+type ImagePackage struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	License string `json:"license"`
 }
 
 // ImageRef names an image.
@@ -2507,6 +2543,18 @@ type Registry struct {
 	TagPolicy Enum `json:"tagPolicy"`
 	// Members of these projects can use its images; empty: everyone whose domain can.
 	Projects []Ref `json:"projects"`
+	// Public keys in PEM. Images that no one of them has signed are not registered, and sessions cannot be created from them. Empty: images need no signature.
+	SignatureKeys string `json:"signatureKeys"`
+	// Reports whether the registry can announce changes to the platform.
+	Webhook bool `json:"webhook"`
+	// Reports whether this is the registry for images of sessions, which the platform sweeps.
+	Sweepable bool `json:"sweepable"`
+	// Seconds between two sweeps of a registry that is sweepable; 0: none by itself.
+	SweepEvery int `json:"sweepEvery"`
+	// How long versions without a tag stay in a registry that is sweepable. The rule with the longest prefix counts; without one, 7 days.
+	Retention []RetentionRule `json:"retention"`
+	// What the last sweep has freed; null before the first one.
+	LastSweep *RegistrySweep `json:"lastSweep"`
 }
 
 // RegistryCheck is one thing that a test of a registry has tried.
@@ -2515,6 +2563,29 @@ type RegistryCheck struct {
 	Works bool `json:"works"`
 	// What was found, or what to change.
 	Text string `json:"text"`
+}
+
+// RegistrySweep is what a sweep of a registry has freed, or would free.
+type RegistrySweep struct {
+	At time.Time `json:"at"`
+	// True if nothing was removed.
+	DryRun       bool `json:"dryRun"`
+	Repositories int  `json:"repositories"`
+	// Manifests that were removed.
+	Manifests int `json:"manifests"`
+	// Layers, configurations and manifests whose content was removed.
+	Blobs int `json:"blobs"`
+	// Uploads that were removed because they had ended early.
+	Uploads    int   `json:"uploads"`
+	FreedBytes int64 `json:"freedBytes"`
+	// Bytes that stay.
+	StoredBytes int64 `json:"storedBytes"`
+	// Free bytes of the registry's disk.
+	FreeBytes int64 `json:"freeBytes"`
+	// Manifests that cannot be read; nothing was removed from their repositories.
+	Unclear int `json:"unclear"`
+	// A repository with such a manifest; empty if there is none.
+	UnclearIn string `json:"unclearIn"`
 }
 
 type RemoveMembershipInput struct {
@@ -2572,6 +2643,23 @@ type Retention struct {
 	SweptAt *time.Time `json:"sweptAt"`
 	// Number of rows removed so far.
 	Removed int64 `json:"removed"`
+}
+
+// RetentionRule says how long a registry keeps versions without a tag.
+type RetentionRule struct {
+	// The beginning of the names of repositories; empty: all.
+	Prefix string `json:"prefix"`
+	// Days since the version was pushed or lost its tag.
+	UntaggedDays int `json:"untaggedDays"`
+	// The number of newest versions without a tag that stay in each repository; null: all.
+	Versions *int `json:"versions"`
+}
+
+// untaggedDays is between 1 and 3650, versions between 0 and 1000; null: all versions.
+type RetentionRuleInput struct {
+	Prefix       string `json:"prefix"`
+	UntaggedDays int    `json:"untaggedDays"`
+	Versions     *int   `json:"versions,omitempty"`
 }
 
 type RetrySessionArrayInput struct {
@@ -3176,6 +3264,12 @@ type SetRecoveryInput struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Each time that enabled is true, the webhook gets a new secret.
+type SetRegistryWebhookInput struct {
+	ID      string `json:"id"`
+	Enabled bool   `json:"enabled"`
+}
+
 // 1 to 3650 days, or 0 for forever.
 type SetRetentionInput struct {
 	Category Enum `json:"category"`
@@ -3203,6 +3297,12 @@ type SetShareWeightInput struct {
 	User          string  `json:"user,omitempty"`
 	// With user: only in this project.
 	WithinProject string `json:"withinProject,omitempty"`
+}
+
+// SeverityCount is the number of vulnerabilities of a severity.
+type SeverityCount struct {
+	Severity Enum `json:"severity"`
+	Count    int  `json:"count"`
 }
 
 type ShareAppInput struct {
@@ -3354,6 +3454,12 @@ type Suggestion struct {
 	ResourceGroup *string `json:"resourceGroup"`
 	// ID of the session to end; null for other kinds.
 	Session *string `json:"session"`
+}
+
+// Default of dryRun: false.
+type SweepRegistryInput struct {
+	ID     string `json:"id"`
+	DryRun bool   `json:"dryRun,omitempty"`
 }
 
 // Task is work that continues in the background.
@@ -3619,17 +3725,20 @@ type UpdateProjectInput struct {
 
 // Fields that are null stay unchanged; an empty username or password is removed. The host of a registry cannot change, because it is part of the names of its images.
 type UpdateRegistryInput struct {
-	ID           string   `json:"id"`
-	Name         *string  `json:"name,omitempty"`
-	PlainHTTP    *bool    `json:"plainHttp,omitempty"`
-	Username     *string  `json:"username,omitempty"`
-	Password     *string  `json:"password,omitempty"`
-	Proxy        *string  `json:"proxy,omitempty"`
-	Certificates *string  `json:"certificates,omitempty"`
-	Repositories []string `json:"repositories,omitzero"`
-	ScanEvery    *int     `json:"scanEvery,omitempty"`
-	TagPolicy    Enum     `json:"tagPolicy,omitempty"`
-	Projects     []string `json:"projects,omitzero"`
+	ID            string               `json:"id"`
+	Name          *string              `json:"name,omitempty"`
+	PlainHTTP     *bool                `json:"plainHttp,omitempty"`
+	Username      *string              `json:"username,omitempty"`
+	Password      *string              `json:"password,omitempty"`
+	Proxy         *string              `json:"proxy,omitempty"`
+	Certificates  *string              `json:"certificates,omitempty"`
+	Repositories  []string             `json:"repositories,omitzero"`
+	ScanEvery     *int                 `json:"scanEvery,omitempty"`
+	TagPolicy     Enum                 `json:"tagPolicy,omitempty"`
+	Projects      []string             `json:"projects,omitzero"`
+	SignatureKeys *string              `json:"signatureKeys,omitempty"`
+	SweepEvery    *int                 `json:"sweepEvery,omitempty"`
+	Retention     []RetentionRuleInput `json:"retention,omitzero"`
 }
 
 // Fields that are null stay unchanged.
@@ -4588,6 +4697,13 @@ type __queryIdleDryRunInput struct {
 	ResourceGroup string                  `json:"resourceGroup,omitempty"`
 }
 
+// __queryImageAttachmentsInput is used internally by genqlient
+type __queryImageAttachmentsInput struct {
+	Image  string `json:"image"`
+	Search string `json:"search,omitempty"`
+	Limit  *int   `json:"limit,omitempty"`
+}
+
 // __queryImageByNameInput is used internally by genqlient
 type __queryImageByNameInput struct {
 	Name string `json:"name"`
@@ -5041,6 +5157,11 @@ type __setRecoveryInput struct {
 	Input SetRecoveryInput `json:"input"`
 }
 
+// __setRegistryWebhookInput is used internally by genqlient
+type __setRegistryWebhookInput struct {
+	Input SetRegistryWebhookInput `json:"input"`
+}
+
 // __setRetentionInput is used internally by genqlient
 type __setRetentionInput struct {
 	Input SetRetentionInput `json:"input"`
@@ -5074,6 +5195,11 @@ type __shareVfolderInput struct {
 // __stopAppInput is used internally by genqlient
 type __stopAppInput struct {
 	Input AppActionInput `json:"input"`
+}
+
+// __sweepRegistryInput is used internally by genqlient
+type __sweepRegistryInput struct {
+	Input SweepRegistryInput `json:"input"`
 }
 
 // __terminateSessionInput is used internally by genqlient
@@ -6440,6 +6566,13 @@ type queryIdleDryRunResponse struct {
 	IdleDryRun IdleDryRun `json:"idleDryRun"`
 }
 
+// queryImageAttachmentsResponse is returned by queryImageAttachments on success.
+type queryImageAttachmentsResponse struct {
+	// What is attached to the digest of an image at its registry: signatures, SBOMs and reports of vulnerabilities. The
+	// registry is read now, at most 20 documents of 16 MiB; answers are kept for 5 minutes.
+	ImageAttachments []ImageAttachment `json:"imageAttachments"`
+}
+
 // queryImageByNameResponse is returned by queryImageByName on success.
 type queryImageByNameResponse struct {
 	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
@@ -6511,6 +6644,8 @@ type __premarshalqueryImageHistoryImage struct {
 
 	Deprecated string `json:"deprecated"`
 
+	SignedBy string `json:"signedBy"`
+
 	Visibility Enum `json:"visibility"`
 
 	Description string `json:"description"`
@@ -6559,6 +6694,7 @@ func (v *queryImageHistoryImage) __premarshalJSON() (*__premarshalqueryImageHist
 	retval.TagDigest = v.Image.TagDigest
 	retval.TagPolicy = v.Image.TagPolicy
 	retval.Deprecated = v.Image.Deprecated
+	retval.SignedBy = v.Image.SignedBy
 	retval.Visibility = v.Image.Visibility
 	retval.Description = v.Image.Description
 	retval.Owner = v.Image.Owner
@@ -7965,6 +8101,21 @@ type setRecoveryResponse struct {
 	Payload setRecoveryPayload `json:"payload"`
 }
 
+// setRegistryWebhookResponse is returned by setRegistryWebhook on success.
+type setRegistryWebhookResponse struct {
+	// Switches the webhook of a registry on or off. Events of Harbor and distribution make the platform read the repositories that they name.
+	SetRegistryWebhook setRegistryWebhookSetRegistryWebhookSetRegistryWebhookPayload `json:"setRegistryWebhook"`
+}
+
+// setRegistryWebhookSetRegistryWebhookSetRegistryWebhookPayload includes the requested fields of the GraphQL type SetRegistryWebhookPayload.
+// The GraphQL type's documentation follows.
+//
+// The path at the managers to which the registry posts its events, and the secret that it sends as the value of Authorization. The secret is shown once. Both are null if the webhook is off.
+type setRegistryWebhookSetRegistryWebhookSetRegistryWebhookPayload struct {
+	Path   *string `json:"path"`
+	Secret *string `json:"secret"`
+}
+
 // setRetentionPayload includes the requested fields of the GraphQL type RetentionPayload.
 type setRetentionPayload struct {
 	Retention Retention `json:"retention"`
@@ -8043,6 +8194,17 @@ type stopAppPayload struct {
 // stopAppResponse is returned by stopApp on success.
 type stopAppResponse struct {
 	Payload stopAppPayload `json:"payload"`
+}
+
+// sweepRegistryResponse is returned by sweepRegistry on success.
+type sweepRegistryResponse struct {
+	// Starts a task that frees what no image of the registry for images of sessions needs, while the registry serves, or returns the one that has not ended.
+	SweepRegistry sweepRegistrySweepRegistrySweepRegistryPayload `json:"sweepRegistry"`
+}
+
+// sweepRegistrySweepRegistrySweepRegistryPayload includes the requested fields of the GraphQL type SweepRegistryPayload.
+type sweepRegistrySweepRegistrySweepRegistryPayload struct {
+	Task Task `json:"task"`
 }
 
 // terminateSessionPayload includes the requested fields of the GraphQL type SessionPayload.
@@ -9762,6 +9924,34 @@ fragment Registry on Registry {
 		id
 		name
 	}
+	signatureKeys
+	webhook
+	sweepable
+	sweepEvery
+	retention {
+		... RetentionRule
+	}
+	lastSweep {
+		... RegistrySweep
+	}
+}
+fragment RetentionRule on RetentionRule {
+	prefix
+	untaggedDays
+	versions
+}
+fragment RegistrySweep on RegistrySweep {
+	at
+	dryRun
+	repositories
+	manifests
+	blobs
+	uploads
+	freedBytes
+	storedBytes
+	freeBytes
+	unclear
+	unclearIn
 }
 `
 
@@ -13842,6 +14032,68 @@ func queryIdleDryRun(
 	return data_, err_
 }
 
+// The query executed by queryImageAttachments.
+const queryImageAttachments_Operation = `
+query ImageAttachments ($image: ID!, $search: String, $limit: Int) {
+	imageAttachments(image: $image) {
+		... ImageAttachment
+	}
+}
+fragment ImageAttachment on ImageAttachment {
+	kind
+	type
+	format
+	digest
+	sizeBytes
+	packageCount
+	packages(search: $search, limit: $limit) {
+		... ImagePackage
+	}
+	severities {
+		... SeverityCount
+	}
+	problem
+}
+fragment ImagePackage on ImagePackage {
+	name
+	version
+	license
+}
+fragment SeverityCount on SeverityCount {
+	severity
+	count
+}
+`
+
+func queryImageAttachments(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	image string,
+	search string,
+	limit *int,
+) (data_ *queryImageAttachmentsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ImageAttachments",
+		Query:  queryImageAttachments_Operation,
+		Variables: &__queryImageAttachmentsInput{
+			Image:  image,
+			Search: search,
+			Limit:  limit,
+		},
+	}
+
+	data_ = &queryImageAttachmentsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryImageByName.
 const queryImageByName_Operation = `
 query ImageByName ($name: String!) {
@@ -13868,6 +14120,7 @@ fragment Image on Image {
 	tagDigest
 	tagPolicy
 	deprecated
+	signedBy
 	visibility
 	description
 	owner {
@@ -13942,6 +14195,7 @@ fragment Image on Image {
 	tagDigest
 	tagPolicy
 	deprecated
+	signedBy
 	visibility
 	description
 	owner {
@@ -14080,6 +14334,7 @@ fragment Image on Image {
 	tagDigest
 	tagPolicy
 	deprecated
+	signedBy
 	visibility
 	description
 	owner {
@@ -15089,10 +15344,38 @@ fragment Registry on Registry {
 		id
 		name
 	}
+	signatureKeys
+	webhook
+	sweepable
+	sweepEvery
+	retention {
+		... RetentionRule
+	}
+	lastSweep {
+		... RegistrySweep
+	}
 }
 fragment pageInfo on PageInfo {
 	hasNextPage
 	endCursor
+}
+fragment RetentionRule on RetentionRule {
+	prefix
+	untaggedDays
+	versions
+}
+fragment RegistrySweep on RegistrySweep {
+	at
+	dryRun
+	repositories
+	manifests
+	blobs
+	uploads
+	freedBytes
+	storedBytes
+	freeBytes
+	unclear
+	unclearIn
 }
 `
 
@@ -15146,6 +15429,34 @@ fragment Registry on Registry {
 		id
 		name
 	}
+	signatureKeys
+	webhook
+	sweepable
+	sweepEvery
+	retention {
+		... RetentionRule
+	}
+	lastSweep {
+		... RegistrySweep
+	}
+}
+fragment RetentionRule on RetentionRule {
+	prefix
+	untaggedDays
+	versions
+}
+fragment RegistrySweep on RegistrySweep {
+	at
+	dryRun
+	repositories
+	manifests
+	blobs
+	uploads
+	freedBytes
+	storedBytes
+	freeBytes
+	unclear
+	unclearIn
 }
 `
 
@@ -18450,6 +18761,7 @@ fragment Image on Image {
 	tagDigest
 	tagPolicy
 	deprecated
+	signedBy
 	visibility
 	description
 	owner {
@@ -19608,6 +19920,7 @@ fragment Image on Image {
 	tagDigest
 	tagPolicy
 	deprecated
+	signedBy
 	visibility
 	description
 	owner {
@@ -19874,6 +20187,41 @@ func setRecovery(
 	}
 
 	data_ = &setRecoveryResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by setRegistryWebhook.
+const setRegistryWebhook_Operation = `
+mutation SetRegistryWebhook ($input: SetRegistryWebhookInput!) {
+	setRegistryWebhook(input: $input) {
+		path
+		secret
+	}
+}
+`
+
+func setRegistryWebhook(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input SetRegistryWebhookInput,
+) (data_ *setRegistryWebhookResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetRegistryWebhook",
+		Query:  setRegistryWebhook_Operation,
+		Variables: &__setRegistryWebhookInput{
+			Input: input,
+		},
+	}
+
+	data_ = &setRegistryWebhookResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -20300,6 +20648,56 @@ func stopApp(
 	}
 
 	data_ = &stopAppResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by sweepRegistry.
+const sweepRegistry_Operation = `
+mutation SweepRegistry ($input: SweepRegistryInput!) {
+	sweepRegistry(input: $input) {
+		task {
+			... Task
+		}
+	}
+}
+fragment Task on Task {
+	id
+	kind
+	title
+	status
+	done
+	total
+	message
+	attempt
+	subjectID
+	createdAt
+	startedAt
+	endedAt
+}
+`
+
+func sweepRegistry(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input SweepRegistryInput,
+) (data_ *sweepRegistryResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SweepRegistry",
+		Query:  sweepRegistry_Operation,
+		Variables: &__sweepRegistryInput{
+			Input: input,
+		},
+	}
+
+	data_ = &sweepRegistryResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -20981,6 +21379,7 @@ fragment Image on Image {
 	tagDigest
 	tagPolicy
 	deprecated
+	signedBy
 	visibility
 	description
 	owner {
@@ -21402,6 +21801,34 @@ fragment Registry on Registry {
 		id
 		name
 	}
+	signatureKeys
+	webhook
+	sweepable
+	sweepEvery
+	retention {
+		... RetentionRule
+	}
+	lastSweep {
+		... RegistrySweep
+	}
+}
+fragment RetentionRule on RetentionRule {
+	prefix
+	untaggedDays
+	versions
+}
+fragment RegistrySweep on RegistrySweep {
+	at
+	dryRun
+	repositories
+	manifests
+	blobs
+	uploads
+	freedBytes
+	storedBytes
+	freeBytes
+	unclear
+	unclearIn
 }
 `
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 )
 
 // Images lists images whose name contains part.
@@ -68,6 +69,44 @@ func (c *Client) ScanResults(ctx context.Context, registry string, outcomes []En
 		out, err := queryScanResults(ctx, c, first, after, where)
 		return &out.ScanResults, err
 	})
+}
+
+// SweepRegistry starts a task that frees what no image of a registry needs, or returns the one that runs.
+func (c *Client) SweepRegistry(ctx context.Context, id string, dryRun bool) (*Task, error) {
+	out, err := sweepRegistry(ctx, c, SweepRegistryInput{ID: id, DryRun: dryRun})
+	return &out.SweepRegistry.Task, err
+}
+
+// RegistryWebhook is the path and the secret of a webhook.
+type RegistryWebhook struct {
+	Path   string `json:"path"`
+	Secret string `json:"secret"`
+}
+
+// EnableRegistryWebhook gives the webhook of a registry a new secret.
+func (c *Client) EnableRegistryWebhook(ctx context.Context, id string) (*RegistryWebhook, error) {
+	out, err := setRegistryWebhook(ctx, c, SetRegistryWebhookInput{ID: id, Enabled: true})
+	if err != nil {
+		return nil, err
+	}
+	got := out.SetRegistryWebhook
+	if got.Path == nil || got.Secret == nil {
+		return nil, errors.New("the answer has no secret")
+	}
+	return &RegistryWebhook{*got.Path, *got.Secret}, nil
+}
+
+// DisableRegistryWebhook removes the webhook of a registry.
+func (c *Client) DisableRegistryWebhook(ctx context.Context, id string) error {
+	_, err := setRegistryWebhook(ctx, c, SetRegistryWebhookInput{ID: id})
+	return err
+}
+
+// ImageAttachments returns what is attached to an image. search limits the packages of SBOMs, of which
+// there are at most limit.
+func (c *Client) ImageAttachments(ctx context.Context, image, search string, limit int) ([]ImageAttachment, error) {
+	out, err := queryImageAttachments(ctx, c, image, search, &limit)
+	return out.ImageAttachments, err
 }
 
 // TestRegistry tries to reach a registry, to log in and to list.

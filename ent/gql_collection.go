@@ -2455,6 +2455,11 @@ func (_q *ImageQuery) collectField(ctx context.Context, oneNode bool, opCtx *gra
 				selectedFields = append(selectedFields, image.FieldTagDigest)
 				fieldSeen[image.FieldTagDigest] = struct{}{}
 			}
+		case "signedBy":
+			if _, ok := fieldSeen[image.FieldSignedBy]; !ok {
+				selectedFields = append(selectedFields, image.FieldSignedBy)
+				fieldSeen[image.FieldSignedBy] = struct{}{}
+			}
 		case "tagPolicy":
 			if _, ok := fieldSeen[image.FieldTagPolicy]; !ok {
 				selectedFields = append(selectedFields, image.FieldTagPolicy)
@@ -2624,6 +2629,11 @@ func (_q *ImageVersionQuery) collectField(ctx context.Context, oneNode bool, opC
 			if _, ok := fieldSeen[imageversion.FieldEnvironment]; !ok {
 				selectedFields = append(selectedFields, imageversion.FieldEnvironment)
 				fieldSeen[imageversion.FieldEnvironment] = struct{}{}
+			}
+		case "signedBy":
+			if _, ok := fieldSeen[imageversion.FieldSignedBy]; !ok {
+				selectedFields = append(selectedFields, imageversion.FieldSignedBy)
+				fieldSeen[imageversion.FieldSignedBy] = struct{}{}
 			}
 		case "imageID":
 			if _, ok := fieldSeen[imageversion.FieldImageID]; !ok {
@@ -4725,6 +4735,26 @@ func (_q *RegistryQuery) collectField(ctx context.Context, oneNode bool, opCtx *
 			if _, ok := fieldSeen[registry.FieldTagPolicy]; !ok {
 				selectedFields = append(selectedFields, registry.FieldTagPolicy)
 				fieldSeen[registry.FieldTagPolicy] = struct{}{}
+			}
+		case "signatureKeys":
+			if _, ok := fieldSeen[registry.FieldSignatureKeys]; !ok {
+				selectedFields = append(selectedFields, registry.FieldSignatureKeys)
+				fieldSeen[registry.FieldSignatureKeys] = struct{}{}
+			}
+		case "sweepEvery":
+			if _, ok := fieldSeen[registry.FieldSweepEvery]; !ok {
+				selectedFields = append(selectedFields, registry.FieldSweepEvery)
+				fieldSeen[registry.FieldSweepEvery] = struct{}{}
+			}
+		case "retention":
+			if _, ok := fieldSeen[registry.FieldRetention]; !ok {
+				selectedFields = append(selectedFields, registry.FieldRetention)
+				fieldSeen[registry.FieldRetention] = struct{}{}
+			}
+		case "lastSweep":
+			if _, ok := fieldSeen[registry.FieldLastSweep]; !ok {
+				selectedFields = append(selectedFields, registry.FieldLastSweep)
+				fieldSeen[registry.FieldLastSweep] = struct{}{}
 			}
 		case "lastScannedAt":
 			if _, ok := fieldSeen[registry.FieldLastScannedAt]; !ok {

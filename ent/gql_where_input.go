@@ -4173,6 +4173,21 @@ type ImageWhereInput struct {
 	TagDigestEqualFold    *string  `json:"tagDigestEqualFold,omitempty"`
 	TagDigestContainsFold *string  `json:"tagDigestContainsFold,omitempty"`
 
+	// "signed_by" field predicates.
+	SignedBy             *string  `json:"signedBy,omitempty"`
+	SignedByNEQ          *string  `json:"signedByNEQ,omitempty"`
+	SignedByIn           []string `json:"signedByIn,omitempty"`
+	SignedByNotIn        []string `json:"signedByNotIn,omitempty"`
+	SignedByGT           *string  `json:"signedByGT,omitempty"`
+	SignedByGTE          *string  `json:"signedByGTE,omitempty"`
+	SignedByLT           *string  `json:"signedByLT,omitempty"`
+	SignedByLTE          *string  `json:"signedByLTE,omitempty"`
+	SignedByContains     *string  `json:"signedByContains,omitempty"`
+	SignedByHasPrefix    *string  `json:"signedByHasPrefix,omitempty"`
+	SignedByHasSuffix    *string  `json:"signedByHasSuffix,omitempty"`
+	SignedByEqualFold    *string  `json:"signedByEqualFold,omitempty"`
+	SignedByContainsFold *string  `json:"signedByContainsFold,omitempty"`
+
 	// "tag_policy" field predicates.
 	TagPolicy      *image.TagPolicy  `json:"tagPolicy,omitempty"`
 	TagPolicyNEQ   *image.TagPolicy  `json:"tagPolicyNEQ,omitempty"`
@@ -4650,6 +4665,45 @@ func (i *ImageWhereInput) P() (predicate.Image, error) {
 	}
 	if i.TagDigestContainsFold != nil {
 		predicates = append(predicates, image.TagDigestContainsFold(*i.TagDigestContainsFold))
+	}
+	if i.SignedBy != nil {
+		predicates = append(predicates, image.SignedByEQ(*i.SignedBy))
+	}
+	if i.SignedByNEQ != nil {
+		predicates = append(predicates, image.SignedByNEQ(*i.SignedByNEQ))
+	}
+	if len(i.SignedByIn) > 0 {
+		predicates = append(predicates, image.SignedByIn(i.SignedByIn...))
+	}
+	if len(i.SignedByNotIn) > 0 {
+		predicates = append(predicates, image.SignedByNotIn(i.SignedByNotIn...))
+	}
+	if i.SignedByGT != nil {
+		predicates = append(predicates, image.SignedByGT(*i.SignedByGT))
+	}
+	if i.SignedByGTE != nil {
+		predicates = append(predicates, image.SignedByGTE(*i.SignedByGTE))
+	}
+	if i.SignedByLT != nil {
+		predicates = append(predicates, image.SignedByLT(*i.SignedByLT))
+	}
+	if i.SignedByLTE != nil {
+		predicates = append(predicates, image.SignedByLTE(*i.SignedByLTE))
+	}
+	if i.SignedByContains != nil {
+		predicates = append(predicates, image.SignedByContains(*i.SignedByContains))
+	}
+	if i.SignedByHasPrefix != nil {
+		predicates = append(predicates, image.SignedByHasPrefix(*i.SignedByHasPrefix))
+	}
+	if i.SignedByHasSuffix != nil {
+		predicates = append(predicates, image.SignedByHasSuffix(*i.SignedByHasSuffix))
+	}
+	if i.SignedByEqualFold != nil {
+		predicates = append(predicates, image.SignedByEqualFold(*i.SignedByEqualFold))
+	}
+	if i.SignedByContainsFold != nil {
+		predicates = append(predicates, image.SignedByContainsFold(*i.SignedByContainsFold))
 	}
 	if i.TagPolicy != nil {
 		predicates = append(predicates, image.TagPolicyEQ(*i.TagPolicy))
@@ -8772,6 +8826,31 @@ type RegistryWhereInput struct {
 	TagPolicyIn    []registry.TagPolicy `json:"tagPolicyIn,omitempty"`
 	TagPolicyNotIn []registry.TagPolicy `json:"tagPolicyNotIn,omitempty"`
 
+	// "signature_keys" field predicates.
+	SignatureKeys             *string  `json:"signatureKeys,omitempty"`
+	SignatureKeysNEQ          *string  `json:"signatureKeysNEQ,omitempty"`
+	SignatureKeysIn           []string `json:"signatureKeysIn,omitempty"`
+	SignatureKeysNotIn        []string `json:"signatureKeysNotIn,omitempty"`
+	SignatureKeysGT           *string  `json:"signatureKeysGT,omitempty"`
+	SignatureKeysGTE          *string  `json:"signatureKeysGTE,omitempty"`
+	SignatureKeysLT           *string  `json:"signatureKeysLT,omitempty"`
+	SignatureKeysLTE          *string  `json:"signatureKeysLTE,omitempty"`
+	SignatureKeysContains     *string  `json:"signatureKeysContains,omitempty"`
+	SignatureKeysHasPrefix    *string  `json:"signatureKeysHasPrefix,omitempty"`
+	SignatureKeysHasSuffix    *string  `json:"signatureKeysHasSuffix,omitempty"`
+	SignatureKeysEqualFold    *string  `json:"signatureKeysEqualFold,omitempty"`
+	SignatureKeysContainsFold *string  `json:"signatureKeysContainsFold,omitempty"`
+
+	// "sweep_every" field predicates.
+	SweepEvery      *int  `json:"sweepEvery,omitempty"`
+	SweepEveryNEQ   *int  `json:"sweepEveryNEQ,omitempty"`
+	SweepEveryIn    []int `json:"sweepEveryIn,omitempty"`
+	SweepEveryNotIn []int `json:"sweepEveryNotIn,omitempty"`
+	SweepEveryGT    *int  `json:"sweepEveryGT,omitempty"`
+	SweepEveryGTE   *int  `json:"sweepEveryGTE,omitempty"`
+	SweepEveryLT    *int  `json:"sweepEveryLT,omitempty"`
+	SweepEveryLTE   *int  `json:"sweepEveryLTE,omitempty"`
+
 	// "last_scanned_at" field predicates.
 	LastScannedAt       *time.Time  `json:"lastScannedAt,omitempty"`
 	LastScannedAtNEQ    *time.Time  `json:"lastScannedAtNEQ,omitempty"`
@@ -9105,6 +9184,69 @@ func (i *RegistryWhereInput) P() (predicate.Registry, error) {
 	}
 	if len(i.TagPolicyNotIn) > 0 {
 		predicates = append(predicates, registry.TagPolicyNotIn(i.TagPolicyNotIn...))
+	}
+	if i.SignatureKeys != nil {
+		predicates = append(predicates, registry.SignatureKeysEQ(*i.SignatureKeys))
+	}
+	if i.SignatureKeysNEQ != nil {
+		predicates = append(predicates, registry.SignatureKeysNEQ(*i.SignatureKeysNEQ))
+	}
+	if len(i.SignatureKeysIn) > 0 {
+		predicates = append(predicates, registry.SignatureKeysIn(i.SignatureKeysIn...))
+	}
+	if len(i.SignatureKeysNotIn) > 0 {
+		predicates = append(predicates, registry.SignatureKeysNotIn(i.SignatureKeysNotIn...))
+	}
+	if i.SignatureKeysGT != nil {
+		predicates = append(predicates, registry.SignatureKeysGT(*i.SignatureKeysGT))
+	}
+	if i.SignatureKeysGTE != nil {
+		predicates = append(predicates, registry.SignatureKeysGTE(*i.SignatureKeysGTE))
+	}
+	if i.SignatureKeysLT != nil {
+		predicates = append(predicates, registry.SignatureKeysLT(*i.SignatureKeysLT))
+	}
+	if i.SignatureKeysLTE != nil {
+		predicates = append(predicates, registry.SignatureKeysLTE(*i.SignatureKeysLTE))
+	}
+	if i.SignatureKeysContains != nil {
+		predicates = append(predicates, registry.SignatureKeysContains(*i.SignatureKeysContains))
+	}
+	if i.SignatureKeysHasPrefix != nil {
+		predicates = append(predicates, registry.SignatureKeysHasPrefix(*i.SignatureKeysHasPrefix))
+	}
+	if i.SignatureKeysHasSuffix != nil {
+		predicates = append(predicates, registry.SignatureKeysHasSuffix(*i.SignatureKeysHasSuffix))
+	}
+	if i.SignatureKeysEqualFold != nil {
+		predicates = append(predicates, registry.SignatureKeysEqualFold(*i.SignatureKeysEqualFold))
+	}
+	if i.SignatureKeysContainsFold != nil {
+		predicates = append(predicates, registry.SignatureKeysContainsFold(*i.SignatureKeysContainsFold))
+	}
+	if i.SweepEvery != nil {
+		predicates = append(predicates, registry.SweepEveryEQ(*i.SweepEvery))
+	}
+	if i.SweepEveryNEQ != nil {
+		predicates = append(predicates, registry.SweepEveryNEQ(*i.SweepEveryNEQ))
+	}
+	if len(i.SweepEveryIn) > 0 {
+		predicates = append(predicates, registry.SweepEveryIn(i.SweepEveryIn...))
+	}
+	if len(i.SweepEveryNotIn) > 0 {
+		predicates = append(predicates, registry.SweepEveryNotIn(i.SweepEveryNotIn...))
+	}
+	if i.SweepEveryGT != nil {
+		predicates = append(predicates, registry.SweepEveryGT(*i.SweepEveryGT))
+	}
+	if i.SweepEveryGTE != nil {
+		predicates = append(predicates, registry.SweepEveryGTE(*i.SweepEveryGTE))
+	}
+	if i.SweepEveryLT != nil {
+		predicates = append(predicates, registry.SweepEveryLT(*i.SweepEveryLT))
+	}
+	if i.SweepEveryLTE != nil {
+		predicates = append(predicates, registry.SweepEveryLTE(*i.SweepEveryLTE))
 	}
 	if i.LastScannedAt != nil {
 		predicates = append(predicates, registry.LastScannedAtEQ(*i.LastScannedAt))

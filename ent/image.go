@@ -40,6 +40,8 @@ type Image struct {
 	Status image.Status `json:"status,omitempty"`
 	// TagDigest holds the value of the "tag_digest" field.
 	TagDigest string `json:"tag_digest,omitempty"`
+	// SignedBy holds the value of the "signed_by" field.
+	SignedBy string `json:"signed_by,omitempty"`
 	// TagPolicy holds the value of the "tag_policy" field.
 	TagPolicy image.TagPolicy `json:"tag_policy,omitempty"`
 	// Deprecated holds the value of the "deprecated" field.
@@ -142,7 +144,7 @@ func (*Image) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case image.FieldSizeBytes, image.FieldAddedBytes:
 			values[i] = new(sql.NullInt64)
-		case image.FieldReference, image.FieldName, image.FieldArchitecture, image.FieldDigest, image.FieldStatus, image.FieldTagDigest, image.FieldTagPolicy, image.FieldDeprecated, image.FieldVisibility, image.FieldDescription, image.FieldBase:
+		case image.FieldReference, image.FieldName, image.FieldArchitecture, image.FieldDigest, image.FieldStatus, image.FieldTagDigest, image.FieldSignedBy, image.FieldTagPolicy, image.FieldDeprecated, image.FieldVisibility, image.FieldDescription, image.FieldBase:
 			values[i] = new(sql.NullString)
 		case image.FieldCreatedAt, image.FieldCommittedAt:
 			values[i] = new(sql.NullTime)
@@ -224,6 +226,12 @@ func (_m *Image) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field tag_digest", values[i])
 			} else if value.Valid {
 				_m.TagDigest = value.String
+			}
+		case image.FieldSignedBy:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field signed_by", values[i])
+			} else if value.Valid {
+				_m.SignedBy = value.String
 			}
 		case image.FieldTagPolicy:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -385,6 +393,9 @@ func (_m *Image) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("tag_digest=")
 	builder.WriteString(_m.TagDigest)
+	builder.WriteString(", ")
+	builder.WriteString("signed_by=")
+	builder.WriteString(_m.SignedBy)
 	builder.WriteString(", ")
 	builder.WriteString("tag_policy=")
 	builder.WriteString(fmt.Sprintf("%v", _m.TagPolicy))

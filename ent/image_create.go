@@ -114,6 +114,20 @@ func (_c *ImageCreate) SetNillableTagDigest(v *string) *ImageCreate {
 	return _c
 }
 
+// SetSignedBy sets the "signed_by" field.
+func (_c *ImageCreate) SetSignedBy(v string) *ImageCreate {
+	_c.mutation.SetSignedBy(v)
+	return _c
+}
+
+// SetNillableSignedBy sets the "signed_by" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableSignedBy(v *string) *ImageCreate {
+	if v != nil {
+		_c.SetSignedBy(*v)
+	}
+	return _c
+}
+
 // SetTagPolicy sets the "tag_policy" field.
 func (_c *ImageCreate) SetTagPolicy(v image.TagPolicy) *ImageCreate {
 	_c.mutation.SetTagPolicy(v)
@@ -381,6 +395,10 @@ func (_c *ImageCreate) defaults() {
 		v := image.DefaultTagDigest
 		_c.mutation.SetTagDigest(v)
 	}
+	if _, ok := _c.mutation.SignedBy(); !ok {
+		v := image.DefaultSignedBy
+		_c.mutation.SetSignedBy(v)
+	}
 	if _, ok := _c.mutation.TagPolicy(); !ok {
 		v := image.DefaultTagPolicy
 		_c.mutation.SetTagPolicy(v)
@@ -444,6 +462,9 @@ func (_c *ImageCreate) check() error {
 	}
 	if _, ok := _c.mutation.TagDigest(); !ok {
 		return &ValidationError{Name: "tag_digest", err: errors.New(`ent: missing required field "Image.tag_digest"`)}
+	}
+	if _, ok := _c.mutation.SignedBy(); !ok {
+		return &ValidationError{Name: "signed_by", err: errors.New(`ent: missing required field "Image.signed_by"`)}
 	}
 	if _, ok := _c.mutation.TagPolicy(); !ok {
 		return &ValidationError{Name: "tag_policy", err: errors.New(`ent: missing required field "Image.tag_policy"`)}
@@ -549,6 +570,10 @@ func (_c *ImageCreate) createSpec() (*Image, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.TagDigest(); ok {
 		_spec.SetField(image.FieldTagDigest, field.TypeString, value)
 		_node.TagDigest = value
+	}
+	if value, ok := _c.mutation.SignedBy(); ok {
+		_spec.SetField(image.FieldSignedBy, field.TypeString, value)
+		_node.SignedBy = value
 	}
 	if value, ok := _c.mutation.TagPolicy(); ok {
 		_spec.SetField(image.FieldTagPolicy, field.TypeEnum, value)
@@ -780,6 +805,18 @@ func (u *ImageUpsert) SetTagDigest(v string) *ImageUpsert {
 // UpdateTagDigest sets the "tag_digest" field to the value that was provided on create.
 func (u *ImageUpsert) UpdateTagDigest() *ImageUpsert {
 	u.SetExcluded(image.FieldTagDigest)
+	return u
+}
+
+// SetSignedBy sets the "signed_by" field.
+func (u *ImageUpsert) SetSignedBy(v string) *ImageUpsert {
+	u.Set(image.FieldSignedBy, v)
+	return u
+}
+
+// UpdateSignedBy sets the "signed_by" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateSignedBy() *ImageUpsert {
+	u.SetExcluded(image.FieldSignedBy)
 	return u
 }
 
@@ -1114,6 +1151,20 @@ func (u *ImageUpsertOne) SetTagDigest(v string) *ImageUpsertOne {
 func (u *ImageUpsertOne) UpdateTagDigest() *ImageUpsertOne {
 	return u.Update(func(s *ImageUpsert) {
 		s.UpdateTagDigest()
+	})
+}
+
+// SetSignedBy sets the "signed_by" field.
+func (u *ImageUpsertOne) SetSignedBy(v string) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetSignedBy(v)
+	})
+}
+
+// UpdateSignedBy sets the "signed_by" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateSignedBy() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateSignedBy()
 	})
 }
 
@@ -1646,6 +1697,20 @@ func (u *ImageUpsertBulk) SetTagDigest(v string) *ImageUpsertBulk {
 func (u *ImageUpsertBulk) UpdateTagDigest() *ImageUpsertBulk {
 	return u.Update(func(s *ImageUpsert) {
 		s.UpdateTagDigest()
+	})
+}
+
+// SetSignedBy sets the "signed_by" field.
+func (u *ImageUpsertBulk) SetSignedBy(v string) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetSignedBy(v)
+	})
+}
+
+// UpdateSignedBy sets the "signed_by" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateSignedBy() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateSignedBy()
 	})
 }
 

@@ -117,6 +117,20 @@ func (_u *ImageUpdate) SetNillableTagDigest(v *string) *ImageUpdate {
 	return _u
 }
 
+// SetSignedBy sets the "signed_by" field.
+func (_u *ImageUpdate) SetSignedBy(v string) *ImageUpdate {
+	_u.mutation.SetSignedBy(v)
+	return _u
+}
+
+// SetNillableSignedBy sets the "signed_by" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableSignedBy(v *string) *ImageUpdate {
+	if v != nil {
+		_u.SetSignedBy(*v)
+	}
+	return _u
+}
+
 // SetTagPolicy sets the "tag_policy" field.
 func (_u *ImageUpdate) SetTagPolicy(v image.TagPolicy) *ImageUpdate {
 	_u.mutation.SetTagPolicy(v)
@@ -493,6 +507,9 @@ func (_u *ImageUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.TagDigest(); ok {
 		_spec.SetField(image.FieldTagDigest, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.SignedBy(); ok {
+		_spec.SetField(image.FieldSignedBy, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.TagPolicy(); ok {
 		_spec.SetField(image.FieldTagPolicy, field.TypeEnum, value)
 	}
@@ -765,6 +782,20 @@ func (_u *ImageUpdateOne) SetTagDigest(v string) *ImageUpdateOne {
 func (_u *ImageUpdateOne) SetNillableTagDigest(v *string) *ImageUpdateOne {
 	if v != nil {
 		_u.SetTagDigest(*v)
+	}
+	return _u
+}
+
+// SetSignedBy sets the "signed_by" field.
+func (_u *ImageUpdateOne) SetSignedBy(v string) *ImageUpdateOne {
+	_u.mutation.SetSignedBy(v)
+	return _u
+}
+
+// SetNillableSignedBy sets the "signed_by" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableSignedBy(v *string) *ImageUpdateOne {
+	if v != nil {
+		_u.SetSignedBy(*v)
 	}
 	return _u
 }
@@ -1174,6 +1205,9 @@ func (_u *ImageUpdateOne) sqlSave(ctx context.Context) (_node *Image, err error)
 	}
 	if value, ok := _u.mutation.TagDigest(); ok {
 		_spec.SetField(image.FieldTagDigest, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.SignedBy(); ok {
+		_spec.SetField(image.FieldSignedBy, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.TagPolicy(); ok {
 		_spec.SetField(image.FieldTagPolicy, field.TypeEnum, value)

@@ -33,6 +33,8 @@ type ImageVersion struct {
 	Environment []string `json:"environment,omitempty"`
 	// Layers holds the value of the "layers" field.
 	Layers []report.Layer `json:"layers,omitempty"`
+	// SignedBy holds the value of the "signed_by" field.
+	SignedBy string `json:"signed_by,omitempty"`
 	// ImageID holds the value of the "image_id" field.
 	ImageID uuid.UUID `json:"image_id,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -70,7 +72,7 @@ func (*ImageVersion) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case imageversion.FieldSizeBytes:
 			values[i] = new(sql.NullInt64)
-		case imageversion.FieldDigest:
+		case imageversion.FieldDigest, imageversion.FieldSignedBy:
 			values[i] = new(sql.NullString)
 		case imageversion.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -139,6 +141,12 @@ func (_m *ImageVersion) assignValues(columns []string, values []any) error {
 					return fmt.Errorf("unmarshal field layers: %w", err)
 				}
 			}
+		case imageversion.FieldSignedBy:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field signed_by", values[i])
+			} else if value.Valid {
+				_m.SignedBy = value.String
+			}
 		case imageversion.FieldImageID:
 			if value, ok := values[i].(*uuid.UUID); !ok {
 				return fmt.Errorf("unexpected type %T for field image_id", values[i])
@@ -203,6 +211,9 @@ func (_m *ImageVersion) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("layers=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Layers))
+	builder.WriteString(", ")
+	builder.WriteString("signed_by=")
+	builder.WriteString(_m.SignedBy)
 	builder.WriteString(", ")
 	builder.WriteString("image_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ImageID))

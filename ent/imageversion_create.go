@@ -78,6 +78,20 @@ func (_c *ImageVersionCreate) SetLayers(v []report.Layer) *ImageVersionCreate {
 	return _c
 }
 
+// SetSignedBy sets the "signed_by" field.
+func (_c *ImageVersionCreate) SetSignedBy(v string) *ImageVersionCreate {
+	_c.mutation.SetSignedBy(v)
+	return _c
+}
+
+// SetNillableSignedBy sets the "signed_by" field if the given value is not nil.
+func (_c *ImageVersionCreate) SetNillableSignedBy(v *string) *ImageVersionCreate {
+	if v != nil {
+		_c.SetSignedBy(*v)
+	}
+	return _c
+}
+
 // SetImageID sets the "image_id" field.
 func (_c *ImageVersionCreate) SetImageID(v uuid.UUID) *ImageVersionCreate {
 	_c.mutation.SetImageID(v)
@@ -158,6 +172,10 @@ func (_c *ImageVersionCreate) defaults() {
 		v := imageversion.DefaultLayers
 		_c.mutation.SetLayers(v)
 	}
+	if _, ok := _c.mutation.SignedBy(); !ok {
+		v := imageversion.DefaultSignedBy
+		_c.mutation.SetSignedBy(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := imageversion.DefaultID()
 		_c.mutation.SetID(v)
@@ -183,6 +201,9 @@ func (_c *ImageVersionCreate) check() error {
 	}
 	if _, ok := _c.mutation.Layers(); !ok {
 		return &ValidationError{Name: "layers", err: errors.New(`ent: missing required field "ImageVersion.layers"`)}
+	}
+	if _, ok := _c.mutation.SignedBy(); !ok {
+		return &ValidationError{Name: "signed_by", err: errors.New(`ent: missing required field "ImageVersion.signed_by"`)}
 	}
 	if _, ok := _c.mutation.ImageID(); !ok {
 		return &ValidationError{Name: "image_id", err: errors.New(`ent: missing required field "ImageVersion.image_id"`)}
@@ -249,6 +270,10 @@ func (_c *ImageVersionCreate) createSpec() (*ImageVersion, *sqlgraph.CreateSpec)
 	if value, ok := _c.mutation.Layers(); ok {
 		_spec.SetField(imageversion.FieldLayers, field.TypeJSON, value)
 		_node.Layers = value
+	}
+	if value, ok := _c.mutation.SignedBy(); ok {
+		_spec.SetField(imageversion.FieldSignedBy, field.TypeString, value)
+		_node.SignedBy = value
 	}
 	if nodes := _c.mutation.ImageIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -373,6 +398,18 @@ func (u *ImageVersionUpsert) UpdateLayers() *ImageVersionUpsert {
 	return u
 }
 
+// SetSignedBy sets the "signed_by" field.
+func (u *ImageVersionUpsert) SetSignedBy(v string) *ImageVersionUpsert {
+	u.Set(imageversion.FieldSignedBy, v)
+	return u
+}
+
+// UpdateSignedBy sets the "signed_by" field to the value that was provided on create.
+func (u *ImageVersionUpsert) UpdateSignedBy() *ImageVersionUpsert {
+	u.SetExcluded(imageversion.FieldSignedBy)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -490,6 +527,20 @@ func (u *ImageVersionUpsertOne) SetLayers(v []report.Layer) *ImageVersionUpsertO
 func (u *ImageVersionUpsertOne) UpdateLayers() *ImageVersionUpsertOne {
 	return u.Update(func(s *ImageVersionUpsert) {
 		s.UpdateLayers()
+	})
+}
+
+// SetSignedBy sets the "signed_by" field.
+func (u *ImageVersionUpsertOne) SetSignedBy(v string) *ImageVersionUpsertOne {
+	return u.Update(func(s *ImageVersionUpsert) {
+		s.SetSignedBy(v)
+	})
+}
+
+// UpdateSignedBy sets the "signed_by" field to the value that was provided on create.
+func (u *ImageVersionUpsertOne) UpdateSignedBy() *ImageVersionUpsertOne {
+	return u.Update(func(s *ImageVersionUpsert) {
+		s.UpdateSignedBy()
 	})
 }
 
@@ -777,6 +828,20 @@ func (u *ImageVersionUpsertBulk) SetLayers(v []report.Layer) *ImageVersionUpsert
 func (u *ImageVersionUpsertBulk) UpdateLayers() *ImageVersionUpsertBulk {
 	return u.Update(func(s *ImageVersionUpsert) {
 		s.UpdateLayers()
+	})
+}
+
+// SetSignedBy sets the "signed_by" field.
+func (u *ImageVersionUpsertBulk) SetSignedBy(v string) *ImageVersionUpsertBulk {
+	return u.Update(func(s *ImageVersionUpsert) {
+		s.SetSignedBy(v)
+	})
+}
+
+// UpdateSignedBy sets the "signed_by" field to the value that was provided on create.
+func (u *ImageVersionUpsertBulk) UpdateSignedBy() *ImageVersionUpsertBulk {
+	return u.Update(func(s *ImageVersionUpsert) {
+		s.UpdateSignedBy()
 	})
 }
 

@@ -81,6 +81,20 @@ func (_u *ImageVersionUpdate) AppendLayers(v []report.Layer) *ImageVersionUpdate
 	return _u
 }
 
+// SetSignedBy sets the "signed_by" field.
+func (_u *ImageVersionUpdate) SetSignedBy(v string) *ImageVersionUpdate {
+	_u.mutation.SetSignedBy(v)
+	return _u
+}
+
+// SetNillableSignedBy sets the "signed_by" field if the given value is not nil.
+func (_u *ImageVersionUpdate) SetNillableSignedBy(v *string) *ImageVersionUpdate {
+	if v != nil {
+		_u.SetSignedBy(*v)
+	}
+	return _u
+}
+
 // Mutation returns the ImageVersionMutation object of the builder.
 func (_u *ImageVersionUpdate) Mutation() *ImageVersionMutation {
 	return _u.mutation
@@ -164,6 +178,9 @@ func (_u *ImageVersionUpdate) sqlSave(ctx context.Context) (_node int, err error
 			sqljson.Append(u, imageversion.FieldLayers, value)
 		})
 	}
+	if value, ok := _u.mutation.SignedBy(); ok {
+		_spec.SetField(imageversion.FieldSignedBy, field.TypeString, value)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -234,6 +251,20 @@ func (_u *ImageVersionUpdateOne) SetLayers(v []report.Layer) *ImageVersionUpdate
 // AppendLayers appends value to the "layers" field.
 func (_u *ImageVersionUpdateOne) AppendLayers(v []report.Layer) *ImageVersionUpdateOne {
 	_u.mutation.AppendLayers(v)
+	return _u
+}
+
+// SetSignedBy sets the "signed_by" field.
+func (_u *ImageVersionUpdateOne) SetSignedBy(v string) *ImageVersionUpdateOne {
+	_u.mutation.SetSignedBy(v)
+	return _u
+}
+
+// SetNillableSignedBy sets the "signed_by" field if the given value is not nil.
+func (_u *ImageVersionUpdateOne) SetNillableSignedBy(v *string) *ImageVersionUpdateOne {
+	if v != nil {
+		_u.SetSignedBy(*v)
+	}
 	return _u
 }
 
@@ -349,6 +380,9 @@ func (_u *ImageVersionUpdateOne) sqlSave(ctx context.Context) (_node *ImageVersi
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, imageversion.FieldLayers, value)
 		})
+	}
+	if value, ok := _u.mutation.SignedBy(); ok {
+		_spec.SetField(imageversion.FieldSignedBy, field.TypeString, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &ImageVersion{config: _u.config}

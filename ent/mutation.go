@@ -16400,6 +16400,7 @@ type ImageMutation struct {
 	labels          *map[string]string
 	status          *image.Status
 	tag_digest      *string
+	signed_by       *string
 	tag_policy      *image.TagPolicy
 	deprecated      *string
 	visibility      *image.Visibility
@@ -16871,6 +16872,42 @@ func (m *ImageMutation) OldTagDigest(ctx context.Context) (v string, err error) 
 // ResetTagDigest resets all changes to the "tag_digest" field.
 func (m *ImageMutation) ResetTagDigest() {
 	m.tag_digest = nil
+}
+
+// SetSignedBy sets the "signed_by" field.
+func (m *ImageMutation) SetSignedBy(s string) {
+	m.signed_by = &s
+}
+
+// SignedBy returns the value of the "signed_by" field in the mutation.
+func (m *ImageMutation) SignedBy() (r string, exists bool) {
+	v := m.signed_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSignedBy returns the old "signed_by" field's value of the Image entity.
+// If the Image object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageMutation) OldSignedBy(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSignedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSignedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSignedBy: %w", err)
+	}
+	return oldValue.SignedBy, nil
+}
+
+// ResetSignedBy resets all changes to the "signed_by" field.
+func (m *ImageMutation) ResetSignedBy() {
+	m.signed_by = nil
 }
 
 // SetTagPolicy sets the "tag_policy" field.
@@ -17572,7 +17609,7 @@ func (m *ImageMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ImageMutation) Fields() []string {
-	fields := make([]string, 0, 21)
+	fields := make([]string, 0, 22)
 	if m.created_at != nil {
 		fields = append(fields, image.FieldCreatedAt)
 	}
@@ -17599,6 +17636,9 @@ func (m *ImageMutation) Fields() []string {
 	}
 	if m.tag_digest != nil {
 		fields = append(fields, image.FieldTagDigest)
+	}
+	if m.signed_by != nil {
+		fields = append(fields, image.FieldSignedBy)
 	}
 	if m.tag_policy != nil {
 		fields = append(fields, image.FieldTagPolicy)
@@ -17662,6 +17702,8 @@ func (m *ImageMutation) Field(name string) (ent.Value, bool) {
 		return m.Status()
 	case image.FieldTagDigest:
 		return m.TagDigest()
+	case image.FieldSignedBy:
+		return m.SignedBy()
 	case image.FieldTagPolicy:
 		return m.TagPolicy()
 	case image.FieldDeprecated:
@@ -17713,6 +17755,8 @@ func (m *ImageMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldStatus(ctx)
 	case image.FieldTagDigest:
 		return m.OldTagDigest(ctx)
+	case image.FieldSignedBy:
+		return m.OldSignedBy(ctx)
 	case image.FieldTagPolicy:
 		return m.OldTagPolicy(ctx)
 	case image.FieldDeprecated:
@@ -17808,6 +17852,13 @@ func (m *ImageMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetTagDigest(v)
+		return nil
+	case image.FieldSignedBy:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSignedBy(v)
 		return nil
 	case image.FieldTagPolicy:
 		v, ok := value.(image.TagPolicy)
@@ -18035,6 +18086,9 @@ func (m *ImageMutation) ResetField(name string) error {
 	case image.FieldTagDigest:
 		m.ResetTagDigest()
 		return nil
+	case image.FieldSignedBy:
+		m.ResetSignedBy()
+		return nil
 	case image.FieldTagPolicy:
 		m.ResetTagPolicy()
 		return nil
@@ -18228,6 +18282,7 @@ type ImageVersionMutation struct {
 	appendenvironment []string
 	layers            *[]report.Layer
 	appendlayers      []report.Layer
+	signed_by         *string
 	clearedFields     map[string]struct{}
 	image             *uuid.UUID
 	clearedimage      bool
@@ -18606,6 +18661,42 @@ func (m *ImageVersionMutation) ResetLayers() {
 	m.appendlayers = nil
 }
 
+// SetSignedBy sets the "signed_by" field.
+func (m *ImageVersionMutation) SetSignedBy(s string) {
+	m.signed_by = &s
+}
+
+// SignedBy returns the value of the "signed_by" field in the mutation.
+func (m *ImageVersionMutation) SignedBy() (r string, exists bool) {
+	v := m.signed_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSignedBy returns the old "signed_by" field's value of the ImageVersion entity.
+// If the ImageVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageVersionMutation) OldSignedBy(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSignedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSignedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSignedBy: %w", err)
+	}
+	return oldValue.SignedBy, nil
+}
+
+// ResetSignedBy resets all changes to the "signed_by" field.
+func (m *ImageVersionMutation) ResetSignedBy() {
+	m.signed_by = nil
+}
+
 // SetImageID sets the "image_id" field.
 func (m *ImageVersionMutation) SetImageID(u uuid.UUID) {
 	m.image = &u
@@ -18703,7 +18794,7 @@ func (m *ImageVersionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ImageVersionMutation) Fields() []string {
-	fields := make([]string, 0, 7)
+	fields := make([]string, 0, 8)
 	if m.created_at != nil {
 		fields = append(fields, imageversion.FieldCreatedAt)
 	}
@@ -18721,6 +18812,9 @@ func (m *ImageVersionMutation) Fields() []string {
 	}
 	if m.layers != nil {
 		fields = append(fields, imageversion.FieldLayers)
+	}
+	if m.signed_by != nil {
+		fields = append(fields, imageversion.FieldSignedBy)
 	}
 	if m.image != nil {
 		fields = append(fields, imageversion.FieldImageID)
@@ -18745,6 +18839,8 @@ func (m *ImageVersionMutation) Field(name string) (ent.Value, bool) {
 		return m.Environment()
 	case imageversion.FieldLayers:
 		return m.Layers()
+	case imageversion.FieldSignedBy:
+		return m.SignedBy()
 	case imageversion.FieldImageID:
 		return m.ImageID()
 	}
@@ -18768,6 +18864,8 @@ func (m *ImageVersionMutation) OldField(ctx context.Context, name string) (ent.V
 		return m.OldEnvironment(ctx)
 	case imageversion.FieldLayers:
 		return m.OldLayers(ctx)
+	case imageversion.FieldSignedBy:
+		return m.OldSignedBy(ctx)
 	case imageversion.FieldImageID:
 		return m.OldImageID(ctx)
 	}
@@ -18820,6 +18918,13 @@ func (m *ImageVersionMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetLayers(v)
+		return nil
+	case imageversion.FieldSignedBy:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSignedBy(v)
 		return nil
 	case imageversion.FieldImageID:
 		v, ok := value.(uuid.UUID)
@@ -18909,6 +19014,9 @@ func (m *ImageVersionMutation) ResetField(name string) error {
 		return nil
 	case imageversion.FieldLayers:
 		m.ResetLayers()
+		return nil
+	case imageversion.FieldSignedBy:
+		m.ResetSignedBy()
 		return nil
 	case imageversion.FieldImageID:
 		m.ResetImageID()
@@ -30754,6 +30862,14 @@ type RegistryMutation struct {
 	scan_every          *int
 	addscan_every       *int
 	tag_policy          *registry.TagPolicy
+	signature_keys      *string
+	webhook_hash        *[]byte
+	sweep_every         *int
+	addsweep_every      *int
+	retention           *[]report.RetentionRule
+	appendretention     []report.RetentionRule
+	last_sweep          **report.Sweep
+	sweep_due_at        *time.Time
 	scan_due_at         *time.Time
 	last_scanned_at     *time.Time
 	clearedFields       map[string]struct{}
@@ -31322,6 +31438,296 @@ func (m *RegistryMutation) ResetTagPolicy() {
 	m.tag_policy = nil
 }
 
+// SetSignatureKeys sets the "signature_keys" field.
+func (m *RegistryMutation) SetSignatureKeys(s string) {
+	m.signature_keys = &s
+}
+
+// SignatureKeys returns the value of the "signature_keys" field in the mutation.
+func (m *RegistryMutation) SignatureKeys() (r string, exists bool) {
+	v := m.signature_keys
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSignatureKeys returns the old "signature_keys" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldSignatureKeys(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSignatureKeys is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSignatureKeys requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSignatureKeys: %w", err)
+	}
+	return oldValue.SignatureKeys, nil
+}
+
+// ResetSignatureKeys resets all changes to the "signature_keys" field.
+func (m *RegistryMutation) ResetSignatureKeys() {
+	m.signature_keys = nil
+}
+
+// SetWebhookHash sets the "webhook_hash" field.
+func (m *RegistryMutation) SetWebhookHash(b []byte) {
+	m.webhook_hash = &b
+}
+
+// WebhookHash returns the value of the "webhook_hash" field in the mutation.
+func (m *RegistryMutation) WebhookHash() (r []byte, exists bool) {
+	v := m.webhook_hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWebhookHash returns the old "webhook_hash" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldWebhookHash(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWebhookHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWebhookHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWebhookHash: %w", err)
+	}
+	return oldValue.WebhookHash, nil
+}
+
+// ClearWebhookHash clears the value of the "webhook_hash" field.
+func (m *RegistryMutation) ClearWebhookHash() {
+	m.webhook_hash = nil
+	m.clearedFields[registry.FieldWebhookHash] = struct{}{}
+}
+
+// WebhookHashCleared returns if the "webhook_hash" field was cleared in this mutation.
+func (m *RegistryMutation) WebhookHashCleared() bool {
+	_, ok := m.clearedFields[registry.FieldWebhookHash]
+	return ok
+}
+
+// ResetWebhookHash resets all changes to the "webhook_hash" field.
+func (m *RegistryMutation) ResetWebhookHash() {
+	m.webhook_hash = nil
+	delete(m.clearedFields, registry.FieldWebhookHash)
+}
+
+// SetSweepEvery sets the "sweep_every" field.
+func (m *RegistryMutation) SetSweepEvery(i int) {
+	m.sweep_every = &i
+	m.addsweep_every = nil
+}
+
+// SweepEvery returns the value of the "sweep_every" field in the mutation.
+func (m *RegistryMutation) SweepEvery() (r int, exists bool) {
+	v := m.sweep_every
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSweepEvery returns the old "sweep_every" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldSweepEvery(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSweepEvery is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSweepEvery requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSweepEvery: %w", err)
+	}
+	return oldValue.SweepEvery, nil
+}
+
+// AddSweepEvery adds i to the "sweep_every" field.
+func (m *RegistryMutation) AddSweepEvery(i int) {
+	if m.addsweep_every != nil {
+		*m.addsweep_every += i
+	} else {
+		m.addsweep_every = &i
+	}
+}
+
+// AddedSweepEvery returns the value that was added to the "sweep_every" field in this mutation.
+func (m *RegistryMutation) AddedSweepEvery() (r int, exists bool) {
+	v := m.addsweep_every
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSweepEvery resets all changes to the "sweep_every" field.
+func (m *RegistryMutation) ResetSweepEvery() {
+	m.sweep_every = nil
+	m.addsweep_every = nil
+}
+
+// SetRetention sets the "retention" field.
+func (m *RegistryMutation) SetRetention(rr []report.RetentionRule) {
+	m.retention = &rr
+	m.appendretention = nil
+}
+
+// Retention returns the value of the "retention" field in the mutation.
+func (m *RegistryMutation) Retention() (r []report.RetentionRule, exists bool) {
+	v := m.retention
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRetention returns the old "retention" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldRetention(ctx context.Context) (v []report.RetentionRule, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRetention is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRetention requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRetention: %w", err)
+	}
+	return oldValue.Retention, nil
+}
+
+// AppendRetention adds rr to the "retention" field.
+func (m *RegistryMutation) AppendRetention(rr []report.RetentionRule) {
+	m.appendretention = append(m.appendretention, rr...)
+}
+
+// AppendedRetention returns the list of values that were appended to the "retention" field in this mutation.
+func (m *RegistryMutation) AppendedRetention() ([]report.RetentionRule, bool) {
+	if len(m.appendretention) == 0 {
+		return nil, false
+	}
+	return m.appendretention, true
+}
+
+// ResetRetention resets all changes to the "retention" field.
+func (m *RegistryMutation) ResetRetention() {
+	m.retention = nil
+	m.appendretention = nil
+}
+
+// SetLastSweep sets the "last_sweep" field.
+func (m *RegistryMutation) SetLastSweep(r *report.Sweep) {
+	m.last_sweep = &r
+}
+
+// LastSweep returns the value of the "last_sweep" field in the mutation.
+func (m *RegistryMutation) LastSweep() (r *report.Sweep, exists bool) {
+	v := m.last_sweep
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastSweep returns the old "last_sweep" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldLastSweep(ctx context.Context) (v *report.Sweep, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastSweep is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastSweep requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastSweep: %w", err)
+	}
+	return oldValue.LastSweep, nil
+}
+
+// ClearLastSweep clears the value of the "last_sweep" field.
+func (m *RegistryMutation) ClearLastSweep() {
+	m.last_sweep = nil
+	m.clearedFields[registry.FieldLastSweep] = struct{}{}
+}
+
+// LastSweepCleared returns if the "last_sweep" field was cleared in this mutation.
+func (m *RegistryMutation) LastSweepCleared() bool {
+	_, ok := m.clearedFields[registry.FieldLastSweep]
+	return ok
+}
+
+// ResetLastSweep resets all changes to the "last_sweep" field.
+func (m *RegistryMutation) ResetLastSweep() {
+	m.last_sweep = nil
+	delete(m.clearedFields, registry.FieldLastSweep)
+}
+
+// SetSweepDueAt sets the "sweep_due_at" field.
+func (m *RegistryMutation) SetSweepDueAt(t time.Time) {
+	m.sweep_due_at = &t
+}
+
+// SweepDueAt returns the value of the "sweep_due_at" field in the mutation.
+func (m *RegistryMutation) SweepDueAt() (r time.Time, exists bool) {
+	v := m.sweep_due_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSweepDueAt returns the old "sweep_due_at" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldSweepDueAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSweepDueAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSweepDueAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSweepDueAt: %w", err)
+	}
+	return oldValue.SweepDueAt, nil
+}
+
+// ClearSweepDueAt clears the value of the "sweep_due_at" field.
+func (m *RegistryMutation) ClearSweepDueAt() {
+	m.sweep_due_at = nil
+	m.clearedFields[registry.FieldSweepDueAt] = struct{}{}
+}
+
+// SweepDueAtCleared returns if the "sweep_due_at" field was cleared in this mutation.
+func (m *RegistryMutation) SweepDueAtCleared() bool {
+	_, ok := m.clearedFields[registry.FieldSweepDueAt]
+	return ok
+}
+
+// ResetSweepDueAt resets all changes to the "sweep_due_at" field.
+func (m *RegistryMutation) ResetSweepDueAt() {
+	m.sweep_due_at = nil
+	delete(m.clearedFields, registry.FieldSweepDueAt)
+}
+
 // SetScanDueAt sets the "scan_due_at" field.
 func (m *RegistryMutation) SetScanDueAt(t time.Time) {
 	m.scan_due_at = &t
@@ -31670,7 +32076,7 @@ func (m *RegistryMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *RegistryMutation) Fields() []string {
-	fields := make([]string, 0, 13)
+	fields := make([]string, 0, 19)
 	if m.created_at != nil {
 		fields = append(fields, registry.FieldCreatedAt)
 	}
@@ -31703,6 +32109,24 @@ func (m *RegistryMutation) Fields() []string {
 	}
 	if m.tag_policy != nil {
 		fields = append(fields, registry.FieldTagPolicy)
+	}
+	if m.signature_keys != nil {
+		fields = append(fields, registry.FieldSignatureKeys)
+	}
+	if m.webhook_hash != nil {
+		fields = append(fields, registry.FieldWebhookHash)
+	}
+	if m.sweep_every != nil {
+		fields = append(fields, registry.FieldSweepEvery)
+	}
+	if m.retention != nil {
+		fields = append(fields, registry.FieldRetention)
+	}
+	if m.last_sweep != nil {
+		fields = append(fields, registry.FieldLastSweep)
+	}
+	if m.sweep_due_at != nil {
+		fields = append(fields, registry.FieldSweepDueAt)
 	}
 	if m.scan_due_at != nil {
 		fields = append(fields, registry.FieldScanDueAt)
@@ -31740,6 +32164,18 @@ func (m *RegistryMutation) Field(name string) (ent.Value, bool) {
 		return m.ScanEvery()
 	case registry.FieldTagPolicy:
 		return m.TagPolicy()
+	case registry.FieldSignatureKeys:
+		return m.SignatureKeys()
+	case registry.FieldWebhookHash:
+		return m.WebhookHash()
+	case registry.FieldSweepEvery:
+		return m.SweepEvery()
+	case registry.FieldRetention:
+		return m.Retention()
+	case registry.FieldLastSweep:
+		return m.LastSweep()
+	case registry.FieldSweepDueAt:
+		return m.SweepDueAt()
 	case registry.FieldScanDueAt:
 		return m.ScanDueAt()
 	case registry.FieldLastScannedAt:
@@ -31775,6 +32211,18 @@ func (m *RegistryMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldScanEvery(ctx)
 	case registry.FieldTagPolicy:
 		return m.OldTagPolicy(ctx)
+	case registry.FieldSignatureKeys:
+		return m.OldSignatureKeys(ctx)
+	case registry.FieldWebhookHash:
+		return m.OldWebhookHash(ctx)
+	case registry.FieldSweepEvery:
+		return m.OldSweepEvery(ctx)
+	case registry.FieldRetention:
+		return m.OldRetention(ctx)
+	case registry.FieldLastSweep:
+		return m.OldLastSweep(ctx)
+	case registry.FieldSweepDueAt:
+		return m.OldSweepDueAt(ctx)
 	case registry.FieldScanDueAt:
 		return m.OldScanDueAt(ctx)
 	case registry.FieldLastScannedAt:
@@ -31865,6 +32313,48 @@ func (m *RegistryMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetTagPolicy(v)
 		return nil
+	case registry.FieldSignatureKeys:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSignatureKeys(v)
+		return nil
+	case registry.FieldWebhookHash:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWebhookHash(v)
+		return nil
+	case registry.FieldSweepEvery:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSweepEvery(v)
+		return nil
+	case registry.FieldRetention:
+		v, ok := value.([]report.RetentionRule)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRetention(v)
+		return nil
+	case registry.FieldLastSweep:
+		v, ok := value.(*report.Sweep)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastSweep(v)
+		return nil
+	case registry.FieldSweepDueAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSweepDueAt(v)
+		return nil
 	case registry.FieldScanDueAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -31890,6 +32380,9 @@ func (m *RegistryMutation) AddedFields() []string {
 	if m.addscan_every != nil {
 		fields = append(fields, registry.FieldScanEvery)
 	}
+	if m.addsweep_every != nil {
+		fields = append(fields, registry.FieldSweepEvery)
+	}
 	return fields
 }
 
@@ -31900,6 +32393,8 @@ func (m *RegistryMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
 	case registry.FieldScanEvery:
 		return m.AddedScanEvery()
+	case registry.FieldSweepEvery:
+		return m.AddedSweepEvery()
 	}
 	return nil, false
 }
@@ -31916,6 +32411,13 @@ func (m *RegistryMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddScanEvery(v)
 		return nil
+	case registry.FieldSweepEvery:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSweepEvery(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Registry numeric field %s", name)
 }
@@ -31926,6 +32428,15 @@ func (m *RegistryMutation) ClearedFields() []string {
 	var fields []string
 	if m.FieldCleared(registry.FieldPasswordSealed) {
 		fields = append(fields, registry.FieldPasswordSealed)
+	}
+	if m.FieldCleared(registry.FieldWebhookHash) {
+		fields = append(fields, registry.FieldWebhookHash)
+	}
+	if m.FieldCleared(registry.FieldLastSweep) {
+		fields = append(fields, registry.FieldLastSweep)
+	}
+	if m.FieldCleared(registry.FieldSweepDueAt) {
+		fields = append(fields, registry.FieldSweepDueAt)
 	}
 	if m.FieldCleared(registry.FieldScanDueAt) {
 		fields = append(fields, registry.FieldScanDueAt)
@@ -31949,6 +32460,15 @@ func (m *RegistryMutation) ClearField(name string) error {
 	switch name {
 	case registry.FieldPasswordSealed:
 		m.ClearPasswordSealed()
+		return nil
+	case registry.FieldWebhookHash:
+		m.ClearWebhookHash()
+		return nil
+	case registry.FieldLastSweep:
+		m.ClearLastSweep()
+		return nil
+	case registry.FieldSweepDueAt:
+		m.ClearSweepDueAt()
 		return nil
 	case registry.FieldScanDueAt:
 		m.ClearScanDueAt()
@@ -31996,6 +32516,24 @@ func (m *RegistryMutation) ResetField(name string) error {
 		return nil
 	case registry.FieldTagPolicy:
 		m.ResetTagPolicy()
+		return nil
+	case registry.FieldSignatureKeys:
+		m.ResetSignatureKeys()
+		return nil
+	case registry.FieldWebhookHash:
+		m.ResetWebhookHash()
+		return nil
+	case registry.FieldSweepEvery:
+		m.ResetSweepEvery()
+		return nil
+	case registry.FieldRetention:
+		m.ResetRetention()
+		return nil
+	case registry.FieldLastSweep:
+		m.ResetLastSweep()
+		return nil
+	case registry.FieldSweepDueAt:
+		m.ResetSweepDueAt()
 		return nil
 	case registry.FieldScanDueAt:
 		m.ResetScanDueAt()

@@ -11,6 +11,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -41,6 +42,18 @@ type Registry struct {
 	ScanEvery int `json:"scan_every,omitempty"`
 	// TagPolicy holds the value of the "tag_policy" field.
 	TagPolicy registry.TagPolicy `json:"tag_policy,omitempty"`
+	// SignatureKeys holds the value of the "signature_keys" field.
+	SignatureKeys string `json:"signature_keys,omitempty"`
+	// WebhookHash holds the value of the "webhook_hash" field.
+	WebhookHash []byte `json:"-"`
+	// SweepEvery holds the value of the "sweep_every" field.
+	SweepEvery int `json:"sweep_every,omitempty"`
+	// Retention holds the value of the "retention" field.
+	Retention []report.RetentionRule `json:"retention,omitempty"`
+	// LastSweep holds the value of the "last_sweep" field.
+	LastSweep *report.Sweep `json:"last_sweep,omitempty"`
+	// SweepDueAt holds the value of the "sweep_due_at" field.
+	SweepDueAt *time.Time `json:"sweep_due_at,omitempty"`
 	// ScanDueAt holds the value of the "scan_due_at" field.
 	ScanDueAt *time.Time `json:"scan_due_at,omitempty"`
 	// LastScannedAt holds the value of the "last_scanned_at" field.
@@ -114,15 +127,15 @@ func (*Registry) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case registry.FieldPasswordSealed, registry.FieldRepositories:
+		case registry.FieldPasswordSealed, registry.FieldRepositories, registry.FieldWebhookHash, registry.FieldRetention, registry.FieldLastSweep:
 			values[i] = new([]byte)
 		case registry.FieldPlainHTTP:
 			values[i] = new(sql.NullBool)
-		case registry.FieldScanEvery:
+		case registry.FieldScanEvery, registry.FieldSweepEvery:
 			values[i] = new(sql.NullInt64)
-		case registry.FieldName, registry.FieldHost, registry.FieldUsername, registry.FieldProxy, registry.FieldCertificates, registry.FieldTagPolicy:
+		case registry.FieldName, registry.FieldHost, registry.FieldUsername, registry.FieldProxy, registry.FieldCertificates, registry.FieldTagPolicy, registry.FieldSignatureKeys:
 			values[i] = new(sql.NullString)
-		case registry.FieldCreatedAt, registry.FieldScanDueAt, registry.FieldLastScannedAt:
+		case registry.FieldCreatedAt, registry.FieldSweepDueAt, registry.FieldScanDueAt, registry.FieldLastScannedAt:
 			values[i] = new(sql.NullTime)
 		case registry.FieldID:
 			values[i] = new(uuid.UUID)
@@ -214,6 +227,47 @@ func (_m *Registry) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field tag_policy", values[i])
 			} else if value.Valid {
 				_m.TagPolicy = registry.TagPolicy(value.String)
+			}
+		case registry.FieldSignatureKeys:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field signature_keys", values[i])
+			} else if value.Valid {
+				_m.SignatureKeys = value.String
+			}
+		case registry.FieldWebhookHash:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field webhook_hash", values[i])
+			} else if value != nil {
+				_m.WebhookHash = *value
+			}
+		case registry.FieldSweepEvery:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field sweep_every", values[i])
+			} else if value.Valid {
+				_m.SweepEvery = int(value.Int64)
+			}
+		case registry.FieldRetention:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field retention", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Retention); err != nil {
+					return fmt.Errorf("unmarshal field retention: %w", err)
+				}
+			}
+		case registry.FieldLastSweep:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field last_sweep", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.LastSweep); err != nil {
+					return fmt.Errorf("unmarshal field last_sweep: %w", err)
+				}
+			}
+		case registry.FieldSweepDueAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field sweep_due_at", values[i])
+			} else if value.Valid {
+				_m.SweepDueAt = new(time.Time)
+				*_m.SweepDueAt = value.Time
 			}
 		case registry.FieldScanDueAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -316,6 +370,25 @@ func (_m *Registry) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("tag_policy=")
 	builder.WriteString(fmt.Sprintf("%v", _m.TagPolicy))
+	builder.WriteString(", ")
+	builder.WriteString("signature_keys=")
+	builder.WriteString(_m.SignatureKeys)
+	builder.WriteString(", ")
+	builder.WriteString("webhook_hash=<sensitive>")
+	builder.WriteString(", ")
+	builder.WriteString("sweep_every=")
+	builder.WriteString(fmt.Sprintf("%v", _m.SweepEvery))
+	builder.WriteString(", ")
+	builder.WriteString("retention=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Retention))
+	builder.WriteString(", ")
+	builder.WriteString("last_sweep=")
+	builder.WriteString(fmt.Sprintf("%v", _m.LastSweep))
+	builder.WriteString(", ")
+	if v := _m.SweepDueAt; v != nil {
+		builder.WriteString("sweep_due_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
 	builder.WriteString(", ")
 	if v := _m.ScanDueAt; v != nil {
 		builder.WriteString("scan_due_at=")

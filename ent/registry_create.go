@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/scanresult"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -146,6 +147,66 @@ func (_c *RegistryCreate) SetTagPolicy(v registry.TagPolicy) *RegistryCreate {
 func (_c *RegistryCreate) SetNillableTagPolicy(v *registry.TagPolicy) *RegistryCreate {
 	if v != nil {
 		_c.SetTagPolicy(*v)
+	}
+	return _c
+}
+
+// SetSignatureKeys sets the "signature_keys" field.
+func (_c *RegistryCreate) SetSignatureKeys(v string) *RegistryCreate {
+	_c.mutation.SetSignatureKeys(v)
+	return _c
+}
+
+// SetNillableSignatureKeys sets the "signature_keys" field if the given value is not nil.
+func (_c *RegistryCreate) SetNillableSignatureKeys(v *string) *RegistryCreate {
+	if v != nil {
+		_c.SetSignatureKeys(*v)
+	}
+	return _c
+}
+
+// SetWebhookHash sets the "webhook_hash" field.
+func (_c *RegistryCreate) SetWebhookHash(v []byte) *RegistryCreate {
+	_c.mutation.SetWebhookHash(v)
+	return _c
+}
+
+// SetSweepEvery sets the "sweep_every" field.
+func (_c *RegistryCreate) SetSweepEvery(v int) *RegistryCreate {
+	_c.mutation.SetSweepEvery(v)
+	return _c
+}
+
+// SetNillableSweepEvery sets the "sweep_every" field if the given value is not nil.
+func (_c *RegistryCreate) SetNillableSweepEvery(v *int) *RegistryCreate {
+	if v != nil {
+		_c.SetSweepEvery(*v)
+	}
+	return _c
+}
+
+// SetRetention sets the "retention" field.
+func (_c *RegistryCreate) SetRetention(v []report.RetentionRule) *RegistryCreate {
+	_c.mutation.SetRetention(v)
+	return _c
+}
+
+// SetLastSweep sets the "last_sweep" field.
+func (_c *RegistryCreate) SetLastSweep(v *report.Sweep) *RegistryCreate {
+	_c.mutation.SetLastSweep(v)
+	return _c
+}
+
+// SetSweepDueAt sets the "sweep_due_at" field.
+func (_c *RegistryCreate) SetSweepDueAt(v time.Time) *RegistryCreate {
+	_c.mutation.SetSweepDueAt(v)
+	return _c
+}
+
+// SetNillableSweepDueAt sets the "sweep_due_at" field if the given value is not nil.
+func (_c *RegistryCreate) SetNillableSweepDueAt(v *time.Time) *RegistryCreate {
+	if v != nil {
+		_c.SetSweepDueAt(*v)
 	}
 	return _c
 }
@@ -319,6 +380,18 @@ func (_c *RegistryCreate) defaults() {
 		v := registry.DefaultTagPolicy
 		_c.mutation.SetTagPolicy(v)
 	}
+	if _, ok := _c.mutation.SignatureKeys(); !ok {
+		v := registry.DefaultSignatureKeys
+		_c.mutation.SetSignatureKeys(v)
+	}
+	if _, ok := _c.mutation.SweepEvery(); !ok {
+		v := registry.DefaultSweepEvery
+		_c.mutation.SetSweepEvery(v)
+	}
+	if _, ok := _c.mutation.Retention(); !ok {
+		v := registry.DefaultRetention
+		_c.mutation.SetRetention(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := registry.DefaultID()
 		_c.mutation.SetID(v)
@@ -371,6 +444,15 @@ func (_c *RegistryCreate) check() error {
 		if err := registry.TagPolicyValidator(v); err != nil {
 			return &ValidationError{Name: "tag_policy", err: fmt.Errorf(`ent: validator failed for field "Registry.tag_policy": %w`, err)}
 		}
+	}
+	if _, ok := _c.mutation.SignatureKeys(); !ok {
+		return &ValidationError{Name: "signature_keys", err: errors.New(`ent: missing required field "Registry.signature_keys"`)}
+	}
+	if _, ok := _c.mutation.SweepEvery(); !ok {
+		return &ValidationError{Name: "sweep_every", err: errors.New(`ent: missing required field "Registry.sweep_every"`)}
+	}
+	if _, ok := _c.mutation.Retention(); !ok {
+		return &ValidationError{Name: "retention", err: errors.New(`ent: missing required field "Registry.retention"`)}
 	}
 	return nil
 }
@@ -451,6 +533,30 @@ func (_c *RegistryCreate) createSpec() (*Registry, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.TagPolicy(); ok {
 		_spec.SetField(registry.FieldTagPolicy, field.TypeEnum, value)
 		_node.TagPolicy = value
+	}
+	if value, ok := _c.mutation.SignatureKeys(); ok {
+		_spec.SetField(registry.FieldSignatureKeys, field.TypeString, value)
+		_node.SignatureKeys = value
+	}
+	if value, ok := _c.mutation.WebhookHash(); ok {
+		_spec.SetField(registry.FieldWebhookHash, field.TypeBytes, value)
+		_node.WebhookHash = value
+	}
+	if value, ok := _c.mutation.SweepEvery(); ok {
+		_spec.SetField(registry.FieldSweepEvery, field.TypeInt, value)
+		_node.SweepEvery = value
+	}
+	if value, ok := _c.mutation.Retention(); ok {
+		_spec.SetField(registry.FieldRetention, field.TypeJSON, value)
+		_node.Retention = value
+	}
+	if value, ok := _c.mutation.LastSweep(); ok {
+		_spec.SetField(registry.FieldLastSweep, field.TypeJSON, value)
+		_node.LastSweep = value
+	}
+	if value, ok := _c.mutation.SweepDueAt(); ok {
+		_spec.SetField(registry.FieldSweepDueAt, field.TypeTime, value)
+		_node.SweepDueAt = &value
 	}
 	if value, ok := _c.mutation.ScanDueAt(); ok {
 		_spec.SetField(registry.FieldScanDueAt, field.TypeTime, value)
@@ -708,6 +814,102 @@ func (u *RegistryUpsert) UpdateTagPolicy() *RegistryUpsert {
 	return u
 }
 
+// SetSignatureKeys sets the "signature_keys" field.
+func (u *RegistryUpsert) SetSignatureKeys(v string) *RegistryUpsert {
+	u.Set(registry.FieldSignatureKeys, v)
+	return u
+}
+
+// UpdateSignatureKeys sets the "signature_keys" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateSignatureKeys() *RegistryUpsert {
+	u.SetExcluded(registry.FieldSignatureKeys)
+	return u
+}
+
+// SetWebhookHash sets the "webhook_hash" field.
+func (u *RegistryUpsert) SetWebhookHash(v []byte) *RegistryUpsert {
+	u.Set(registry.FieldWebhookHash, v)
+	return u
+}
+
+// UpdateWebhookHash sets the "webhook_hash" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateWebhookHash() *RegistryUpsert {
+	u.SetExcluded(registry.FieldWebhookHash)
+	return u
+}
+
+// ClearWebhookHash clears the value of the "webhook_hash" field.
+func (u *RegistryUpsert) ClearWebhookHash() *RegistryUpsert {
+	u.SetNull(registry.FieldWebhookHash)
+	return u
+}
+
+// SetSweepEvery sets the "sweep_every" field.
+func (u *RegistryUpsert) SetSweepEvery(v int) *RegistryUpsert {
+	u.Set(registry.FieldSweepEvery, v)
+	return u
+}
+
+// UpdateSweepEvery sets the "sweep_every" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateSweepEvery() *RegistryUpsert {
+	u.SetExcluded(registry.FieldSweepEvery)
+	return u
+}
+
+// AddSweepEvery adds v to the "sweep_every" field.
+func (u *RegistryUpsert) AddSweepEvery(v int) *RegistryUpsert {
+	u.Add(registry.FieldSweepEvery, v)
+	return u
+}
+
+// SetRetention sets the "retention" field.
+func (u *RegistryUpsert) SetRetention(v []report.RetentionRule) *RegistryUpsert {
+	u.Set(registry.FieldRetention, v)
+	return u
+}
+
+// UpdateRetention sets the "retention" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateRetention() *RegistryUpsert {
+	u.SetExcluded(registry.FieldRetention)
+	return u
+}
+
+// SetLastSweep sets the "last_sweep" field.
+func (u *RegistryUpsert) SetLastSweep(v *report.Sweep) *RegistryUpsert {
+	u.Set(registry.FieldLastSweep, v)
+	return u
+}
+
+// UpdateLastSweep sets the "last_sweep" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateLastSweep() *RegistryUpsert {
+	u.SetExcluded(registry.FieldLastSweep)
+	return u
+}
+
+// ClearLastSweep clears the value of the "last_sweep" field.
+func (u *RegistryUpsert) ClearLastSweep() *RegistryUpsert {
+	u.SetNull(registry.FieldLastSweep)
+	return u
+}
+
+// SetSweepDueAt sets the "sweep_due_at" field.
+func (u *RegistryUpsert) SetSweepDueAt(v time.Time) *RegistryUpsert {
+	u.Set(registry.FieldSweepDueAt, v)
+	return u
+}
+
+// UpdateSweepDueAt sets the "sweep_due_at" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateSweepDueAt() *RegistryUpsert {
+	u.SetExcluded(registry.FieldSweepDueAt)
+	return u
+}
+
+// ClearSweepDueAt clears the value of the "sweep_due_at" field.
+func (u *RegistryUpsert) ClearSweepDueAt() *RegistryUpsert {
+	u.SetNull(registry.FieldSweepDueAt)
+	return u
+}
+
 // SetScanDueAt sets the "scan_due_at" field.
 func (u *RegistryUpsert) SetScanDueAt(v time.Time) *RegistryUpsert {
 	u.Set(registry.FieldScanDueAt, v)
@@ -946,6 +1148,118 @@ func (u *RegistryUpsertOne) SetTagPolicy(v registry.TagPolicy) *RegistryUpsertOn
 func (u *RegistryUpsertOne) UpdateTagPolicy() *RegistryUpsertOne {
 	return u.Update(func(s *RegistryUpsert) {
 		s.UpdateTagPolicy()
+	})
+}
+
+// SetSignatureKeys sets the "signature_keys" field.
+func (u *RegistryUpsertOne) SetSignatureKeys(v string) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetSignatureKeys(v)
+	})
+}
+
+// UpdateSignatureKeys sets the "signature_keys" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateSignatureKeys() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateSignatureKeys()
+	})
+}
+
+// SetWebhookHash sets the "webhook_hash" field.
+func (u *RegistryUpsertOne) SetWebhookHash(v []byte) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetWebhookHash(v)
+	})
+}
+
+// UpdateWebhookHash sets the "webhook_hash" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateWebhookHash() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateWebhookHash()
+	})
+}
+
+// ClearWebhookHash clears the value of the "webhook_hash" field.
+func (u *RegistryUpsertOne) ClearWebhookHash() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.ClearWebhookHash()
+	})
+}
+
+// SetSweepEvery sets the "sweep_every" field.
+func (u *RegistryUpsertOne) SetSweepEvery(v int) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetSweepEvery(v)
+	})
+}
+
+// AddSweepEvery adds v to the "sweep_every" field.
+func (u *RegistryUpsertOne) AddSweepEvery(v int) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.AddSweepEvery(v)
+	})
+}
+
+// UpdateSweepEvery sets the "sweep_every" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateSweepEvery() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateSweepEvery()
+	})
+}
+
+// SetRetention sets the "retention" field.
+func (u *RegistryUpsertOne) SetRetention(v []report.RetentionRule) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetRetention(v)
+	})
+}
+
+// UpdateRetention sets the "retention" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateRetention() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateRetention()
+	})
+}
+
+// SetLastSweep sets the "last_sweep" field.
+func (u *RegistryUpsertOne) SetLastSweep(v *report.Sweep) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetLastSweep(v)
+	})
+}
+
+// UpdateLastSweep sets the "last_sweep" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateLastSweep() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateLastSweep()
+	})
+}
+
+// ClearLastSweep clears the value of the "last_sweep" field.
+func (u *RegistryUpsertOne) ClearLastSweep() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.ClearLastSweep()
+	})
+}
+
+// SetSweepDueAt sets the "sweep_due_at" field.
+func (u *RegistryUpsertOne) SetSweepDueAt(v time.Time) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetSweepDueAt(v)
+	})
+}
+
+// UpdateSweepDueAt sets the "sweep_due_at" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateSweepDueAt() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateSweepDueAt()
+	})
+}
+
+// ClearSweepDueAt clears the value of the "sweep_due_at" field.
+func (u *RegistryUpsertOne) ClearSweepDueAt() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.ClearSweepDueAt()
 	})
 }
 
@@ -1360,6 +1674,118 @@ func (u *RegistryUpsertBulk) SetTagPolicy(v registry.TagPolicy) *RegistryUpsertB
 func (u *RegistryUpsertBulk) UpdateTagPolicy() *RegistryUpsertBulk {
 	return u.Update(func(s *RegistryUpsert) {
 		s.UpdateTagPolicy()
+	})
+}
+
+// SetSignatureKeys sets the "signature_keys" field.
+func (u *RegistryUpsertBulk) SetSignatureKeys(v string) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetSignatureKeys(v)
+	})
+}
+
+// UpdateSignatureKeys sets the "signature_keys" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateSignatureKeys() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateSignatureKeys()
+	})
+}
+
+// SetWebhookHash sets the "webhook_hash" field.
+func (u *RegistryUpsertBulk) SetWebhookHash(v []byte) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetWebhookHash(v)
+	})
+}
+
+// UpdateWebhookHash sets the "webhook_hash" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateWebhookHash() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateWebhookHash()
+	})
+}
+
+// ClearWebhookHash clears the value of the "webhook_hash" field.
+func (u *RegistryUpsertBulk) ClearWebhookHash() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.ClearWebhookHash()
+	})
+}
+
+// SetSweepEvery sets the "sweep_every" field.
+func (u *RegistryUpsertBulk) SetSweepEvery(v int) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetSweepEvery(v)
+	})
+}
+
+// AddSweepEvery adds v to the "sweep_every" field.
+func (u *RegistryUpsertBulk) AddSweepEvery(v int) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.AddSweepEvery(v)
+	})
+}
+
+// UpdateSweepEvery sets the "sweep_every" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateSweepEvery() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateSweepEvery()
+	})
+}
+
+// SetRetention sets the "retention" field.
+func (u *RegistryUpsertBulk) SetRetention(v []report.RetentionRule) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetRetention(v)
+	})
+}
+
+// UpdateRetention sets the "retention" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateRetention() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateRetention()
+	})
+}
+
+// SetLastSweep sets the "last_sweep" field.
+func (u *RegistryUpsertBulk) SetLastSweep(v *report.Sweep) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetLastSweep(v)
+	})
+}
+
+// UpdateLastSweep sets the "last_sweep" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateLastSweep() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateLastSweep()
+	})
+}
+
+// ClearLastSweep clears the value of the "last_sweep" field.
+func (u *RegistryUpsertBulk) ClearLastSweep() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.ClearLastSweep()
+	})
+}
+
+// SetSweepDueAt sets the "sweep_due_at" field.
+func (u *RegistryUpsertBulk) SetSweepDueAt(v time.Time) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetSweepDueAt(v)
+	})
+}
+
+// UpdateSweepDueAt sets the "sweep_due_at" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateSweepDueAt() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateSweepDueAt()
+	})
+}
+
+// ClearSweepDueAt clears the value of the "sweep_due_at" field.
+func (u *RegistryUpsertBulk) ClearSweepDueAt() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.ClearSweepDueAt()
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/scanresult"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -175,6 +176,97 @@ func (_u *RegistryUpdate) SetNillableTagPolicy(v *registry.TagPolicy) *RegistryU
 	if v != nil {
 		_u.SetTagPolicy(*v)
 	}
+	return _u
+}
+
+// SetSignatureKeys sets the "signature_keys" field.
+func (_u *RegistryUpdate) SetSignatureKeys(v string) *RegistryUpdate {
+	_u.mutation.SetSignatureKeys(v)
+	return _u
+}
+
+// SetNillableSignatureKeys sets the "signature_keys" field if the given value is not nil.
+func (_u *RegistryUpdate) SetNillableSignatureKeys(v *string) *RegistryUpdate {
+	if v != nil {
+		_u.SetSignatureKeys(*v)
+	}
+	return _u
+}
+
+// SetWebhookHash sets the "webhook_hash" field.
+func (_u *RegistryUpdate) SetWebhookHash(v []byte) *RegistryUpdate {
+	_u.mutation.SetWebhookHash(v)
+	return _u
+}
+
+// ClearWebhookHash clears the value of the "webhook_hash" field.
+func (_u *RegistryUpdate) ClearWebhookHash() *RegistryUpdate {
+	_u.mutation.ClearWebhookHash()
+	return _u
+}
+
+// SetSweepEvery sets the "sweep_every" field.
+func (_u *RegistryUpdate) SetSweepEvery(v int) *RegistryUpdate {
+	_u.mutation.ResetSweepEvery()
+	_u.mutation.SetSweepEvery(v)
+	return _u
+}
+
+// SetNillableSweepEvery sets the "sweep_every" field if the given value is not nil.
+func (_u *RegistryUpdate) SetNillableSweepEvery(v *int) *RegistryUpdate {
+	if v != nil {
+		_u.SetSweepEvery(*v)
+	}
+	return _u
+}
+
+// AddSweepEvery adds value to the "sweep_every" field.
+func (_u *RegistryUpdate) AddSweepEvery(v int) *RegistryUpdate {
+	_u.mutation.AddSweepEvery(v)
+	return _u
+}
+
+// SetRetention sets the "retention" field.
+func (_u *RegistryUpdate) SetRetention(v []report.RetentionRule) *RegistryUpdate {
+	_u.mutation.SetRetention(v)
+	return _u
+}
+
+// AppendRetention appends value to the "retention" field.
+func (_u *RegistryUpdate) AppendRetention(v []report.RetentionRule) *RegistryUpdate {
+	_u.mutation.AppendRetention(v)
+	return _u
+}
+
+// SetLastSweep sets the "last_sweep" field.
+func (_u *RegistryUpdate) SetLastSweep(v *report.Sweep) *RegistryUpdate {
+	_u.mutation.SetLastSweep(v)
+	return _u
+}
+
+// ClearLastSweep clears the value of the "last_sweep" field.
+func (_u *RegistryUpdate) ClearLastSweep() *RegistryUpdate {
+	_u.mutation.ClearLastSweep()
+	return _u
+}
+
+// SetSweepDueAt sets the "sweep_due_at" field.
+func (_u *RegistryUpdate) SetSweepDueAt(v time.Time) *RegistryUpdate {
+	_u.mutation.SetSweepDueAt(v)
+	return _u
+}
+
+// SetNillableSweepDueAt sets the "sweep_due_at" field if the given value is not nil.
+func (_u *RegistryUpdate) SetNillableSweepDueAt(v *time.Time) *RegistryUpdate {
+	if v != nil {
+		_u.SetSweepDueAt(*v)
+	}
+	return _u
+}
+
+// ClearSweepDueAt clears the value of the "sweep_due_at" field.
+func (_u *RegistryUpdate) ClearSweepDueAt() *RegistryUpdate {
+	_u.mutation.ClearSweepDueAt()
 	return _u
 }
 
@@ -472,6 +564,41 @@ func (_u *RegistryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.TagPolicy(); ok {
 		_spec.SetField(registry.FieldTagPolicy, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.SignatureKeys(); ok {
+		_spec.SetField(registry.FieldSignatureKeys, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.WebhookHash(); ok {
+		_spec.SetField(registry.FieldWebhookHash, field.TypeBytes, value)
+	}
+	if _u.mutation.WebhookHashCleared() {
+		_spec.ClearField(registry.FieldWebhookHash, field.TypeBytes)
+	}
+	if value, ok := _u.mutation.SweepEvery(); ok {
+		_spec.SetField(registry.FieldSweepEvery, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedSweepEvery(); ok {
+		_spec.AddField(registry.FieldSweepEvery, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Retention(); ok {
+		_spec.SetField(registry.FieldRetention, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedRetention(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, registry.FieldRetention, value)
+		})
+	}
+	if value, ok := _u.mutation.LastSweep(); ok {
+		_spec.SetField(registry.FieldLastSweep, field.TypeJSON, value)
+	}
+	if _u.mutation.LastSweepCleared() {
+		_spec.ClearField(registry.FieldLastSweep, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.SweepDueAt(); ok {
+		_spec.SetField(registry.FieldSweepDueAt, field.TypeTime, value)
+	}
+	if _u.mutation.SweepDueAtCleared() {
+		_spec.ClearField(registry.FieldSweepDueAt, field.TypeTime)
 	}
 	if value, ok := _u.mutation.ScanDueAt(); ok {
 		_spec.SetField(registry.FieldScanDueAt, field.TypeTime, value)
@@ -830,6 +957,97 @@ func (_u *RegistryUpdateOne) SetNillableTagPolicy(v *registry.TagPolicy) *Regist
 	return _u
 }
 
+// SetSignatureKeys sets the "signature_keys" field.
+func (_u *RegistryUpdateOne) SetSignatureKeys(v string) *RegistryUpdateOne {
+	_u.mutation.SetSignatureKeys(v)
+	return _u
+}
+
+// SetNillableSignatureKeys sets the "signature_keys" field if the given value is not nil.
+func (_u *RegistryUpdateOne) SetNillableSignatureKeys(v *string) *RegistryUpdateOne {
+	if v != nil {
+		_u.SetSignatureKeys(*v)
+	}
+	return _u
+}
+
+// SetWebhookHash sets the "webhook_hash" field.
+func (_u *RegistryUpdateOne) SetWebhookHash(v []byte) *RegistryUpdateOne {
+	_u.mutation.SetWebhookHash(v)
+	return _u
+}
+
+// ClearWebhookHash clears the value of the "webhook_hash" field.
+func (_u *RegistryUpdateOne) ClearWebhookHash() *RegistryUpdateOne {
+	_u.mutation.ClearWebhookHash()
+	return _u
+}
+
+// SetSweepEvery sets the "sweep_every" field.
+func (_u *RegistryUpdateOne) SetSweepEvery(v int) *RegistryUpdateOne {
+	_u.mutation.ResetSweepEvery()
+	_u.mutation.SetSweepEvery(v)
+	return _u
+}
+
+// SetNillableSweepEvery sets the "sweep_every" field if the given value is not nil.
+func (_u *RegistryUpdateOne) SetNillableSweepEvery(v *int) *RegistryUpdateOne {
+	if v != nil {
+		_u.SetSweepEvery(*v)
+	}
+	return _u
+}
+
+// AddSweepEvery adds value to the "sweep_every" field.
+func (_u *RegistryUpdateOne) AddSweepEvery(v int) *RegistryUpdateOne {
+	_u.mutation.AddSweepEvery(v)
+	return _u
+}
+
+// SetRetention sets the "retention" field.
+func (_u *RegistryUpdateOne) SetRetention(v []report.RetentionRule) *RegistryUpdateOne {
+	_u.mutation.SetRetention(v)
+	return _u
+}
+
+// AppendRetention appends value to the "retention" field.
+func (_u *RegistryUpdateOne) AppendRetention(v []report.RetentionRule) *RegistryUpdateOne {
+	_u.mutation.AppendRetention(v)
+	return _u
+}
+
+// SetLastSweep sets the "last_sweep" field.
+func (_u *RegistryUpdateOne) SetLastSweep(v *report.Sweep) *RegistryUpdateOne {
+	_u.mutation.SetLastSweep(v)
+	return _u
+}
+
+// ClearLastSweep clears the value of the "last_sweep" field.
+func (_u *RegistryUpdateOne) ClearLastSweep() *RegistryUpdateOne {
+	_u.mutation.ClearLastSweep()
+	return _u
+}
+
+// SetSweepDueAt sets the "sweep_due_at" field.
+func (_u *RegistryUpdateOne) SetSweepDueAt(v time.Time) *RegistryUpdateOne {
+	_u.mutation.SetSweepDueAt(v)
+	return _u
+}
+
+// SetNillableSweepDueAt sets the "sweep_due_at" field if the given value is not nil.
+func (_u *RegistryUpdateOne) SetNillableSweepDueAt(v *time.Time) *RegistryUpdateOne {
+	if v != nil {
+		_u.SetSweepDueAt(*v)
+	}
+	return _u
+}
+
+// ClearSweepDueAt clears the value of the "sweep_due_at" field.
+func (_u *RegistryUpdateOne) ClearSweepDueAt() *RegistryUpdateOne {
+	_u.mutation.ClearSweepDueAt()
+	return _u
+}
+
 // SetScanDueAt sets the "scan_due_at" field.
 func (_u *RegistryUpdateOne) SetScanDueAt(v time.Time) *RegistryUpdateOne {
 	_u.mutation.SetScanDueAt(v)
@@ -1154,6 +1372,41 @@ func (_u *RegistryUpdateOne) sqlSave(ctx context.Context) (_node *Registry, err 
 	}
 	if value, ok := _u.mutation.TagPolicy(); ok {
 		_spec.SetField(registry.FieldTagPolicy, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.SignatureKeys(); ok {
+		_spec.SetField(registry.FieldSignatureKeys, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.WebhookHash(); ok {
+		_spec.SetField(registry.FieldWebhookHash, field.TypeBytes, value)
+	}
+	if _u.mutation.WebhookHashCleared() {
+		_spec.ClearField(registry.FieldWebhookHash, field.TypeBytes)
+	}
+	if value, ok := _u.mutation.SweepEvery(); ok {
+		_spec.SetField(registry.FieldSweepEvery, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedSweepEvery(); ok {
+		_spec.AddField(registry.FieldSweepEvery, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Retention(); ok {
+		_spec.SetField(registry.FieldRetention, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedRetention(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, registry.FieldRetention, value)
+		})
+	}
+	if value, ok := _u.mutation.LastSweep(); ok {
+		_spec.SetField(registry.FieldLastSweep, field.TypeJSON, value)
+	}
+	if _u.mutation.LastSweepCleared() {
+		_spec.ClearField(registry.FieldLastSweep, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.SweepDueAt(); ok {
+		_spec.SetField(registry.FieldSweepDueAt, field.TypeTime, value)
+	}
+	if _u.mutation.SweepDueAtCleared() {
+		_spec.ClearField(registry.FieldSweepDueAt, field.TypeTime)
 	}
 	if value, ok := _u.mutation.ScanDueAt(); ok {
 		_spec.SetField(registry.FieldScanDueAt, field.TypeTime, value)

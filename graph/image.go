@@ -3,6 +3,8 @@ package graph
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/commit"
@@ -75,6 +77,29 @@ func (r imageResolver) Change(ctx context.Context, i *ent.Image, from, to *strin
 
 func (r mutationResolver) RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error) {
 	return r.Resolver.Images.RegisterImage(ctx, input)
+}
+
+func (r mutationResolver) SweepRegistry(ctx context.Context, input image.SweepRegistryInput) (*image.SweepRegistryPayload, error) {
+	return r.Resolver.Images.SweepRegistry(ctx, input)
+}
+
+func (r mutationResolver) SetRegistryWebhook(ctx context.Context, input image.SetRegistryWebhookInput) (*image.SetRegistryWebhookPayload, error) {
+	return r.Resolver.Images.SetRegistryWebhook(ctx, input)
+}
+
+// ImageAttachments reads what the registry has attached to the digest of an image.
+func (r queryResolver) ImageAttachments(ctx context.Context, id uuid.UUID) ([]*image.ImageAttachment, error) {
+	return r.Resolver.Images.Attachments(ctx, id)
+}
+
+// Webhook reports whether a registry has one.
+func (r registryResolver) Webhook(_ context.Context, reg *ent.Registry) (bool, error) {
+	return len(reg.WebhookHash) > 0, nil
+}
+
+// Sweepable reports whether a registry is the one for images of sessions.
+func (r registryResolver) Sweepable(_ context.Context, reg *ent.Registry) (bool, error) {
+	return r.Resolver.Images.Sweepable(reg), nil
 }
 
 func (r mutationResolver) CommitSession(ctx context.Context, input commit.CommitSessionInput) (*commit.CommitSessionPayload, error) {

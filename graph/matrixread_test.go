@@ -224,6 +224,10 @@ func (x *table) queries() {
 			x.dryRun()
 			continue
 		}
+		if f.Name == "imageAttachments" {
+			x.attachments()
+			continue
+		}
 		if requires(f) {
 			x.named(s, f)
 			continue
@@ -290,6 +294,21 @@ func (x *table) dryRun() {
 				}
 			}
 			cells += verdictOf(code)
+		}
+		row.add(cells)
+	}
+}
+
+// attachments requests what is attached to an image of each scope. The registries of those who can see
+// the image do not answer.
+func (x *table) attachments() {
+	row := x.report.row("imageAttachments(image)")
+	for _, c := range x.columns {
+		cells := ""
+		for _, scope := range matrixScopes {
+			owner, _, _ := x.at(c, scope)
+			errs := c.as.Ask(x.t, `query($id: ID!) { imageAttachments(image: $id) { kind } }`, managertest.Vars{"id": x.kits[owner.ID]["Image"]}, nil)
+			cells += verdictOf(errs.Code())
 		}
 		row.add(cells)
 	}

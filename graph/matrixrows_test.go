@@ -62,6 +62,8 @@ var matrix = map[string]cell{
 		r := f.Client.Registry.Create().SetName(f.name()).SetHost(fmt.Sprint("127.0.0.1:", f.n)).SetPlainHTTP(true).SaveX(f.System(f.t))
 		return vars{"id": r.ID}
 	},
+	"sweepRegistry":      func(f *fixture) vars { return vars{"id": *f.image().RegistryID, "dryRun": true} },
+	"setRegistryWebhook": func(f *fixture) vars { return vars{"id": *f.image().RegistryID, "enabled": true} },
 	"registerImage": func(f *fixture) vars {
 		host := fmt.Sprint("127.0.0.1:", f.n)
 		f.Client.Registry.Create().SetName(f.name()).SetHost(host).SetPlainHTTP(true).ExecX(f.System(f.t))

@@ -121,6 +121,7 @@ type (
 	resourcePolicyResolver       struct{ *Resolver }
 	resourcePresetResolver       struct{ *Resolver }
 	imageResolver                struct{ *Resolver }
+	registryResolver             struct{ *Resolver }
 	resourceGroupResolver        struct{ *Resolver }
 	roleResolver                 struct{ *Resolver }
 	roleGrantResolver            struct{ *Resolver }
@@ -188,6 +189,7 @@ func (r *Resolver) IdleBinding() exec.IdleBindingResolver     { return idleBindi
 func (r *Resolver) IdleChecker() exec.IdleCheckerResolver     { return idleCheckerResolver{r} }
 func (r *Resolver) Viewer() exec.ViewerResolver               { return viewerResolver{r} }
 func (r *Resolver) Image() exec.ImageResolver                 { return imageResolver{r} }
+func (r *Resolver) Registry() exec.RegistryResolver           { return registryResolver{r} }
 func (r *Resolver) ResourceGroup() exec.ResourceGroupResolver { return resourceGroupResolver{r} }
 func (r *Resolver) ShareHolder() exec.ShareHolderResolver     { return shareHolderResolver{r} }
 func (r *Resolver) Role() exec.RoleResolver                   { return roleResolver{r} }

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/attach"
 	"github.com/berthhq/berth/manager/audit"
+	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/sessionfile"
 	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/web"
@@ -70,6 +71,9 @@ func (m *Manager) Handler() http.Handler {
 	mux.Handle("/sessions/{id}/files", m.authenticated(api))
 	mux.Handle("/sessions/{id}/files/", m.authenticated(api))
 	mux.Handle("/export/audit.csv", m.authenticated(api))
+	mux.HandleFunc("POST "+image.WebhookPath+"{id}", func(w http.ResponseWriter, r *http.Request) {
+		m.core.Images.Webhook(w, r, m.auth.ClientAddress(r))
+	})
 	mux.Handle("GET "+app.AskPath, m.optional(http.HandlerFunc(m.apps.Ask)))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.Handle("GET /readyz", opsserver.Ready(m.Checks()))

@@ -239,6 +239,7 @@ func (p *platform) openRegistry() (err error) {
 	if err != nil {
 		return err
 	}
+	p.registry.Log(p.log.With("part", "registry"))
 	p.registry.Require(p.readers)
 	p.registry.AllowPush(key)
 	if p.images, err = registry.Listen(p.dir("registry")); err != nil {

@@ -35,6 +35,8 @@ const (
 	FieldStatus = "status"
 	// FieldTagDigest holds the string denoting the tag_digest field in the database.
 	FieldTagDigest = "tag_digest"
+	// FieldSignedBy holds the string denoting the signed_by field in the database.
+	FieldSignedBy = "signed_by"
 	// FieldTagPolicy holds the string denoting the tag_policy field in the database.
 	FieldTagPolicy = "tag_policy"
 	// FieldDeprecated holds the string denoting the deprecated field in the database.
@@ -111,6 +113,7 @@ var Columns = []string{
 	FieldLabels,
 	FieldStatus,
 	FieldTagDigest,
+	FieldSignedBy,
 	FieldTagPolicy,
 	FieldDeprecated,
 	FieldRegistryID,
@@ -150,6 +153,8 @@ var (
 	DefaultLabels map[string]string
 	// DefaultTagDigest holds the default value on creation for the "tag_digest" field.
 	DefaultTagDigest string
+	// DefaultSignedBy holds the default value on creation for the "signed_by" field.
+	DefaultSignedBy string
 	// DefaultDeprecated holds the default value on creation for the "deprecated" field.
 	DefaultDeprecated string
 	// DefaultDescription holds the default value on creation for the "description" field.
@@ -290,6 +295,11 @@ func ByStatus(opts ...sql.OrderTermOption) OrderOption {
 // ByTagDigest orders the results by the tag_digest field.
 func ByTagDigest(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTagDigest, opts...).ToFunc()
+}
+
+// BySignedBy orders the results by the signed_by field.
+func BySignedBy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSignedBy, opts...).ToFunc()
 }
 
 // ByTagPolicy orders the results by the tag_policy field.

@@ -91,6 +91,11 @@ func TagDigest(v string) predicate.Image {
 	return predicate.Image(sql.FieldEQ(FieldTagDigest, v))
 }
 
+// SignedBy applies equality check predicate on the "signed_by" field. It's identical to SignedByEQ.
+func SignedBy(v string) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldSignedBy, v))
+}
+
 // Deprecated applies equality check predicate on the "deprecated" field. It's identical to DeprecatedEQ.
 func Deprecated(v string) predicate.Image {
 	return predicate.Image(sql.FieldEQ(FieldDeprecated, v))
@@ -564,6 +569,71 @@ func TagDigestEqualFold(v string) predicate.Image {
 // TagDigestContainsFold applies the ContainsFold predicate on the "tag_digest" field.
 func TagDigestContainsFold(v string) predicate.Image {
 	return predicate.Image(sql.FieldContainsFold(FieldTagDigest, v))
+}
+
+// SignedByEQ applies the EQ predicate on the "signed_by" field.
+func SignedByEQ(v string) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldSignedBy, v))
+}
+
+// SignedByNEQ applies the NEQ predicate on the "signed_by" field.
+func SignedByNEQ(v string) predicate.Image {
+	return predicate.Image(sql.FieldNEQ(FieldSignedBy, v))
+}
+
+// SignedByIn applies the In predicate on the "signed_by" field.
+func SignedByIn(vs ...string) predicate.Image {
+	return predicate.Image(sql.FieldIn(FieldSignedBy, vs...))
+}
+
+// SignedByNotIn applies the NotIn predicate on the "signed_by" field.
+func SignedByNotIn(vs ...string) predicate.Image {
+	return predicate.Image(sql.FieldNotIn(FieldSignedBy, vs...))
+}
+
+// SignedByGT applies the GT predicate on the "signed_by" field.
+func SignedByGT(v string) predicate.Image {
+	return predicate.Image(sql.FieldGT(FieldSignedBy, v))
+}
+
+// SignedByGTE applies the GTE predicate on the "signed_by" field.
+func SignedByGTE(v string) predicate.Image {
+	return predicate.Image(sql.FieldGTE(FieldSignedBy, v))
+}
+
+// SignedByLT applies the LT predicate on the "signed_by" field.
+func SignedByLT(v string) predicate.Image {
+	return predicate.Image(sql.FieldLT(FieldSignedBy, v))
+}
+
+// SignedByLTE applies the LTE predicate on the "signed_by" field.
+func SignedByLTE(v string) predicate.Image {
+	return predicate.Image(sql.FieldLTE(FieldSignedBy, v))
+}
+
+// SignedByContains applies the Contains predicate on the "signed_by" field.
+func SignedByContains(v string) predicate.Image {
+	return predicate.Image(sql.FieldContains(FieldSignedBy, v))
+}
+
+// SignedByHasPrefix applies the HasPrefix predicate on the "signed_by" field.
+func SignedByHasPrefix(v string) predicate.Image {
+	return predicate.Image(sql.FieldHasPrefix(FieldSignedBy, v))
+}
+
+// SignedByHasSuffix applies the HasSuffix predicate on the "signed_by" field.
+func SignedByHasSuffix(v string) predicate.Image {
+	return predicate.Image(sql.FieldHasSuffix(FieldSignedBy, v))
+}
+
+// SignedByEqualFold applies the EqualFold predicate on the "signed_by" field.
+func SignedByEqualFold(v string) predicate.Image {
+	return predicate.Image(sql.FieldEqualFold(FieldSignedBy, v))
+}
+
+// SignedByContainsFold applies the ContainsFold predicate on the "signed_by" field.
+func SignedByContainsFold(v string) predicate.Image {
+	return predicate.Image(sql.FieldContainsFold(FieldSignedBy, v))
 }
 
 // TagPolicyEQ applies the EQ predicate on the "tag_policy" field.

@@ -29,6 +29,8 @@ const (
 	FieldEnvironment = "environment"
 	// FieldLayers holds the string denoting the layers field in the database.
 	FieldLayers = "layers"
+	// FieldSignedBy holds the string denoting the signed_by field in the database.
+	FieldSignedBy = "signed_by"
 	// FieldImageID holds the string denoting the image_id field in the database.
 	FieldImageID = "image_id"
 	// EdgeImage holds the string denoting the image edge name in mutations.
@@ -53,6 +55,7 @@ var Columns = []string{
 	FieldLabels,
 	FieldEnvironment,
 	FieldLayers,
+	FieldSignedBy,
 	FieldImageID,
 }
 
@@ -83,6 +86,8 @@ var (
 	DefaultEnvironment []string
 	// DefaultLayers holds the default value on creation for the "layers" field.
 	DefaultLayers []report.Layer
+	// DefaultSignedBy holds the default value on creation for the "signed_by" field.
+	DefaultSignedBy string
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -108,6 +113,11 @@ func ByDigest(opts ...sql.OrderTermOption) OrderOption {
 // BySizeBytes orders the results by the size_bytes field.
 func BySizeBytes(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSizeBytes, opts...).ToFunc()
+}
+
+// BySignedBy orders the results by the signed_by field.
+func BySignedBy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSignedBy, opts...).ToFunc()
 }
 
 // ByImageID orders the results by the image_id field.

@@ -71,6 +71,11 @@ func SizeBytes(v int64) predicate.ImageVersion {
 	return predicate.ImageVersion(sql.FieldEQ(FieldSizeBytes, v))
 }
 
+// SignedBy applies equality check predicate on the "signed_by" field. It's identical to SignedByEQ.
+func SignedBy(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldEQ(FieldSignedBy, v))
+}
+
 // ImageID applies equality check predicate on the "image_id" field. It's identical to ImageIDEQ.
 func ImageID(v uuid.UUID) predicate.ImageVersion {
 	return predicate.ImageVersion(sql.FieldEQ(FieldImageID, v))
@@ -219,6 +224,71 @@ func SizeBytesLT(v int64) predicate.ImageVersion {
 // SizeBytesLTE applies the LTE predicate on the "size_bytes" field.
 func SizeBytesLTE(v int64) predicate.ImageVersion {
 	return predicate.ImageVersion(sql.FieldLTE(FieldSizeBytes, v))
+}
+
+// SignedByEQ applies the EQ predicate on the "signed_by" field.
+func SignedByEQ(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldEQ(FieldSignedBy, v))
+}
+
+// SignedByNEQ applies the NEQ predicate on the "signed_by" field.
+func SignedByNEQ(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldNEQ(FieldSignedBy, v))
+}
+
+// SignedByIn applies the In predicate on the "signed_by" field.
+func SignedByIn(vs ...string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldIn(FieldSignedBy, vs...))
+}
+
+// SignedByNotIn applies the NotIn predicate on the "signed_by" field.
+func SignedByNotIn(vs ...string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldNotIn(FieldSignedBy, vs...))
+}
+
+// SignedByGT applies the GT predicate on the "signed_by" field.
+func SignedByGT(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldGT(FieldSignedBy, v))
+}
+
+// SignedByGTE applies the GTE predicate on the "signed_by" field.
+func SignedByGTE(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldGTE(FieldSignedBy, v))
+}
+
+// SignedByLT applies the LT predicate on the "signed_by" field.
+func SignedByLT(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldLT(FieldSignedBy, v))
+}
+
+// SignedByLTE applies the LTE predicate on the "signed_by" field.
+func SignedByLTE(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldLTE(FieldSignedBy, v))
+}
+
+// SignedByContains applies the Contains predicate on the "signed_by" field.
+func SignedByContains(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldContains(FieldSignedBy, v))
+}
+
+// SignedByHasPrefix applies the HasPrefix predicate on the "signed_by" field.
+func SignedByHasPrefix(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldHasPrefix(FieldSignedBy, v))
+}
+
+// SignedByHasSuffix applies the HasSuffix predicate on the "signed_by" field.
+func SignedByHasSuffix(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldHasSuffix(FieldSignedBy, v))
+}
+
+// SignedByEqualFold applies the EqualFold predicate on the "signed_by" field.
+func SignedByEqualFold(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldEqualFold(FieldSignedBy, v))
+}
+
+// SignedByContainsFold applies the ContainsFold predicate on the "signed_by" field.
+func SignedByContainsFold(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldContainsFold(FieldSignedBy, v))
 }
 
 // ImageIDEQ applies the EQ predicate on the "image_id" field.

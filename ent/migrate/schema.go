@@ -714,6 +714,7 @@ var (
 		{Name: "labels", Type: field.TypeJSON},
 		{Name: "status", Type: field.TypeEnum, Enums: []string{"alive", "gone"}, Default: "alive"},
 		{Name: "tag_digest", Type: field.TypeString, Default: ""},
+		{Name: "signed_by", Type: field.TypeString, Default: ""},
 		{Name: "tag_policy", Type: field.TypeEnum, Enums: []string{"registry", "pinned", "follow"}, Default: "registry"},
 		{Name: "deprecated", Type: field.TypeString, Default: ""},
 		{Name: "visibility", Type: field.TypeEnum, Enums: []string{"public", "project", "private"}, Default: "public"},
@@ -735,19 +736,19 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "images_users_owner",
-				Columns:    []*schema.Column{ImagesColumns[19]},
+				Columns:    []*schema.Column{ImagesColumns[20]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
 			{
 				Symbol:     "images_projects_project",
-				Columns:    []*schema.Column{ImagesColumns[20]},
+				Columns:    []*schema.Column{ImagesColumns[21]},
 				RefColumns: []*schema.Column{ProjectsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
 			{
 				Symbol:     "images_registries_images",
-				Columns:    []*schema.Column{ImagesColumns[21]},
+				Columns:    []*schema.Column{ImagesColumns[22]},
 				RefColumns: []*schema.Column{RegistriesColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -766,17 +767,17 @@ var (
 			{
 				Name:    "image_registry_id",
 				Unique:  false,
-				Columns: []*schema.Column{ImagesColumns[21]},
+				Columns: []*schema.Column{ImagesColumns[22]},
 			},
 			{
 				Name:    "image_owner_id",
 				Unique:  false,
-				Columns: []*schema.Column{ImagesColumns[19]},
+				Columns: []*schema.Column{ImagesColumns[20]},
 			},
 			{
 				Name:    "image_project_id",
 				Unique:  false,
-				Columns: []*schema.Column{ImagesColumns[20]},
+				Columns: []*schema.Column{ImagesColumns[21]},
 			},
 		},
 	}
@@ -789,6 +790,7 @@ var (
 		{Name: "labels", Type: field.TypeJSON},
 		{Name: "environment", Type: field.TypeJSON},
 		{Name: "layers", Type: field.TypeJSON},
+		{Name: "signed_by", Type: field.TypeString, Default: ""},
 		{Name: "image_id", Type: field.TypeUUID},
 	}
 	// ImageVersionsTable holds the schema information for the "image_versions" table.
@@ -799,7 +801,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "image_versions_images_versions",
-				Columns:    []*schema.Column{ImageVersionsColumns[7]},
+				Columns:    []*schema.Column{ImageVersionsColumns[8]},
 				RefColumns: []*schema.Column{ImagesColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
@@ -808,7 +810,7 @@ var (
 			{
 				Name:    "imageversion_image_id_digest",
 				Unique:  true,
-				Columns: []*schema.Column{ImageVersionsColumns[7], ImageVersionsColumns[2]},
+				Columns: []*schema.Column{ImageVersionsColumns[8], ImageVersionsColumns[2]},
 			},
 		},
 	}
@@ -1340,6 +1342,12 @@ var (
 		{Name: "repositories", Type: field.TypeJSON},
 		{Name: "scan_every", Type: field.TypeInt, Default: 0},
 		{Name: "tag_policy", Type: field.TypeEnum, Enums: []string{"pinned", "follow"}, Default: "follow"},
+		{Name: "signature_keys", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "webhook_hash", Type: field.TypeBytes, Nullable: true},
+		{Name: "sweep_every", Type: field.TypeInt, Default: 86400},
+		{Name: "retention", Type: field.TypeJSON},
+		{Name: "last_sweep", Type: field.TypeJSON, Nullable: true},
+		{Name: "sweep_due_at", Type: field.TypeTime, Nullable: true},
 		{Name: "scan_due_at", Type: field.TypeTime, Nullable: true},
 		{Name: "last_scanned_at", Type: field.TypeTime, Nullable: true},
 	}

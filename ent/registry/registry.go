@@ -9,6 +9,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
 
@@ -39,6 +40,18 @@ const (
 	FieldScanEvery = "scan_every"
 	// FieldTagPolicy holds the string denoting the tag_policy field in the database.
 	FieldTagPolicy = "tag_policy"
+	// FieldSignatureKeys holds the string denoting the signature_keys field in the database.
+	FieldSignatureKeys = "signature_keys"
+	// FieldWebhookHash holds the string denoting the webhook_hash field in the database.
+	FieldWebhookHash = "webhook_hash"
+	// FieldSweepEvery holds the string denoting the sweep_every field in the database.
+	FieldSweepEvery = "sweep_every"
+	// FieldRetention holds the string denoting the retention field in the database.
+	FieldRetention = "retention"
+	// FieldLastSweep holds the string denoting the last_sweep field in the database.
+	FieldLastSweep = "last_sweep"
+	// FieldSweepDueAt holds the string denoting the sweep_due_at field in the database.
+	FieldSweepDueAt = "sweep_due_at"
 	// FieldScanDueAt holds the string denoting the scan_due_at field in the database.
 	FieldScanDueAt = "scan_due_at"
 	// FieldLastScannedAt holds the string denoting the last_scanned_at field in the database.
@@ -93,6 +106,12 @@ var Columns = []string{
 	FieldRepositories,
 	FieldScanEvery,
 	FieldTagPolicy,
+	FieldSignatureKeys,
+	FieldWebhookHash,
+	FieldSweepEvery,
+	FieldRetention,
+	FieldLastSweep,
+	FieldSweepDueAt,
 	FieldScanDueAt,
 	FieldLastScannedAt,
 }
@@ -141,6 +160,12 @@ var (
 	DefaultRepositories []string
 	// DefaultScanEvery holds the default value on creation for the "scan_every" field.
 	DefaultScanEvery int
+	// DefaultSignatureKeys holds the default value on creation for the "signature_keys" field.
+	DefaultSignatureKeys string
+	// DefaultSweepEvery holds the default value on creation for the "sweep_every" field.
+	DefaultSweepEvery int
+	// DefaultRetention holds the default value on creation for the "retention" field.
+	DefaultRetention []report.RetentionRule
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -222,6 +247,21 @@ func ByScanEvery(opts ...sql.OrderTermOption) OrderOption {
 // ByTagPolicy orders the results by the tag_policy field.
 func ByTagPolicy(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTagPolicy, opts...).ToFunc()
+}
+
+// BySignatureKeys orders the results by the signature_keys field.
+func BySignatureKeys(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSignatureKeys, opts...).ToFunc()
+}
+
+// BySweepEvery orders the results by the sweep_every field.
+func BySweepEvery(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSweepEvery, opts...).ToFunc()
+}
+
+// BySweepDueAt orders the results by the sweep_due_at field.
+func BySweepDueAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSweepDueAt, opts...).ToFunc()
 }
 
 // ByScanDueAt orders the results by the scan_due_at field.

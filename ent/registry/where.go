@@ -101,6 +101,26 @@ func ScanEvery(v int) predicate.Registry {
 	return predicate.Registry(sql.FieldEQ(FieldScanEvery, v))
 }
 
+// SignatureKeys applies equality check predicate on the "signature_keys" field. It's identical to SignatureKeysEQ.
+func SignatureKeys(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldSignatureKeys, v))
+}
+
+// WebhookHash applies equality check predicate on the "webhook_hash" field. It's identical to WebhookHashEQ.
+func WebhookHash(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldWebhookHash, v))
+}
+
+// SweepEvery applies equality check predicate on the "sweep_every" field. It's identical to SweepEveryEQ.
+func SweepEvery(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldSweepEvery, v))
+}
+
+// SweepDueAt applies equality check predicate on the "sweep_due_at" field. It's identical to SweepDueAtEQ.
+func SweepDueAt(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldSweepDueAt, v))
+}
+
 // ScanDueAt applies equality check predicate on the "scan_due_at" field. It's identical to ScanDueAtEQ.
 func ScanDueAt(v time.Time) predicate.Registry {
 	return predicate.Registry(sql.FieldEQ(FieldScanDueAt, v))
@@ -594,6 +614,221 @@ func TagPolicyIn(vs ...TagPolicy) predicate.Registry {
 // TagPolicyNotIn applies the NotIn predicate on the "tag_policy" field.
 func TagPolicyNotIn(vs ...TagPolicy) predicate.Registry {
 	return predicate.Registry(sql.FieldNotIn(FieldTagPolicy, vs...))
+}
+
+// SignatureKeysEQ applies the EQ predicate on the "signature_keys" field.
+func SignatureKeysEQ(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldSignatureKeys, v))
+}
+
+// SignatureKeysNEQ applies the NEQ predicate on the "signature_keys" field.
+func SignatureKeysNEQ(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldNEQ(FieldSignatureKeys, v))
+}
+
+// SignatureKeysIn applies the In predicate on the "signature_keys" field.
+func SignatureKeysIn(vs ...string) predicate.Registry {
+	return predicate.Registry(sql.FieldIn(FieldSignatureKeys, vs...))
+}
+
+// SignatureKeysNotIn applies the NotIn predicate on the "signature_keys" field.
+func SignatureKeysNotIn(vs ...string) predicate.Registry {
+	return predicate.Registry(sql.FieldNotIn(FieldSignatureKeys, vs...))
+}
+
+// SignatureKeysGT applies the GT predicate on the "signature_keys" field.
+func SignatureKeysGT(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldGT(FieldSignatureKeys, v))
+}
+
+// SignatureKeysGTE applies the GTE predicate on the "signature_keys" field.
+func SignatureKeysGTE(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldGTE(FieldSignatureKeys, v))
+}
+
+// SignatureKeysLT applies the LT predicate on the "signature_keys" field.
+func SignatureKeysLT(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldLT(FieldSignatureKeys, v))
+}
+
+// SignatureKeysLTE applies the LTE predicate on the "signature_keys" field.
+func SignatureKeysLTE(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldLTE(FieldSignatureKeys, v))
+}
+
+// SignatureKeysContains applies the Contains predicate on the "signature_keys" field.
+func SignatureKeysContains(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldContains(FieldSignatureKeys, v))
+}
+
+// SignatureKeysHasPrefix applies the HasPrefix predicate on the "signature_keys" field.
+func SignatureKeysHasPrefix(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldHasPrefix(FieldSignatureKeys, v))
+}
+
+// SignatureKeysHasSuffix applies the HasSuffix predicate on the "signature_keys" field.
+func SignatureKeysHasSuffix(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldHasSuffix(FieldSignatureKeys, v))
+}
+
+// SignatureKeysEqualFold applies the EqualFold predicate on the "signature_keys" field.
+func SignatureKeysEqualFold(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldEqualFold(FieldSignatureKeys, v))
+}
+
+// SignatureKeysContainsFold applies the ContainsFold predicate on the "signature_keys" field.
+func SignatureKeysContainsFold(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldContainsFold(FieldSignatureKeys, v))
+}
+
+// WebhookHashEQ applies the EQ predicate on the "webhook_hash" field.
+func WebhookHashEQ(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldWebhookHash, v))
+}
+
+// WebhookHashNEQ applies the NEQ predicate on the "webhook_hash" field.
+func WebhookHashNEQ(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldNEQ(FieldWebhookHash, v))
+}
+
+// WebhookHashIn applies the In predicate on the "webhook_hash" field.
+func WebhookHashIn(vs ...[]byte) predicate.Registry {
+	return predicate.Registry(sql.FieldIn(FieldWebhookHash, vs...))
+}
+
+// WebhookHashNotIn applies the NotIn predicate on the "webhook_hash" field.
+func WebhookHashNotIn(vs ...[]byte) predicate.Registry {
+	return predicate.Registry(sql.FieldNotIn(FieldWebhookHash, vs...))
+}
+
+// WebhookHashGT applies the GT predicate on the "webhook_hash" field.
+func WebhookHashGT(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldGT(FieldWebhookHash, v))
+}
+
+// WebhookHashGTE applies the GTE predicate on the "webhook_hash" field.
+func WebhookHashGTE(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldGTE(FieldWebhookHash, v))
+}
+
+// WebhookHashLT applies the LT predicate on the "webhook_hash" field.
+func WebhookHashLT(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldLT(FieldWebhookHash, v))
+}
+
+// WebhookHashLTE applies the LTE predicate on the "webhook_hash" field.
+func WebhookHashLTE(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldLTE(FieldWebhookHash, v))
+}
+
+// WebhookHashIsNil applies the IsNil predicate on the "webhook_hash" field.
+func WebhookHashIsNil() predicate.Registry {
+	return predicate.Registry(sql.FieldIsNull(FieldWebhookHash))
+}
+
+// WebhookHashNotNil applies the NotNil predicate on the "webhook_hash" field.
+func WebhookHashNotNil() predicate.Registry {
+	return predicate.Registry(sql.FieldNotNull(FieldWebhookHash))
+}
+
+// SweepEveryEQ applies the EQ predicate on the "sweep_every" field.
+func SweepEveryEQ(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldSweepEvery, v))
+}
+
+// SweepEveryNEQ applies the NEQ predicate on the "sweep_every" field.
+func SweepEveryNEQ(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldNEQ(FieldSweepEvery, v))
+}
+
+// SweepEveryIn applies the In predicate on the "sweep_every" field.
+func SweepEveryIn(vs ...int) predicate.Registry {
+	return predicate.Registry(sql.FieldIn(FieldSweepEvery, vs...))
+}
+
+// SweepEveryNotIn applies the NotIn predicate on the "sweep_every" field.
+func SweepEveryNotIn(vs ...int) predicate.Registry {
+	return predicate.Registry(sql.FieldNotIn(FieldSweepEvery, vs...))
+}
+
+// SweepEveryGT applies the GT predicate on the "sweep_every" field.
+func SweepEveryGT(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldGT(FieldSweepEvery, v))
+}
+
+// SweepEveryGTE applies the GTE predicate on the "sweep_every" field.
+func SweepEveryGTE(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldGTE(FieldSweepEvery, v))
+}
+
+// SweepEveryLT applies the LT predicate on the "sweep_every" field.
+func SweepEveryLT(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldLT(FieldSweepEvery, v))
+}
+
+// SweepEveryLTE applies the LTE predicate on the "sweep_every" field.
+func SweepEveryLTE(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldLTE(FieldSweepEvery, v))
+}
+
+// LastSweepIsNil applies the IsNil predicate on the "last_sweep" field.
+func LastSweepIsNil() predicate.Registry {
+	return predicate.Registry(sql.FieldIsNull(FieldLastSweep))
+}
+
+// LastSweepNotNil applies the NotNil predicate on the "last_sweep" field.
+func LastSweepNotNil() predicate.Registry {
+	return predicate.Registry(sql.FieldNotNull(FieldLastSweep))
+}
+
+// SweepDueAtEQ applies the EQ predicate on the "sweep_due_at" field.
+func SweepDueAtEQ(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldSweepDueAt, v))
+}
+
+// SweepDueAtNEQ applies the NEQ predicate on the "sweep_due_at" field.
+func SweepDueAtNEQ(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldNEQ(FieldSweepDueAt, v))
+}
+
+// SweepDueAtIn applies the In predicate on the "sweep_due_at" field.
+func SweepDueAtIn(vs ...time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldIn(FieldSweepDueAt, vs...))
+}
+
+// SweepDueAtNotIn applies the NotIn predicate on the "sweep_due_at" field.
+func SweepDueAtNotIn(vs ...time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldNotIn(FieldSweepDueAt, vs...))
+}
+
+// SweepDueAtGT applies the GT predicate on the "sweep_due_at" field.
+func SweepDueAtGT(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldGT(FieldSweepDueAt, v))
+}
+
+// SweepDueAtGTE applies the GTE predicate on the "sweep_due_at" field.
+func SweepDueAtGTE(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldGTE(FieldSweepDueAt, v))
+}
+
+// SweepDueAtLT applies the LT predicate on the "sweep_due_at" field.
+func SweepDueAtLT(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldLT(FieldSweepDueAt, v))
+}
+
+// SweepDueAtLTE applies the LTE predicate on the "sweep_due_at" field.
+func SweepDueAtLTE(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldLTE(FieldSweepDueAt, v))
+}
+
+// SweepDueAtIsNil applies the IsNil predicate on the "sweep_due_at" field.
+func SweepDueAtIsNil() predicate.Registry {
+	return predicate.Registry(sql.FieldIsNull(FieldSweepDueAt))
+}
+
+// SweepDueAtNotNil applies the NotNil predicate on the "sweep_due_at" field.
+func SweepDueAtNotNil() predicate.Registry {
+	return predicate.Registry(sql.FieldNotNull(FieldSweepDueAt))
 }
 
 // ScanDueAtEQ applies the EQ predicate on the "scan_due_at" field.

@@ -778,22 +778,26 @@ func init() {
 	imageDescTagDigest := imageFields[7].Descriptor()
 	// image.DefaultTagDigest holds the default value on creation for the tag_digest field.
 	image.DefaultTagDigest = imageDescTagDigest.Default.(string)
+	// imageDescSignedBy is the schema descriptor for signed_by field.
+	imageDescSignedBy := imageFields[8].Descriptor()
+	// image.DefaultSignedBy holds the default value on creation for the signed_by field.
+	image.DefaultSignedBy = imageDescSignedBy.Default.(string)
 	// imageDescDeprecated is the schema descriptor for deprecated field.
-	imageDescDeprecated := imageFields[9].Descriptor()
+	imageDescDeprecated := imageFields[10].Descriptor()
 	// image.DefaultDeprecated holds the default value on creation for the deprecated field.
 	image.DefaultDeprecated = imageDescDeprecated.Default.(string)
 	// imageDescDescription is the schema descriptor for description field.
-	imageDescDescription := imageFields[12].Descriptor()
+	imageDescDescription := imageFields[13].Descriptor()
 	// image.DefaultDescription holds the default value on creation for the description field.
 	image.DefaultDescription = imageDescDescription.Default.(string)
 	// image.DescriptionValidator is a validator for the "description" field. It is called by the builders before save.
 	image.DescriptionValidator = imageDescDescription.Validators[0].(func(string) error)
 	// imageDescBase is the schema descriptor for base field.
-	imageDescBase := imageFields[17].Descriptor()
+	imageDescBase := imageFields[18].Descriptor()
 	// image.DefaultBase holds the default value on creation for the base field.
 	image.DefaultBase = imageDescBase.Default.(string)
 	// imageDescAddedBytes is the schema descriptor for added_bytes field.
-	imageDescAddedBytes := imageFields[18].Descriptor()
+	imageDescAddedBytes := imageFields[19].Descriptor()
 	// image.DefaultAddedBytes holds the default value on creation for the added_bytes field.
 	image.DefaultAddedBytes = imageDescAddedBytes.Default.(int64)
 	// imageDescID is the schema descriptor for id field.
@@ -829,6 +833,10 @@ func init() {
 	imageversionDescLayers := imageversionFields[4].Descriptor()
 	// imageversion.DefaultLayers holds the default value on creation for the layers field.
 	imageversion.DefaultLayers = imageversionDescLayers.Default.([]report.Layer)
+	// imageversionDescSignedBy is the schema descriptor for signed_by field.
+	imageversionDescSignedBy := imageversionFields[5].Descriptor()
+	// imageversion.DefaultSignedBy holds the default value on creation for the signed_by field.
+	imageversion.DefaultSignedBy = imageversionDescSignedBy.Default.(string)
 	// imageversionDescID is the schema descriptor for id field.
 	imageversionDescID := imageversionMixinFields0[0].Descriptor()
 	// imageversion.DefaultID holds the default value on creation for the id field.
@@ -1266,6 +1274,18 @@ func init() {
 	registryDescScanEvery := registryFields[8].Descriptor()
 	// registry.DefaultScanEvery holds the default value on creation for the scan_every field.
 	registry.DefaultScanEvery = registryDescScanEvery.Default.(int)
+	// registryDescSignatureKeys is the schema descriptor for signature_keys field.
+	registryDescSignatureKeys := registryFields[10].Descriptor()
+	// registry.DefaultSignatureKeys holds the default value on creation for the signature_keys field.
+	registry.DefaultSignatureKeys = registryDescSignatureKeys.Default.(string)
+	// registryDescSweepEvery is the schema descriptor for sweep_every field.
+	registryDescSweepEvery := registryFields[12].Descriptor()
+	// registry.DefaultSweepEvery holds the default value on creation for the sweep_every field.
+	registry.DefaultSweepEvery = registryDescSweepEvery.Default.(int)
+	// registryDescRetention is the schema descriptor for retention field.
+	registryDescRetention := registryFields[13].Descriptor()
+	// registry.DefaultRetention holds the default value on creation for the retention field.
+	registry.DefaultRetention = registryDescRetention.Default.([]report.RetentionRule)
 	// registryDescID is the schema descriptor for id field.
 	registryDescID := registryMixinFields0[0].Descriptor()
 	// registry.DefaultID holds the default value on creation for the id field.

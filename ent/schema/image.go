@@ -31,6 +31,7 @@ func (Image) Fields() []ent.Field {
 		field.JSON("labels", map[string]string{}).Default(map[string]string{}),
 		field.Enum("status").Values("alive", "gone").Default("alive"),
 		field.String("tag_digest").Default(""), // that the tag has at the registry; another than digest: the tag moved
+		field.String("signed_by").Default(""),  // fingerprint of the key of its registry that signed the digest
 		field.Enum("tag_policy").Values("registry", "pinned", "follow").Default("registry"),
 		field.String("deprecated").Default(""),                       // the message of a deprecated image
 		field.UUID("registry_id", uuid.UUID{}).Optional().Nillable(), // null after the registry was removed

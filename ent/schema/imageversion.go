@@ -26,6 +26,7 @@ func (ImageVersion) Fields() []ent.Field {
 		field.JSON("labels", map[string]string{}).Default(map[string]string{}),
 		field.Strings("environment").Default([]string{}),
 		field.JSON("layers", []report.Layer{}).Default([]report.Layer{}).Annotations(entgql.Skip()),
+		field.String("signed_by").Default(""), // as Image.signed_by
 		field.UUID("image_id", uuid.UUID{}).Immutable(),
 	}
 }

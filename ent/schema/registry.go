@@ -9,6 +9,7 @@ import (
 	"entgo.io/ent/schema/field"
 
 	"github.com/berthhq/berth/internal/id"
+	"github.com/berthhq/berth/internal/report"
 )
 
 // Registry is a container registry that images come from.
@@ -30,6 +31,12 @@ func (Registry) Fields() []ent.Field {
 		field.Strings("repositories").Default([]string{}), // names, and patterns with *; empty: all
 		field.Int("scan_every").Default(0),                // in seconds; 0: never by itself
 		field.Enum("tag_policy").Values("pinned", "follow").Default("follow"),
+		field.Text("signature_keys").Default(""),                                      // public keys in PEM; empty: images need no signature
+		field.Bytes("webhook_hash").Optional().Sensitive().Annotations(entgql.Skip()), // of the secret; null: no webhook
+		field.Int("sweep_every").Default(86400),                                       // in seconds; 0: never by itself; only for images of sessions
+		field.JSON("retention", []report.RetentionRule{}).Default([]report.RetentionRule{}),
+		field.JSON("last_sweep", &report.Sweep{}).Optional(),
+		field.Time("sweep_due_at").Optional().Nillable().Annotations(entgql.Skip()),
 		field.Time("scan_due_at").Optional().Nillable().Annotations(entgql.Skip()),
 		field.Time("last_scanned_at").Optional().Nillable(),
 	}

@@ -46,6 +46,7 @@ import (
 	"github.com/berthhq/berth/internal/collective"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/registry/attachment"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
@@ -114,6 +115,7 @@ type ResolverRoot interface {
 	Query() QueryResolver
 	QueueEntry() QueueEntryResolver
 	QuotaScope() QuotaScopeResolver
+	Registry() RegistryResolver
 	ResourceGroup() ResourceGroupResolver
 	ResourceGroupAccess() ResourceGroupAccessResolver
 	ResourcePolicy() ResourcePolicyResolver
@@ -207,6 +209,8 @@ var waiting = answer.Waiting{
 	{Object: "QuotaScope", Field: "effectiveLimitBytes"}:    true,
 	{Object: "QuotaScope", Field: "holderUser"}:             true,
 	{Object: "QuotaScope", Field: "holderProject"}:          true,
+	{Object: "Registry", Field: "webhook"}:                  true,
+	{Object: "Registry", Field: "sweepable"}:                true,
 	{Object: "ResourceGroup", Field: "permissions"}:         true,
 	{Object: "ResourceGroup", Field: "queue"}:               true,
 	{Object: "ResourceGroup", Field: "shareWeights"}:        true,
@@ -399,6 +403,8 @@ type MutationResolver interface {
 	DeleteRegistry(ctx context.Context, input image.DeleteRegistryInput) (*image.DeleteRegistryPayload, error)
 	TestRegistry(ctx context.Context, input image.TestRegistryInput) (*image.TestRegistryPayload, error)
 	ScanRegistry(ctx context.Context, input image.ScanRegistryInput) (*image.ScanRegistryPayload, error)
+	SweepRegistry(ctx context.Context, input image.SweepRegistryInput) (*image.SweepRegistryPayload, error)
+	SetRegistryWebhook(ctx context.Context, input image.SetRegistryWebhookInput) (*image.SetRegistryWebhookPayload, error)
 	RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error)
 	UpdateImage(ctx context.Context, input image.UpdateImageInput) (*image.ImagePayload, error)
 	RollbackImage(ctx context.Context, input image.RollbackImageInput) (*image.ImagePayload, error)
@@ -533,6 +539,7 @@ type QueryResolver interface {
 	IdleDryRun(ctx context.Context, checker *uuid.UUID, input *idle.CreateIdleCheckerInput, domain *uuid.UUID, project *uuid.UUID, resourceGroup *uuid.UUID) (*idle.Trial, error)
 	StarterImages(ctx context.Context) ([]*image.StarterImage, error)
 	Image(ctx context.Context, name string, architecture *string) (*ent.Image, error)
+	ImageAttachments(ctx context.Context, image uuid.UUID) ([]*image.ImageAttachment, error)
 	Images(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error)
 	ImageUsage(ctx context.Context) (*commit.ImageUsage, error)
 	Registry(ctx context.Context, name string) (*ent.Registry, error)
@@ -573,6 +580,10 @@ type QuotaScopeResolver interface {
 	EffectiveLimitBytes(ctx context.Context, obj *ent.QuotaScope) (*int64, error)
 	HolderUser(ctx context.Context, obj *ent.QuotaScope) (*ent.User, error)
 	HolderProject(ctx context.Context, obj *ent.QuotaScope) (*ent.Project, error)
+}
+type RegistryResolver interface {
+	Webhook(ctx context.Context, obj *ent.Registry) (bool, error)
+	Sweepable(ctx context.Context, obj *ent.Registry) (bool, error)
 }
 type ResourceGroupResolver interface {
 	Permissions(ctx context.Context, obj *ent.ResourceGroup) ([]access.Operation, error)
@@ -858,6 +869,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputRestartPluginInput,
 			ec.unmarshalInputRestartSessionInput,
 			ec.unmarshalInputRestoreVfolderInput,
+			ec.unmarshalInputRetentionRuleInput,
 			ec.unmarshalInputRetrySessionArrayInput,
 			ec.unmarshalInputRetryTaskInput,
 			ec.unmarshalInputRevokeAccessTokenInput,
@@ -887,12 +899,14 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputSessionWhereInput,
 			ec.unmarshalInputSetQuotaScopeInput,
 			ec.unmarshalInputSetRecoveryInput,
+			ec.unmarshalInputSetRegistryWebhookInput,
 			ec.unmarshalInputSetRetentionInput,
 			ec.unmarshalInputSetSessionIdleExemptInput,
 			ec.unmarshalInputSetSessionTagsInput,
 			ec.unmarshalInputSetShareWeightInput,
 			ec.unmarshalInputShareAppInput,
 			ec.unmarshalInputShareVfolderInput,
+			ec.unmarshalInputSweepRegistryInput,
 			ec.unmarshalInputTaskOrder,
 			ec.unmarshalInputTaskWhereInput,
 			ec.unmarshalInputTerminateSessionInput,
@@ -2655,6 +2669,51 @@ type Registry implements Node @allow(to: USER) {
   tagPolicy: RegistryTagPolicy!
   "Members of these projects can use its images; empty: everyone whose domain can."
   projects: [Project!]!
+  "Public keys in PEM. Images that no one of them has signed are not registered, and sessions cannot be created from them. Empty: images need no signature."
+  signatureKeys: String!
+  "Reports whether the registry can announce changes to the platform."
+  webhook: Boolean!
+  "Reports whether this is the registry for images of sessions, which the platform sweeps."
+  sweepable: Boolean!
+  "Seconds between two sweeps of a registry that is sweepable; 0: none by itself."
+  sweepEvery: Int!
+  "How long versions without a tag stay in a registry that is sweepable. The rule with the longest prefix counts; without one, 7 days."
+  retention: [RetentionRule!]!
+  "What the last sweep has freed; null before the first one."
+  lastSweep: RegistrySweep
+}
+
+"How long a registry keeps versions of images that have no tag any more. Versions that an image or one of its former digests refers to stay."
+type RetentionRule @allow(to: USER) {
+  "The beginning of the names of repositories; empty: all."
+  prefix: String!
+  "Days since the version was pushed or lost its tag."
+  untaggedDays: Int!
+  "The number of newest versions without a tag that stay in each repository; null: all."
+  versions: Int
+}
+
+"What a sweep of a registry has freed, or would free."
+type RegistrySweep @allow(to: USER) {
+  at: Time!
+  "True if nothing was removed."
+  dryRun: Boolean!
+  repositories: Int!
+  "Manifests that were removed."
+  manifests: Int!
+  "Layers, configurations and manifests whose content was removed."
+  blobs: Int!
+  "Uploads that were removed because they had ended early."
+  uploads: Int!
+  freedBytes: Int64!
+  "Bytes that stay."
+  storedBytes: Int64!
+  "Free bytes of the registry's disk."
+  freeBytes: Int64!
+  "Manifests that cannot be read; nothing was removed from their repositories."
+  unclear: Int!
+  "A repository with such a manifest; empty if there is none."
+  unclearIn: String!
 }
 
 enum RegistryTagPolicy {
@@ -2747,6 +2806,8 @@ type Image implements Node @allow(to: USER) {
   "The digest that the tag had when the registry was last read."
   tagDigest: String!
   tagPolicy: ImageTagPolicy!
+  "The fingerprint of the key of the registry that has signed the digest; empty if the registry requires no signature."
+  signedBy: String!
   "The message of a deprecated image, which can still be launched; empty: it is not deprecated."
   deprecated: String!
   "The contents that the tag had, newest first, at most 20."
@@ -2769,6 +2830,36 @@ type Image implements Node @allow(to: USER) {
   "The time of the last commit; null for other images."
   committedAt: Time
 }
+
+"A document that is attached to an image."
+type ImageAttachment @allow(to: USER) {
+  kind: ImageAttachmentKind!
+  "Media type, as the registry says."
+  type: String!
+  "Such as SPDX 2.3 or Trivy; empty if the document was not read."
+  format: String!
+  digest: String!
+  sizeBytes: Int64!
+  "The number of packages of an SBOM, at most 20,000."
+  packageCount: Int!
+  "Packages of an SBOM whose name or version contains the text, at most 500."
+  packages(search: String, limit: Int = 100): [ImagePackage!]!
+  "The vulnerabilities of a report by severity, the worst first."
+  severities: [SeverityCount!]!
+  "Why the document could not be read; empty if it was."
+  problem: String!
+}
+
+enum ImageAttachmentKind { SIGNATURE SBOM VULNERABILITIES OTHER }
+
+type ImagePackage @allow(to: USER) { name: String! version: String! license: String! }
+
+type SeverityCount @allow(to: USER) {
+  severity: Severity!
+  count: Int!
+}
+
+enum Severity { CRITICAL HIGH MEDIUM LOW UNKNOWN }
 
 "The content that the tag of an image had at some time."
 type ImageVersion @allow(to: USER) {
@@ -2831,6 +2922,11 @@ extend type Query {
   starterImages: [StarterImage!]! @allow(to: USER)
   "The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them."
   image(name: String!, architecture: String): Image @allow(to: USER)
+  """
+  What is attached to the digest of an image at its registry: signatures, SBOMs and reports of vulnerabilities. The
+  registry is read now, at most 20 documents of 16 MiB; answers are kept for 5 minutes.
+  """
+  imageAttachments(image: ID!): [ImageAttachment!]! @allow(to: USER)
   images(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ImageOrder!], where: ImageWhereInput): ImageConnection! @allow(to: USER)
   "The viewer's images that were made of sessions."
   imageUsage: ImageUsage! @allow(to: USER)
@@ -2862,12 +2958,24 @@ input CreateRegistryInput {
   tagPolicy: RegistryTagPolicy
   "Default: everyone whose domain can use the registry."
   projects: [ID!]
+  "Public keys in PEM, ECDSA P-256 or ed25519, at most 20. Default: images need no signature."
+  signatureKeys: String
+  "In seconds, at least 3600. Default: 86400."
+  sweepEvery: Int
+  "At most 100 rules. Default: none."
+  retention: [RetentionRuleInput!]
 }
+"untaggedDays is between 1 and 3650, versions between 0 and 1000; null: all versions."
+input RetentionRuleInput { prefix: String! untaggedDays: Int! versions: Int }
 "Fields that are null stay unchanged; an empty username or password is removed. The host of a registry cannot change, because it is part of the names of its images."
-input UpdateRegistryInput { id: ID! name: String plainHttp: Boolean username: String password: String proxy: String certificates: String repositories: [String!] scanEvery: Int tagPolicy: RegistryTagPolicy projects: [ID!] }
+input UpdateRegistryInput { id: ID! name: String plainHttp: Boolean username: String password: String proxy: String certificates: String repositories: [String!] scanEvery: Int tagPolicy: RegistryTagPolicy projects: [ID!] signatureKeys: String sweepEvery: Int retention: [RetentionRuleInput!] }
 input DeleteRegistryInput { id: ID! }
 input ScanRegistryInput { id: ID! }
 input TestRegistryInput { id: ID! }
+"Default of dryRun: false."
+input SweepRegistryInput { id: ID! dryRun: Boolean }
+"Each time that enabled is true, the webhook gets a new secret."
+input SetRegistryWebhookInput { id: ID! enabled: Boolean! }
 "digest is that of a version. Default: the version that was seen before the current one."
 input RollbackImageInput { id: ID! digest: String }
 "Registers one image; its registry must exist."
@@ -2916,6 +3024,9 @@ type RegistryCheck @allow(to: SUPERADMIN) {
 type TestRegistryPayload @allow(to: SUPERADMIN) { registry: Registry! checks: [RegistryCheck!]! }
 type ImagePayload @allow(to: USER) { image: Image! }
 type DeleteImagePayload @allow(to: USER) { id: ID! }
+type SweepRegistryPayload @allow(to: USER) { registry: Registry! task: Task! }
+"The path at the managers to which the registry posts its events, and the secret that it sends as the value of Authorization. The secret is shown once. Both are null if the webhook is off."
+type SetRegistryWebhookPayload @allow(to: USER) { registry: Registry! path: String secret: String }
 "The task that makes the image, and the reference that the image will have."
 type CommitSessionPayload @allow(to: USER) { task: Task! reference: String! }
 "The images that a user has made of sessions, and their limits. Null: no limit."
@@ -2931,12 +3042,16 @@ extend type Mutation {
   testRegistry(input: TestRegistryInput!): TestRegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Starts a task that reads the tags of a registry and registers them, or returns the one that has not ended."
   scanRegistry(input: ScanRegistryInput!): ScanRegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  "Starts a task that frees what no image of the registry for images of sessions needs, while the registry serves, or returns the one that has not ended."
+  sweepRegistry(input: SweepRegistryInput!): SweepRegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  "Switches the webhook of a registry on or off. Events of Harbor and distribution make the platform read the repositories that they name."
+  setRegistryWebhook(input: SetRegistryWebhookInput!): SetRegistryWebhookPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   registerImage(input: RegisterImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Changes the description of an image, who can use one that was made of a session, or what scans do with it, or deprecates it."
   updateImage(input: UpdateImageInput!): ImagePayload! @allow(to: USER, scope: ADMIN)
   "Gives an image a former digest of its tag, and pins it. Sessions that run keep theirs."
   rollbackImage(input: RollbackImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
-  "An image that was made of a session is also deleted from its registry, which frees its layers at the next garbage collection. Its owner can delete it."
+  "An image that was made of a session is also deleted from its registry, whose next sweep frees its layers. Its owner can delete it."
   deleteImage(input: DeleteImageInput!): DeleteImagePayload! @allow(to: USER, scope: ADMIN)
   "Enqueues a task. Mounted folders, the files and variables that Berth adds, histories of shells and files with credentials stay out of the image. FAILED_PRECONDITION if the session does not run, RESOURCE_EXHAUSTED with the limit if the viewer has too many images."
   commitSession(input: CommitSessionInput!): CommitSessionPayload! @allow(to: USER, scope: SESSIONS)
@@ -3455,7 +3570,7 @@ type ResourcePolicy implements Node @allow(to: USER) {
   maxLogins: Int
   "Number of images that a user can have made of sessions."
   maxCustomizedImages: Int
-  "Bytes that these images add to public images."
+  "Bytes that these images add to public images; for a project: those of the images that are shared with it."
   maxImageBytes: Int64
   createdAt: Time!
   "Where the policy is attached, as far as the viewer can see."
@@ -6607,6 +6722,8 @@ func (ec *executionContext) childFields_Image(ctx context.Context, field graphql
 		return ec.fieldContext_Image_tagDigest(ctx, field)
 	case "tagPolicy":
 		return ec.fieldContext_Image_tagPolicy(ctx, field)
+	case "signedBy":
+		return ec.fieldContext_Image_signedBy(ctx, field)
 	case "deprecated":
 		return ec.fieldContext_Image_deprecated(ctx, field)
 	case "versions":
@@ -6645,6 +6762,30 @@ func (ec *executionContext) childFields_ImageApp(ctx context.Context, field grap
 		return ec.fieldContext_ImageApp_title(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ImageApp", field.Name)
+}
+
+func (ec *executionContext) childFields_ImageAttachment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_ImageAttachment_kind(ctx, field)
+	case "type":
+		return ec.fieldContext_ImageAttachment_type(ctx, field)
+	case "format":
+		return ec.fieldContext_ImageAttachment_format(ctx, field)
+	case "digest":
+		return ec.fieldContext_ImageAttachment_digest(ctx, field)
+	case "sizeBytes":
+		return ec.fieldContext_ImageAttachment_sizeBytes(ctx, field)
+	case "packageCount":
+		return ec.fieldContext_ImageAttachment_packageCount(ctx, field)
+	case "packages":
+		return ec.fieldContext_ImageAttachment_packages(ctx, field)
+	case "severities":
+		return ec.fieldContext_ImageAttachment_severities(ctx, field)
+	case "problem":
+		return ec.fieldContext_ImageAttachment_problem(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImageAttachment", field.Name)
 }
 
 func (ec *executionContext) childFields_ImageChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6691,6 +6832,18 @@ func (ec *executionContext) childFields_ImageEdge(ctx context.Context, field gra
 		return ec.fieldContext_ImageEdge_cursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ImageEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ImagePackage(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ImagePackage_name(ctx, field)
+	case "version":
+		return ec.fieldContext_ImagePackage_version(ctx, field)
+	case "license":
+		return ec.fieldContext_ImagePackage_license(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImagePackage", field.Name)
 }
 
 func (ec *executionContext) childFields_ImagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7711,6 +7864,18 @@ func (ec *executionContext) childFields_Registry(ctx context.Context, field grap
 		return ec.fieldContext_Registry_tagPolicy(ctx, field)
 	case "projects":
 		return ec.fieldContext_Registry_projects(ctx, field)
+	case "signatureKeys":
+		return ec.fieldContext_Registry_signatureKeys(ctx, field)
+	case "webhook":
+		return ec.fieldContext_Registry_webhook(ctx, field)
+	case "sweepable":
+		return ec.fieldContext_Registry_sweepable(ctx, field)
+	case "sweepEvery":
+		return ec.fieldContext_Registry_sweepEvery(ctx, field)
+	case "retention":
+		return ec.fieldContext_Registry_retention(ctx, field)
+	case "lastSweep":
+		return ec.fieldContext_Registry_lastSweep(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Registry", field.Name)
 }
@@ -7755,6 +7920,34 @@ func (ec *executionContext) childFields_RegistryPayload(ctx context.Context, fie
 		return ec.fieldContext_RegistryPayload_registry(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RegistryPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RegistrySweep(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "at":
+		return ec.fieldContext_RegistrySweep_at(ctx, field)
+	case "dryRun":
+		return ec.fieldContext_RegistrySweep_dryRun(ctx, field)
+	case "repositories":
+		return ec.fieldContext_RegistrySweep_repositories(ctx, field)
+	case "manifests":
+		return ec.fieldContext_RegistrySweep_manifests(ctx, field)
+	case "blobs":
+		return ec.fieldContext_RegistrySweep_blobs(ctx, field)
+	case "uploads":
+		return ec.fieldContext_RegistrySweep_uploads(ctx, field)
+	case "freedBytes":
+		return ec.fieldContext_RegistrySweep_freedBytes(ctx, field)
+	case "storedBytes":
+		return ec.fieldContext_RegistrySweep_storedBytes(ctx, field)
+	case "freeBytes":
+		return ec.fieldContext_RegistrySweep_freeBytes(ctx, field)
+	case "unclear":
+		return ec.fieldContext_RegistrySweep_unclear(ctx, field)
+	case "unclearIn":
+		return ec.fieldContext_RegistrySweep_unclearIn(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RegistrySweep", field.Name)
 }
 
 func (ec *executionContext) childFields_ResetTotpPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8055,6 +8248,18 @@ func (ec *executionContext) childFields_RetentionPayload(ctx context.Context, fi
 		return ec.fieldContext_RetentionPayload_retention(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RetentionPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RetentionRule(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "prefix":
+		return ec.fieldContext_RetentionRule_prefix(ctx, field)
+	case "untaggedDays":
+		return ec.fieldContext_RetentionRule_untaggedDays(ctx, field)
+	case "versions":
+		return ec.fieldContext_RetentionRule_versions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RetentionRule", field.Name)
 }
 
 func (ec *executionContext) childFields_RevokeRolePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8745,6 +8950,28 @@ func (ec *executionContext) childFields_SessionTemplatePayload(ctx context.Conte
 	return nil, fmt.Errorf("no field named %q was found under type SessionTemplatePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_SetRegistryWebhookPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "registry":
+		return ec.fieldContext_SetRegistryWebhookPayload_registry(ctx, field)
+	case "path":
+		return ec.fieldContext_SetRegistryWebhookPayload_path(ctx, field)
+	case "secret":
+		return ec.fieldContext_SetRegistryWebhookPayload_secret(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetRegistryWebhookPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SeverityCount(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "severity":
+		return ec.fieldContext_SeverityCount_severity(ctx, field)
+	case "count":
+		return ec.fieldContext_SeverityCount_count(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SeverityCount", field.Name)
+}
+
 func (ec *executionContext) childFields_ShareHolder(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "scope":
@@ -8939,6 +9166,16 @@ func (ec *executionContext) childFields_Suggestion(ctx context.Context, field gr
 		return ec.fieldContext_Suggestion_session(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Suggestion", field.Name)
+}
+
+func (ec *executionContext) childFields_SweepRegistryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "registry":
+		return ec.fieldContext_SweepRegistryPayload_registry(ctx, field)
+	case "task":
+		return ec.fieldContext_SweepRegistryPayload_task(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SweepRegistryPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Task(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -9678,6 +9915,28 @@ func (ec *executionContext) field_Domain_users_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_ImageAttachment_packages_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "search",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["search"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "limit",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["limit"] = arg1
 	return args, nil
 }
 
@@ -11047,6 +11306,20 @@ func (ec *executionContext) field_Mutation_setRecovery_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_setRegistryWebhook_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (image.SetRegistryWebhookInput, error) {
+			return ec.unmarshalNSetRegistryWebhookInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐSetRegistryWebhookInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_setRetention_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -11137,6 +11410,20 @@ func (ec *executionContext) field_Mutation_stopApp_args(ctx context.Context, raw
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (app.AppActionInput, error) {
 			return ec.unmarshalNAppActionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐAppActionInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_sweepRegistry_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (image.SweepRegistryInput, error) {
+			return ec.unmarshalNSweepRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐSweepRegistryInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -12198,6 +12485,20 @@ func (ec *executionContext) field_Query_idleDryRun_args(ctx context.Context, raw
 		return nil, err
 	}
 	args["resourceGroup"] = arg4
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_imageAttachments_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "image",
+		func(ctx context.Context, v any) (uuid.UUID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["image"] = arg0
 	return args, nil
 }
 
@@ -23578,6 +23879,34 @@ func (ec *executionContext) fieldContext_Image_tagPolicy(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type ImageTagPolicy does not have child fields"))
 }
 
+func (ec *executionContext) _Image_signedBy(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.SignedBy)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_signedBy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SignedBy, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_signedBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Image_deprecated(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
 	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Deprecated)
 	if ret != graphql.Null {
@@ -24005,6 +24334,271 @@ func (ec *executionContext) fieldContext_ImageApp_title(_ context.Context, field
 	return graphql.NewScalarFieldContext("ImageApp", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _ImageAttachment_kind(ctx context.Context, field graphql.CollectedField, obj *image.ImageAttachment) (ret graphql.Marshaler) {
+	ret = ec.marshalNImageAttachmentKind2githubᚗcomᚋberthhqᚋberthᚋinternalᚋregistryᚋattachmentᚐKind(answer.Quiet, field.Selections, obj.Kind)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageAttachment_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v attachment.Kind) graphql.Marshaler {
+			return ec.marshalNImageAttachmentKind2githubᚗcomᚋberthhqᚋberthᚋinternalᚋregistryᚋattachmentᚐKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageAttachment_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageAttachment", field, false, false, errors.New("field of type ImageAttachmentKind does not have child fields"))
+}
+
+func (ec *executionContext) _ImageAttachment_type(ctx context.Context, field graphql.CollectedField, obj *image.ImageAttachment) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Type)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageAttachment_type(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Type, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageAttachment_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageAttachment", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageAttachment_format(ctx context.Context, field graphql.CollectedField, obj *image.ImageAttachment) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Format)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageAttachment_format(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Format, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageAttachment_format(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageAttachment", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageAttachment_digest(ctx context.Context, field graphql.CollectedField, obj *image.ImageAttachment) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Digest)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageAttachment_digest(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Digest, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageAttachment_digest(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageAttachment", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageAttachment_sizeBytes(ctx context.Context, field graphql.CollectedField, obj *image.ImageAttachment) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.SizeBytes())
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageAttachment_sizeBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SizeBytes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageAttachment_sizeBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageAttachment", field, true, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ImageAttachment_packageCount(ctx context.Context, field graphql.CollectedField, obj *image.ImageAttachment) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.PackageCount())
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageAttachment_packageCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PackageCount(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageAttachment_packageCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageAttachment", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImageAttachment_packages(ctx context.Context, field graphql.CollectedField, obj *image.ImageAttachment) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageAttachment_packages(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Packages(fc.Args["search"].(*string), fc.Args["limit"].(*int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*attachment.Package) graphql.Marshaler {
+			return ec.marshalNImagePackage2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋregistryᚋattachmentᚐPackageᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageAttachment_packages(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageAttachment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImagePackage(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_ImageAttachment_packages_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImageAttachment_severities(ctx context.Context, field graphql.CollectedField, obj *image.ImageAttachment) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ImageAttachment_severities(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Severities()
+	fc.Result = v
+	return ec.marshalNSeverityCount2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐSeverityCountᚄ(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ImageAttachment_severities(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageAttachment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SeverityCount(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImageAttachment_problem(ctx context.Context, field graphql.CollectedField, obj *image.ImageAttachment) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Problem)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageAttachment_problem(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Problem, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageAttachment_problem(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageAttachment", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _ImageChange_from(ctx context.Context, field graphql.CollectedField, obj *image.ImageChange) (ret graphql.Marshaler) {
 	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.From)
 	if ret != graphql.Null {
@@ -24375,6 +24969,90 @@ func (ec *executionContext) _ImageEdge_cursor(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_ImageEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ImageEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _ImagePackage_name(ctx context.Context, field graphql.CollectedField, obj *attachment.Package) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImagePackage_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImagePackage_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImagePackage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImagePackage_version(ctx context.Context, field graphql.CollectedField, obj *attachment.Package) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Version)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImagePackage_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Version, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImagePackage_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImagePackage", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImagePackage_license(ctx context.Context, field graphql.CollectedField, obj *attachment.Package) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.License)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImagePackage_license(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.License, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImagePackage_license(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImagePackage", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _ImagePayload_image(ctx context.Context, field graphql.CollectedField, obj *image.ImagePayload) (ret graphql.Marshaler) {
@@ -29933,6 +30611,96 @@ func (ec *executionContext) fieldContext_Mutation_scanRegistry(ctx context.Conte
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_scanRegistry_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_sweepRegistry(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_sweepRegistry(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SweepRegistry(ctx, fc.Args["input"].(image.SweepRegistryInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *image.SweepRegistryPayload) graphql.Marshaler {
+			return ec.marshalNSweepRegistryPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐSweepRegistryPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_sweepRegistry(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SweepRegistryPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_sweepRegistry_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_setRegistryWebhook(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setRegistryWebhook(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetRegistryWebhook(ctx, fc.Args["input"].(image.SetRegistryWebhookInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *image.SetRegistryWebhookPayload) graphql.Marshaler {
+			return ec.marshalNSetRegistryWebhookPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐSetRegistryWebhookPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setRegistryWebhook(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SetRegistryWebhookPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setRegistryWebhook_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -38089,6 +38857,51 @@ func (ec *executionContext) fieldContext_Query_image(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_imageAttachments(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_imageAttachments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ImageAttachments(ctx, fc.Args["image"].(uuid.UUID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*image.ImageAttachment) graphql.Marshaler {
+			return ec.marshalNImageAttachment2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImageAttachmentᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_imageAttachments(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageAttachment(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_imageAttachments_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_images(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -40831,6 +41644,158 @@ func (ec *executionContext) fieldContext_Registry_projects(_ context.Context, fi
 	return fc, nil
 }
 
+func (ec *executionContext) _Registry_signatureKeys(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.SignatureKeys)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Registry_signatureKeys(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SignatureKeys, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Registry_signatureKeys(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Registry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Registry_webhook(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Registry_webhook(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Registry().Webhook(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Registry_webhook(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Registry", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Registry_sweepable(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Registry_sweepable(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Registry().Sweepable(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Registry_sweepable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Registry", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Registry_sweepEvery(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.SweepEvery)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Registry_sweepEvery(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SweepEvery, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Registry_sweepEvery(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Registry", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Registry_retention(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_Registry_retention(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Retention
+	fc.Result = v
+	return ec.marshalNRetentionRule2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐRetentionRuleᚄ(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_Registry_retention(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Registry",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RetentionRule(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Registry_lastSweep(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_Registry_lastSweep(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.LastSweep
+	fc.Result = v
+	return ec.marshalORegistrySweep2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐSweep(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_Registry_lastSweep(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Registry",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RegistrySweep(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _RegistryCheck_step(ctx context.Context, field graphql.CollectedField, obj *image.RegistryCheck) (ret graphql.Marshaler) {
 	ret = ec.marshalNRegistryCheckStep2string(answer.Quiet, field.Selections, obj.Step)
 	if ret != graphql.Null {
@@ -41065,6 +42030,314 @@ func (ec *executionContext) fieldContext_RegistryPayload_registry(_ context.Cont
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _RegistrySweep_at(ctx context.Context, field graphql.CollectedField, obj *report.Sweep) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.At)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistrySweep_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistrySweep_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistrySweep", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _RegistrySweep_dryRun(ctx context.Context, field graphql.CollectedField, obj *report.Sweep) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.DryRun)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistrySweep_dryRun(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DryRun, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistrySweep_dryRun(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistrySweep", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _RegistrySweep_repositories(ctx context.Context, field graphql.CollectedField, obj *report.Sweep) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Repositories)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistrySweep_repositories(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Repositories, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistrySweep_repositories(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistrySweep", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RegistrySweep_manifests(ctx context.Context, field graphql.CollectedField, obj *report.Sweep) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Manifests)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistrySweep_manifests(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Manifests, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistrySweep_manifests(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistrySweep", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RegistrySweep_blobs(ctx context.Context, field graphql.CollectedField, obj *report.Sweep) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Blobs)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistrySweep_blobs(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Blobs, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistrySweep_blobs(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistrySweep", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RegistrySweep_uploads(ctx context.Context, field graphql.CollectedField, obj *report.Sweep) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Uploads)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistrySweep_uploads(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Uploads, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistrySweep_uploads(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistrySweep", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RegistrySweep_freedBytes(ctx context.Context, field graphql.CollectedField, obj *report.Sweep) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.FreedBytes)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistrySweep_freedBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FreedBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistrySweep_freedBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistrySweep", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _RegistrySweep_storedBytes(ctx context.Context, field graphql.CollectedField, obj *report.Sweep) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.StoredBytes)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistrySweep_storedBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StoredBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistrySweep_storedBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistrySweep", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _RegistrySweep_freeBytes(ctx context.Context, field graphql.CollectedField, obj *report.Sweep) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.FreeBytes)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistrySweep_freeBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FreeBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistrySweep_freeBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistrySweep", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _RegistrySweep_unclear(ctx context.Context, field graphql.CollectedField, obj *report.Sweep) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Unclear)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistrySweep_unclear(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Unclear, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistrySweep_unclear(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistrySweep", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RegistrySweep_unclearIn(ctx context.Context, field graphql.CollectedField, obj *report.Sweep) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.UnclearIn)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistrySweep_unclearIn(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UnclearIn, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistrySweep_unclearIn(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistrySweep", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _ResetTotpPayload_user(ctx context.Context, field graphql.CollectedField, obj *auth.ResetTotpPayload) (ret graphql.Marshaler) {
@@ -43385,6 +44658,69 @@ func (ec *executionContext) fieldContext_RetentionPayload_retention(_ context.Co
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _RetentionRule_prefix(ctx context.Context, field graphql.CollectedField, obj *report.RetentionRule) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Prefix)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetentionRule_prefix(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Prefix, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RetentionRule_prefix(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RetentionRule", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RetentionRule_untaggedDays(ctx context.Context, field graphql.CollectedField, obj *report.RetentionRule) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.UntaggedDays)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RetentionRule_untaggedDays(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UntaggedDays, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RetentionRule_untaggedDays(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RetentionRule", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RetentionRule_versions(ctx context.Context, field graphql.CollectedField, obj *report.RetentionRule) (ret graphql.Marshaler) {
+	return ec.marshalOInt2ᚖint(answer.Quiet, field.Selections, obj.Versions)
+}
+func (ec *executionContext) fieldContext_RetentionRule_versions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RetentionRule", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _RevokeRolePayload_role(ctx context.Context, field graphql.CollectedField, obj *role.RevokeRolePayload) (ret graphql.Marshaler) {
@@ -49136,6 +50472,100 @@ func (ec *executionContext) fieldContext_SessionTemplatePayload_template(_ conte
 	return fc, nil
 }
 
+func (ec *executionContext) _SetRegistryWebhookPayload_registry(ctx context.Context, field graphql.CollectedField, obj *image.SetRegistryWebhookPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SetRegistryWebhookPayload_registry(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Registry
+	fc.Result = v
+	return ec.marshalNRegistry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistry(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SetRegistryWebhookPayload_registry(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetRegistryWebhookPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Registry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetRegistryWebhookPayload_path(ctx context.Context, field graphql.CollectedField, obj *image.SetRegistryWebhookPayload) (ret graphql.Marshaler) {
+	return ec.marshalOString2ᚖstring(answer.Quiet, field.Selections, obj.Path)
+}
+func (ec *executionContext) fieldContext_SetRegistryWebhookPayload_path(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SetRegistryWebhookPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SetRegistryWebhookPayload_secret(ctx context.Context, field graphql.CollectedField, obj *image.SetRegistryWebhookPayload) (ret graphql.Marshaler) {
+	return ec.marshalOString2ᚖstring(answer.Quiet, field.Selections, obj.Secret)
+}
+func (ec *executionContext) fieldContext_SetRegistryWebhookPayload_secret(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SetRegistryWebhookPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SeverityCount_severity(ctx context.Context, field graphql.CollectedField, obj *image.SeverityCount) (ret graphql.Marshaler) {
+	ret = ec.marshalNSeverity2string(answer.Quiet, field.Selections, obj.Severity)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SeverityCount_severity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Severity, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNSeverity2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SeverityCount_severity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SeverityCount", field, false, false, errors.New("field of type Severity does not have child fields"))
+}
+
+func (ec *executionContext) _SeverityCount_count(ctx context.Context, field graphql.CollectedField, obj *image.SeverityCount) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Count)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SeverityCount_count(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Count, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SeverityCount_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SeverityCount", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _ShareHolder_scope(ctx context.Context, field graphql.CollectedField, obj *plan.Holder) (ret graphql.Marshaler) {
 	ret = ec.marshalNHolderScope2string(answer.Quiet, field.Selections, obj.Scope)
 	if ret != graphql.Null {
@@ -51165,6 +52595,54 @@ func (ec *executionContext) _Suggestion_session(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_Suggestion_session(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Suggestion", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _SweepRegistryPayload_registry(ctx context.Context, field graphql.CollectedField, obj *image.SweepRegistryPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SweepRegistryPayload_registry(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Registry
+	fc.Result = v
+	return ec.marshalNRegistry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistry(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SweepRegistryPayload_registry(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SweepRegistryPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Registry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SweepRegistryPayload_task(ctx context.Context, field graphql.CollectedField, obj *image.SweepRegistryPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_SweepRegistryPayload_task(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Task
+	fc.Result = v
+	return ec.marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_SweepRegistryPayload_task(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SweepRegistryPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Task(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Task_id(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
@@ -57926,7 +59404,7 @@ func (ec *executionContext) unmarshalInputCreateRegistryInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "host", "plainHttp", "username", "password", "proxy", "certificates", "repositories", "scanEvery", "tagPolicy", "projects"}
+	fieldsInOrder := [...]string{"name", "host", "plainHttp", "username", "password", "proxy", "certificates", "repositories", "scanEvery", "tagPolicy", "projects", "signatureKeys", "sweepEvery", "retention"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -58010,6 +59488,27 @@ func (ec *executionContext) unmarshalInputCreateRegistryInput(ctx context.Contex
 				return it, err
 			}
 			it.Projects = data
+		case "signatureKeys":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("signatureKeys"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SignatureKeys = data
+		case "sweepEvery":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sweepEvery"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SweepEvery = data
+		case "retention":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("retention"))
+			data, err := ec.unmarshalORetentionRuleInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐRetentionRuleᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Retention = data
 		}
 	}
 	return it, nil
@@ -63100,6 +64599,50 @@ func (ec *executionContext) unmarshalInputRestoreVfolderInput(ctx context.Contex
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRetentionRuleInput(ctx context.Context, obj any) (report.RetentionRule, error) {
+	var it report.RetentionRule
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"prefix", "untaggedDays", "versions"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "prefix":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("prefix"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Prefix = data
+		case "untaggedDays":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("untaggedDays"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UntaggedDays = data
+		case "versions":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("versions"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Versions = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRetrySessionArrayInput(ctx context.Context, obj any) (session.RetrySessionArrayInput, error) {
 	var it session.RetrySessionArrayInput
 	if obj == nil {
@@ -64592,6 +66135,43 @@ func (ec *executionContext) unmarshalInputSetRecoveryInput(ctx context.Context, 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputSetRegistryWebhookInput(ctx context.Context, obj any) (image.SetRegistryWebhookInput, error) {
+	var it image.SetRegistryWebhookInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "enabled"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "enabled":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("enabled"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Enabled = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputSetRetentionInput(ctx context.Context, obj any) (audit.SetRetentionInput, error) {
 	var it audit.SetRetentionInput
 	if obj == nil {
@@ -64872,6 +66452,43 @@ func (ec *executionContext) unmarshalInputShareVfolderInput(ctx context.Context,
 				return it, err
 			}
 			it.Permission = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSweepRegistryInput(ctx context.Context, obj any) (image.SweepRegistryInput, error) {
+	var it image.SweepRegistryInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "dryRun"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -65885,7 +67502,7 @@ func (ec *executionContext) unmarshalInputUpdateRegistryInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "plainHttp", "username", "password", "proxy", "certificates", "repositories", "scanEvery", "tagPolicy", "projects"}
+	fieldsInOrder := [...]string{"id", "name", "plainHttp", "username", "password", "proxy", "certificates", "repositories", "scanEvery", "tagPolicy", "projects", "signatureKeys", "sweepEvery", "retention"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -65969,6 +67586,27 @@ func (ec *executionContext) unmarshalInputUpdateRegistryInput(ctx context.Contex
 				return it, err
 			}
 			it.Projects = data
+		case "signatureKeys":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("signatureKeys"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SignatureKeys = data
+		case "sweepEvery":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sweepEvery"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SweepEvery = data
+		case "retention":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("retention"))
+			data, err := ec.unmarshalORetentionRuleInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐRetentionRuleᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Retention = data
 		}
 	}
 	return it, nil
@@ -69796,6 +71434,8 @@ func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, ob
 			})
 		case "tagPolicy":
 			out.SetNonNull(i, ec._Image_tagPolicy(ctx, field, obj))
+		case "signedBy":
+			out.SetNonNull(i, ec._Image_signedBy(ctx, field, obj))
 		case "deprecated":
 			out.SetNonNull(i, ec._Image_deprecated(ctx, field, obj))
 		case "versions":
@@ -69855,6 +71495,41 @@ func (ec *executionContext) _ImageApp(ctx context.Context, sel ast.SelectionSet,
 			out.SetNonNull(i, ec._ImageApp_name(ctx, field, obj))
 		case "title":
 			out.SetNonNull(i, ec._ImageApp_title(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var imageAttachmentImplementors = []string{"ImageAttachment"}
+
+func (ec *executionContext) _ImageAttachment(ctx context.Context, sel ast.SelectionSet, obj *image.ImageAttachment) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, imageAttachmentImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ImageAttachment"))
+		case "kind":
+			out.SetNonNull(i, ec._ImageAttachment_kind(ctx, field, obj))
+		case "type":
+			out.SetNonNull(i, ec._ImageAttachment_type(ctx, field, obj))
+		case "format":
+			out.SetNonNull(i, ec._ImageAttachment_format(ctx, field, obj))
+		case "digest":
+			out.SetNonNull(i, ec._ImageAttachment_digest(ctx, field, obj))
+		case "sizeBytes":
+			out.SetNonNull(i, ec._ImageAttachment_sizeBytes(ctx, field, obj))
+		case "packageCount":
+			out.SetNonNull(i, ec._ImageAttachment_packageCount(ctx, field, obj))
+		case "packages":
+			out.SetNonNull(i, ec._ImageAttachment_packages(ctx, field, obj))
+		case "severities":
+			out.SetNonNull(i, ec._ImageAttachment_severities(ctx, field, obj))
+		case "problem":
+			out.SetNonNull(i, ec._ImageAttachment_problem(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -69934,6 +71609,29 @@ func (ec *executionContext) _ImageEdge(ctx context.Context, sel ast.SelectionSet
 			out.Set(i, ec._ImageEdge_node(ctx, field, obj))
 		case "cursor":
 			out.SetNonNull(i, ec._ImageEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var imagePackageImplementors = []string{"ImagePackage"}
+
+func (ec *executionContext) _ImagePackage(ctx context.Context, sel ast.SelectionSet, obj *attachment.Package) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, imagePackageImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ImagePackage"))
+		case "name":
+			out.SetNonNull(i, ec._ImagePackage_name(ctx, field, obj))
+		case "version":
+			out.SetNonNull(i, ec._ImagePackage_version(ctx, field, obj))
+		case "license":
+			out.SetNonNull(i, ec._ImagePackage_license(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -71133,6 +72831,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "scanRegistry":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_scanRegistry(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "sweepRegistry":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_sweepRegistry(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "setRegistryWebhook":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setRegistryWebhook(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -73057,6 +74769,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "imageAttachments":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_imageAttachments(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "images":
 			field := field
 
@@ -74092,6 +75826,24 @@ func (ec *executionContext) _Registry(ctx context.Context, sel ast.SelectionSet,
 			out.SetNonNull(i, ec._Registry_tagPolicy(ctx, field, obj))
 		case "projects":
 			out.SetNonNull(i, ec._Registry_projects(ctx, field, obj))
+		case "signatureKeys":
+			out.SetNonNull(i, ec._Registry_signatureKeys(ctx, field, obj))
+		case "webhook":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Registry_webhook(ctx, field, obj)
+			})
+		case "sweepable":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Registry_sweepable(ctx, field, obj)
+			})
+		case "sweepEvery":
+			out.SetNonNull(i, ec._Registry_sweepEvery(ctx, field, obj))
+		case "retention":
+			out.SetNonNull(i, ec._Registry_retention(ctx, field, obj))
+		case "lastSweep":
+			out.Set(i, ec._Registry_lastSweep(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -74178,6 +75930,45 @@ func (ec *executionContext) _RegistryPayload(ctx context.Context, sel ast.Select
 			out.Set(i, graphql.MarshalString("RegistryPayload"))
 		case "registry":
 			out.SetNonNull(i, ec._RegistryPayload_registry(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var registrySweepImplementors = []string{"RegistrySweep"}
+
+func (ec *executionContext) _RegistrySweep(ctx context.Context, sel ast.SelectionSet, obj *report.Sweep) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, registrySweepImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("RegistrySweep"))
+		case "at":
+			out.SetNonNull(i, ec._RegistrySweep_at(ctx, field, obj))
+		case "dryRun":
+			out.SetNonNull(i, ec._RegistrySweep_dryRun(ctx, field, obj))
+		case "repositories":
+			out.SetNonNull(i, ec._RegistrySweep_repositories(ctx, field, obj))
+		case "manifests":
+			out.SetNonNull(i, ec._RegistrySweep_manifests(ctx, field, obj))
+		case "blobs":
+			out.SetNonNull(i, ec._RegistrySweep_blobs(ctx, field, obj))
+		case "uploads":
+			out.SetNonNull(i, ec._RegistrySweep_uploads(ctx, field, obj))
+		case "freedBytes":
+			out.SetNonNull(i, ec._RegistrySweep_freedBytes(ctx, field, obj))
+		case "storedBytes":
+			out.SetNonNull(i, ec._RegistrySweep_storedBytes(ctx, field, obj))
+		case "freeBytes":
+			out.SetNonNull(i, ec._RegistrySweep_freeBytes(ctx, field, obj))
+		case "unclear":
+			out.SetNonNull(i, ec._RegistrySweep_unclear(ctx, field, obj))
+		case "unclearIn":
+			out.SetNonNull(i, ec._RegistrySweep_unclearIn(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -74717,6 +76508,29 @@ func (ec *executionContext) _RetentionPayload(ctx context.Context, sel ast.Selec
 			out.Set(i, graphql.MarshalString("RetentionPayload"))
 		case "retention":
 			out.SetNonNull(i, ec._RetentionPayload_retention(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var retentionRuleImplementors = []string{"RetentionRule"}
+
+func (ec *executionContext) _RetentionRule(ctx context.Context, sel ast.SelectionSet, obj *report.RetentionRule) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, retentionRuleImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("RetentionRule"))
+		case "prefix":
+			out.SetNonNull(i, ec._RetentionRule_prefix(ctx, field, obj))
+		case "untaggedDays":
+			out.SetNonNull(i, ec._RetentionRule_untaggedDays(ctx, field, obj))
+		case "versions":
+			out.Set(i, ec._RetentionRule_versions(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -75911,6 +77725,50 @@ func (ec *executionContext) _SessionTemplatePayload(ctx context.Context, sel ast
 	return out.Done(ctx)
 }
 
+var setRegistryWebhookPayloadImplementors = []string{"SetRegistryWebhookPayload"}
+
+func (ec *executionContext) _SetRegistryWebhookPayload(ctx context.Context, sel ast.SelectionSet, obj *image.SetRegistryWebhookPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setRegistryWebhookPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SetRegistryWebhookPayload"))
+		case "registry":
+			out.SetNonNull(i, ec._SetRegistryWebhookPayload_registry(ctx, field, obj))
+		case "path":
+			out.Set(i, ec._SetRegistryWebhookPayload_path(ctx, field, obj))
+		case "secret":
+			out.Set(i, ec._SetRegistryWebhookPayload_secret(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var severityCountImplementors = []string{"SeverityCount"}
+
+func (ec *executionContext) _SeverityCount(ctx context.Context, sel ast.SelectionSet, obj *image.SeverityCount) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, severityCountImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SeverityCount"))
+		case "severity":
+			out.SetNonNull(i, ec._SeverityCount_severity(ctx, field, obj))
+		case "count":
+			out.SetNonNull(i, ec._SeverityCount_count(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var shareHolderImplementors = []string{"ShareHolder"}
 
 func (ec *executionContext) _ShareHolder(ctx context.Context, sel ast.SelectionSet, obj *plan.Holder) graphql.Marshaler {
@@ -76275,6 +78133,27 @@ func (ec *executionContext) _Suggestion(ctx context.Context, sel ast.SelectionSe
 			out.Set(i, ec._Suggestion_resourceGroup(ctx, field, obj))
 		case "session":
 			out.Set(i, ec._Suggestion_session(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var sweepRegistryPayloadImplementors = []string{"SweepRegistryPayload"}
+
+func (ec *executionContext) _SweepRegistryPayload(ctx context.Context, sel ast.SelectionSet, obj *image.SweepRegistryPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sweepRegistryPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("SweepRegistryPayload"))
+		case "registry":
+			out.SetNonNull(i, ec._SweepRegistryPayload_registry(ctx, field, obj))
+		case "task":
+			out.SetNonNull(i, ec._SweepRegistryPayload_task(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -79448,6 +81327,44 @@ func (ec *executionContext) marshalNImageApp2ᚖgithubᚗcomᚋberthhqᚋberth�
 	return ec._ImageApp(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNImageAttachment2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImageAttachmentᚄ(ctx context.Context, sel ast.SelectionSet, v []*image.ImageAttachment) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNImageAttachment2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImageAttachment(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNImageAttachment2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImageAttachment(ctx context.Context, sel ast.SelectionSet, v *image.ImageAttachment) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ImageAttachment(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNImageAttachmentKind2githubᚗcomᚋberthhqᚋberthᚋinternalᚋregistryᚋattachmentᚐKind(ctx context.Context, v any) (attachment.Kind, error) {
+
+	res, err := answer.ReadWord[attachment.Kind](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNImageAttachmentKind2githubᚗcomᚋberthhqᚋberthᚋinternalᚋregistryᚋattachmentᚐKind(ctx context.Context, sel ast.SelectionSet, v attachment.Kind) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
 func (ec *executionContext) marshalNImageConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageConnection(ctx context.Context, sel ast.SelectionSet, v *ent.ImageConnection) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -79477,6 +81394,32 @@ func (ec *executionContext) marshalNImageOrderField2ᚖgithubᚗcomᚋberthhqᚋ
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) marshalNImagePackage2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋregistryᚋattachmentᚐPackageᚄ(ctx context.Context, sel ast.SelectionSet, v []*attachment.Package) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNImagePackage2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋregistryᚋattachmentᚐPackage(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNImagePackage2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋregistryᚋattachmentᚐPackage(ctx context.Context, sel ast.SelectionSet, v *attachment.Package) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ImagePackage(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNImagePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImagePayload(ctx context.Context, sel ast.SelectionSet, v *image.ImagePayload) graphql.Marshaler {
@@ -81300,6 +83243,31 @@ func (ec *executionContext) marshalNRetentionPayload2ᚖgithubᚗcomᚋberthhq�
 	return ec._RetentionPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNRetentionRule2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐRetentionRule(ctx context.Context, sel ast.SelectionSet, v report.RetentionRule) graphql.Marshaler {
+	return ec._RetentionRule(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNRetentionRule2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐRetentionRuleᚄ(ctx context.Context, sel ast.SelectionSet, v []report.RetentionRule) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNRetentionRule2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐRetentionRule(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNRetentionRuleInput2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐRetentionRule(ctx context.Context, v any) (report.RetentionRule, error) {
+	res, err := ec.unmarshalInputRetentionRuleInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNRetrySessionArrayInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐRetrySessionArrayInput(ctx context.Context, v any) (session.RetrySessionArrayInput, error) {
 	res, err := ec.unmarshalInputRetrySessionArrayInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -82103,6 +84071,21 @@ func (ec *executionContext) unmarshalNSetRecoveryInput2githubᚗcomᚋberthhqᚋ
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNSetRegistryWebhookInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐSetRegistryWebhookInput(ctx context.Context, v any) (image.SetRegistryWebhookInput, error) {
+	res, err := ec.unmarshalInputSetRegistryWebhookInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSetRegistryWebhookPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐSetRegistryWebhookPayload(ctx context.Context, sel ast.SelectionSet, v *image.SetRegistryWebhookPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SetRegistryWebhookPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNSetRetentionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauditᚐSetRetentionInput(ctx context.Context, v any) (audit.SetRetentionInput, error) {
 	res, err := ec.unmarshalInputSetRetentionInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -82121,6 +84104,44 @@ func (ec *executionContext) unmarshalNSetSessionTagsInput2githubᚗcomᚋberthhq
 func (ec *executionContext) unmarshalNSetShareWeightInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋgroupᚐSetShareWeightInput(ctx context.Context, v any) (group.SetShareWeightInput, error) {
 	res, err := ec.unmarshalInputSetShareWeightInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSeverity2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSeverity2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
+func (ec *executionContext) marshalNSeverityCount2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐSeverityCountᚄ(ctx context.Context, sel ast.SelectionSet, v []*image.SeverityCount) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSeverityCount2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐSeverityCount(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNSeverityCount2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐSeverityCount(ctx context.Context, sel ast.SelectionSet, v *image.SeverityCount) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SeverityCount(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNShareAppInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐShareAppInput(ctx context.Context, v any) (app.ShareAppInput, error) {
@@ -82486,6 +84507,21 @@ func (ec *executionContext) marshalNSuggestionKind2githubᚗcomᚋberthhqᚋbert
 
 	_ = sel
 	return answer.Word(v)
+}
+
+func (ec *executionContext) unmarshalNSweepRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐSweepRegistryInput(ctx context.Context, v any) (image.SweepRegistryInput, error) {
+	res, err := ec.unmarshalInputSweepRegistryInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSweepRegistryPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐSweepRegistryPayload(ctx context.Context, sel ast.SelectionSet, v *image.SweepRegistryPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SweepRegistryPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNTask2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTaskᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Task) graphql.Marshaler {
@@ -85489,6 +87525,13 @@ func (ec *executionContext) unmarshalORegistryOrder2ᚕᚖgithubᚗcomᚋberthhq
 	return res, nil
 }
 
+func (ec *executionContext) marshalORegistrySweep2ᚖgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐSweep(ctx context.Context, sel ast.SelectionSet, v *report.Sweep) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RegistrySweep(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalORegistryTagPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋregistryᚐTagPolicy(ctx context.Context, v any) (*registry.TagPolicy, error) {
 	if v == nil {
 		return nil, nil
@@ -85790,6 +87833,23 @@ func (ec *executionContext) unmarshalOResourcePresetWhereInput2ᚖgithubᚗcom�
 	}
 	res, err := ec.unmarshalInputResourcePresetWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalORetentionRuleInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐRetentionRuleᚄ(ctx context.Context, v any) ([]report.RetentionRule, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]report.RetentionRule, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNRetentionRuleInput2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐRetentionRule(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) marshalORole2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRole(ctx context.Context, sel ast.SelectionSet, v *ent.Role) graphql.Marshaler {

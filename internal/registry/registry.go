@@ -1,14 +1,14 @@
 // Package registry is an OCI registry inside this process, on one directory. Images are added by
-// Import, and by network clients with a push token, which permits one repository; others can only
-// read. berthd up serves the starter images and images of sessions from it, and tests serve their
+// Import, and by network clients with a push token, which permits one repository or one namespace; others
+// can only read. berthd up serves the starter images and images of sessions from it, and tests serve their
 // images.
 package registry
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -17,19 +17,28 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
-	"github.com/distribution/distribution/v3/configuration"
-	"github.com/distribution/distribution/v3/registry/handlers"
-	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // the only storage driver that is used
 
 	"github.com/berthhq/berth/internal/registry/pushtoken"
+	"github.com/berthhq/berth/internal/registry/store"
 )
 
 // Registry holds images in a directory.
 type Registry struct {
-	app      *handlers.App
+	store    *store.Store
+	log      *slog.Logger
 	password string // for readers; empty: everyone may read
 	pushKey  pushtoken.Key
+	spent    ledger
+	purge    context.CancelFunc
+	purged   chan struct{}
 }
+
+// Uploads that no request has written to for uploadAge are removed: an agent that was killed leaves its
+// upload.
+const (
+	uploadAge  = 24 * time.Hour
+	purgeEvery = 6 * time.Hour
+)
 
 // Open creates the directory if it is missing.
 func Open(dir string) (*Registry, error) {
@@ -40,26 +49,42 @@ func Open(dir string) (*Registry, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open registry: %w", err)
 	}
-	quieten()
-	return &Registry{app: handlers.NewApp(context.Background(), &configuration.Configuration{
-		Version: configuration.CurrentVersion,
-		Storage: configuration.Storage{
-			"filesystem": configuration.Parameters{"rootdirectory": dir},
-			"delete":     configuration.Parameters{"enabled": true},
-			"cache":      configuration.Parameters{"blobdescriptor": "inmemory"},
-			"maintenance": configuration.Parameters{"uploadpurging": map[any]any{
-				// An agent that was killed leaves its upload.
-				"enabled": true, "age": "24h", "interval": "6h", "dryrun": false,
-			}},
-		},
-		HTTP:    configuration.HTTP{Secret: rand.Text()},
-		Catalog: configuration.Catalog{MaxEntries: 1000},
-		Tags:    configuration.Tags{MaxTags: 1000},
-	})}, nil
+	s, err := store.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open registry: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &Registry{store: s, log: slog.New(slog.DiscardHandler), purge: cancel, purged: make(chan struct{})}
+	r.spent.tokens = map[string]spending{}
+	go r.purgeUploads(ctx)
+	return r, nil
 }
 
 // Close ends the background work of the registry.
-func (r *Registry) Close() error { return r.app.Shutdown() }
+func (r *Registry) Close() error {
+	r.purge()
+	<-r.purged
+	return nil
+}
+
+// Log makes the registry log what it cannot answer. Call it before Serve.
+func (r *Registry) Log(log *slog.Logger) { r.log = log }
+
+func (r *Registry) purgeUploads(ctx context.Context) {
+	defer close(r.purged)
+	tick := time.NewTicker(purgeEvery)
+	defer tick.Stop()
+	for {
+		if _, _, err := r.store.PurgeUploads(ctx, uploadAge, false); err != nil && ctx.Err() == nil {
+			r.log.Warn("remove old uploads of the registry", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
 
 // ServeHTTP answers clients with the password or a push token. Other accounts of the machine can reach
 // a loopback port, and must neither read nor change the images.
@@ -69,17 +94,17 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		if _, _, tried := req.BasicAuth(); r.pushKey != nil && !tried {
-			refuse(w, "writing needs a push token") // clients send one only after a challenge
+			challenge(w, "writing needs a push token") // clients send one only after a challenge
 			return
 		}
-		http.Error(w, "this registry is read-only", http.StatusMethodNotAllowed)
+		deny(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "this registry is read-only")
 		return
 	}
 	if !r.known(req) {
-		refuse(w, "only the platform can use this registry")
+		challenge(w, "only the platform can use this registry")
 		return
 	}
-	r.app.ServeHTTP(w, req)
+	r.serve(w, req, access{})
 }
 
 // Serve answers readers on l until ctx ends.

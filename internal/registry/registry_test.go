@@ -244,15 +244,15 @@ func digest(t *testing.T, img v1.Image) string {
 // Other accounts of the machine reach the port, too.
 func TestReadersShowThePassword(t *testing.T) {
 	dir := t.TempDir()
-	r, at := open(t, dir)
 	password, err := registry.ReaderPassword(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, name := registrytest.Serve(t, dir, func(r *registry.Registry) { r.Require(password) })
+	at := remote.Registry{Host: name, PlainHTTP: true}
 	if again, err := registry.ReaderPassword(dir); err != nil || again != password || len(password) < 20 {
 		t.Errorf("passwords %q and %q, %v", password, again, err)
 	}
-	r.Require(password)
 	for name, c := range map[string]struct {
 		as   remote.Registry
 		want bool

@@ -49,6 +49,7 @@ type Service struct{ Config }
 func New(cfg Config) *Service {
 	s := &Service{cfg}
 	cfg.Tasks.Register(kind, runner{s})
+	cfg.Images.OnShare(s.shareable)
 	return s
 }
 
@@ -173,7 +174,7 @@ func running(sess *ent.Session) error {
 func (s *Service) enqueue(ctx context.Context, sess *ent.Session, reg *ent.Registry, w work) (t *ent.Task, err error) {
 	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		system := viewer.SystemContext(ctx)
-		if err := store.Lock(ctx, tx, "images "+w.Owner.String()); err != nil {
+		if err := lock(ctx, tx, w); err != nil {
 			return err
 		}
 		busy, err := tx.Task.Query().Where(enttask.Kind(kind), enttask.SubjectID(sess.ID), enttask.EndedAtIsNil()).Exist(system)
@@ -196,6 +197,14 @@ func (s *Service) enqueue(ctx context.Context, sess *ent.Session, reg *ent.Regis
 		return nil, err
 	}
 	return t.Unwrap(), nil
+}
+
+// lock keeps other images of the owner and the project from being added before the transaction ends.
+func lock(ctx context.Context, tx *ent.Tx, w work) error {
+	if err := store.Lock(ctx, tx, "images "+w.Owner.String()); err != nil || w.Project == nil {
+		return err
+	}
+	return store.Lock(ctx, tx, "images of project "+w.Project.String())
 }
 
 func shortName(w work) string { return w.name()[strings.LastIndexByte(w.Repository, '/')+1:] }

@@ -3,7 +3,6 @@ package commit
 import (
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -13,9 +12,11 @@ import (
 	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/registry/pushtoken"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/store"
 )
 
 // counted are the images of a holder of limits.
@@ -24,28 +25,36 @@ type counted struct {
 	bytes int64
 }
 
-// room returns the bytes that an image can add to public images, and an error with the limits that it
-// exceeds. adds is the number of bytes that it is known to add. Callers hold the lock on the owner's
-// images.
-func (s *Service) room(ctx context.Context, tx *ent.Tx, host string, w work, adds int64) (int64, error) {
+// room returns the limit on bytes that leaves the least room, or nil, and an error with the limits that
+// an image exceeds. adds is the number of bytes that it is known to add to public images. Callers have the
+// locks of the owner and the project.
+func (s *Service) room(ctx context.Context, tx *ent.Tx, host string, w work, adds int64) (*pushtoken.Quota, error) {
 	old, err := s.replaced(ctx, tx, host, w)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	limits, err := s.limits(ctx, w.Domain, w.Owner)
+	project := uuid.Nil
+	if w.Project != nil {
+		project = *w.Project
+	}
+	return s.within(ctx, tx, w.Domain, project, w.Owner, old, adds)
+}
+
+func (s *Service) within(ctx context.Context, tx *ent.Tx, domain, project, owner uuid.UUID, old *ent.Image, adds int64) (*pushtoken.Quota, error) {
+	limits, err := s.limits(ctx, domain, project, owner)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	room := int64(math.MaxInt64)
+	var room *pushtoken.Quota
 	var reached []string
 	field, most := "", ""
 	for i := range limits {
 		l := &limits[i]
 		has, err := s.counted(ctx, tx.Client(), l)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		if old != nil && old.Status == entimage.StatusAlive {
+		if old != nil && old.Status == entimage.StatusAlive && (l.Scope != policy.ScopeProject || old.ProjectID != nil && *old.ProjectID == l.ScopeID) {
 			has.count, has.bytes = has.count-1, has.bytes-old.AddedBytes
 		}
 		if n := l.MaxCustomizedImages; n != nil && has.count >= *n {
@@ -53,7 +62,9 @@ func (s *Service) room(ctx context.Context, tx *ent.Tx, host string, w work, add
 			reached = append(reached, l.Reached("own images", fmt.Sprint(has.count), "1", most).String())
 		}
 		if n := l.MaxImageBytes; n != nil {
-			room = min(room, *n-has.bytes)
+			if room == nil || *n-has.bytes < room.Max-room.Used {
+				room = &pushtoken.Quota{Of: string(l.Scope) + " " + l.Holder, Used: has.bytes, Max: *n}
+			}
 			if has.bytes+max(adds, 1) > *n {
 				field, most = "name", strconv.FormatInt(*n, 10)
 				reached = append(reached, l.Reached("image bytes", strconv.FormatInt(has.bytes, 10), strconv.FormatInt(max(adds, 1), 10), most).String())
@@ -61,15 +72,15 @@ func (s *Service) room(ctx context.Context, tx *ent.Tx, host string, w work, add
 		}
 	}
 	if len(reached) > 0 {
-		return 0, problem.Exhausted("%s", strings.Join(reached, "; ")).WithField(field).WithLimit(most)
+		return nil, problem.Exhausted("%s", strings.Join(reached, "; ")).WithField(field).WithLimit(most)
 	}
 	return room, nil
 }
 
-// limits returns the policies of the user and their domain that limit images. Those of projects and
-// keypairs limit sessions: an image belongs to its user wherever it was made.
-func (s *Service) limits(ctx context.Context, domain, owner uuid.UUID) ([]policy.Limit, error) {
-	all, err := s.Policies.Limits(ctx, domain, uuid.Nil, owner, uuid.Nil)
+// limits returns the policies that limit images: those of the user, of their domain, and of the project
+// that an image is shared with. An image that is not shared belongs to its user wherever it was made.
+func (s *Service) limits(ctx context.Context, domain, project, owner uuid.UUID) ([]policy.Limit, error) {
+	all, err := s.Policies.Limits(ctx, domain, project, owner, uuid.Nil)
 	if err != nil {
 		return nil, err
 	}
@@ -82,11 +93,15 @@ func (s *Service) limits(ctx context.Context, domain, owner uuid.UUID) ([]policy
 	return out, nil
 }
 
-// counted adds up the images that a limit is about: those of its user, or of all users of its domain.
+// counted adds up the images that a limit is about: those of its user, of all users of its domain, or
+// those that are shared with its project.
 func (s *Service) counted(ctx context.Context, client *ent.Client, l *policy.Limit) (out counted, err error) {
 	of := entimage.OwnerID(l.Person)
-	if l.Scope == policy.ScopeDomain {
+	switch l.Scope {
+	case policy.ScopeDomain:
 		of = entimage.HasOwnerWith(user.DomainID(l.ScopeID))
+	case policy.ScopeProject:
+		of = entimage.ProjectID(l.ScopeID)
 	}
 	return sum(ctx, client.Image.Query().Where(of, entimage.StatusEQ(entimage.StatusAlive)))
 }
@@ -122,7 +137,7 @@ func (s *Service) Usage(ctx context.Context) (*ImageUsage, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits, err := s.limits(ctx, v.Domain, v.User)
+	limits, err := s.limits(ctx, v.Domain, uuid.Nil, v.User)
 	if err != nil {
 		return nil, err
 	}
@@ -139,4 +154,22 @@ func (s *Service) Usage(ctx context.Context) (*ImageUsage, error) {
 		}
 	}
 	return out, nil
+}
+
+// shareable returns an error if the limits of a project have no room for an image that its owner shares
+// with the project. The row of the image is locked.
+func (s *Service) shareable(ctx context.Context, tx *ent.Tx, i *ent.Image, project uuid.UUID) error {
+	system := viewer.SystemContext(ctx)
+	if err := store.Lock(ctx, tx, "images of project "+project.String()); err != nil {
+		return err
+	}
+	limits, err := s.limits(system, uuid.Nil, project, uuid.Nil)
+	if err != nil {
+		return err
+	}
+	if len(limits) == 0 {
+		return nil
+	}
+	_, err = s.within(system, tx, uuid.Nil, project, uuid.Nil, i, i.AddedBytes)
+	return problem.Within(err, "project")
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -16,9 +15,9 @@ import (
 	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/registry/pushtoken"
 	"github.com/berthhq/berth/internal/registry/remote"
 	"github.com/berthhq/berth/internal/viewer"
-	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/manager/task"
 )
 
@@ -72,7 +71,7 @@ func (r runner) ask(ctx context.Context, p *task.Progress, sess *ent.Session, re
 		return nil, problem.Unavailable("session %s has no container", sess.Name)
 	}
 	k := sess.Edges.Kernels[0]
-	var room int64
+	var room *pushtoken.Quota
 	err := p.InTx(ctx, func(ctx context.Context, tx *ent.Tx) (err error) {
 		room, err = r.room(ctx, tx, reg.Host, w, 0)
 		return err
@@ -80,20 +79,21 @@ func (r runner) ask(ctx context.Context, p *task.Progress, sess *ent.Session, re
 	if err != nil {
 		return nil, err
 	}
-	if room == math.MaxInt64 {
-		room = 0
+	var most int64 // 0: no limit
+	if room != nil {
+		most = room.Max - room.Used
 	}
 	rpc, err := r.Agents.RPC(k.Edges.Agent.Name)
 	if err != nil {
 		return nil, err
 	}
-	token, from, err := r.Images.PushToken(w.Repository, sess.Edges.Image.Reference)
+	token, from, err := r.Images.PushToken(w.Repository, sess.Edges.Image.Reference, room)
 	if err != nil {
 		return nil, err
 	}
 	stream, err := rpc.CommitKernel(ctx, &agentpb.CommitKernelRequest{
 		Epoch: p.Epoch(), KernelId: k.ID.String(), LaunchEpoch: k.LaunchEpoch, Repository: reg.Host + "/" + w.Repository,
-		PlainHttp: reg.PlainHTTP, Username: r.Images.PushUser(), Password: token, MountFrom: from, MaxBytes: room,
+		PlainHttp: reg.PlainHTTP, Username: r.Images.PushUser(), Password: token, MountFrom: from, MaxBytes: most,
 	})
 	if err != nil {
 		return nil, answer(k.Edges.Agent.Name, err)
@@ -157,7 +157,7 @@ func (r runner) record(ctx context.Context, p *task.Progress, sess *ent.Session,
 	base := sess.Edges.Image
 	adds := base.AddedBytes + done.LayerBytes
 	return p.InTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
-		if err := store.Lock(ctx, tx, "images "+w.Owner.String()); err != nil {
+		if err := lock(ctx, tx, w); err != nil {
 			return err
 		}
 		if _, err := r.room(ctx, tx, reg.Host, w, adds); err != nil {
@@ -184,7 +184,7 @@ func write(ctx context.Context, tx *ent.Tx, old *ent.Image, sess *ent.Session, r
 	base, at := sess.Edges.Image.Reference, clock.Now()
 	if old != nil {
 		up := tx.Image.UpdateOne(old).SetArchitecture(found.Architecture).SetDigest(found.Digest).SetTagDigest(found.Digest).SetSizeBytes(found.Size).
-			SetLabels(labels(found)).SetStatus(entimage.StatusAlive).SetRegistryID(reg.ID).SetNillableDescription(w.Description).
+			SetLabels(labels(found)).SetSignedBy("").SetStatus(entimage.StatusAlive).SetRegistryID(reg.ID).SetNillableDescription(w.Description).
 			SetSessionID(sess.ID).SetBase(base).SetAddedBytes(adds).SetCommittedAt(at)
 		if w.Project != nil {
 			up.SetVisibility(visibility).SetProjectID(*w.Project)

@@ -43,12 +43,13 @@ func OwnRepository(u *ent.User, name string) string {
 // tokenLife is the time that an agent has for an upload.
 const tokenLife = 2 * time.Hour
 
-// PushToken signs a token for a commit. from is the reference of the session's image.
-func (s *Service) PushToken(repository, from string) (token, mountFrom string, err error) {
+// PushToken signs a token for a commit. from is the reference of the session's image; the registry refuses
+// what exceeds the quota, which can be nil.
+func (s *Service) PushToken(repository, from string, quota *pushtoken.Quota) (token, mountFrom string, err error) {
 	if path, ok := strings.CutPrefix(from, s.own.Host+"/"); ok {
 		mountFrom = path[:strings.LastIndexByte(path, ':')]
 	}
-	token, err = s.own.Key.Sign(pushtoken.Grant{Repository: repository, From: mountFrom, Expires: time.Now().Add(tokenLife)})
+	token, err = s.own.Key.Sign(pushtoken.Grant{Repository: repository, From: mountFrom, Quota: quota, Expires: time.Now().Add(tokenLife)})
 	return token, mountFrom, err
 }
 

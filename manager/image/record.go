@@ -102,10 +102,13 @@ func TagDigest(i *ent.Image) string {
 // row returns the row of an image that was found. old is the existing one, or nil.
 func (s *Service) row(c *ent.Client, r *ent.Registry, name string, f remote.Image, old *ent.Image) *ent.ImageCreate {
 	row := c.Image.Create().SetReference(r.Host + "/" + name).SetName(name).SetArchitecture(f.Architecture).
-		SetDigest(f.Digest).SetTagDigest(f.Digest).SetSizeBytes(f.Size).SetLabels(labelsOf(f)).
+		SetDigest(f.Digest).SetTagDigest(f.Digest).SetSizeBytes(f.Size).SetLabels(labelsOf(f)).SetSignedBy(f.SignedBy).
 		SetStatus(entimage.StatusAlive).SetRegistryID(r.ID)
 	if old != nil && pinned(r, old) {
 		row.SetDigest(old.Digest).SetSizeBytes(old.SizeBytes).SetLabels(old.Labels)
+		if old.Digest != f.Digest {
+			row.SetSignedBy(old.SignedBy)
+		}
 	}
 	return row
 }
@@ -122,7 +125,7 @@ func (s *Service) upsert(ctx context.Context, c *ent.Client, references []string
 	err := c.Image.CreateBulk(rows...).
 		OnConflict(sql.ConflictColumns(entimage.FieldReference, entimage.FieldArchitecture)).
 		Update(func(u *ent.ImageUpsert) {
-			u.UpdateDigest().UpdateTagDigest().UpdateSizeBytes().UpdateLabels().UpdateStatus().UpdateRegistryID()
+			u.UpdateDigest().UpdateTagDigest().UpdateSizeBytes().UpdateLabels().UpdateSignedBy().UpdateStatus().UpdateRegistryID()
 			u.SetIgnore(entimage.FieldID)
 		}).Exec(ctx)
 	if err != nil {

@@ -54,6 +54,9 @@ func (s *Service) RegisterImage(ctx context.Context, in RegisterImageInput) (*Im
 	if err == nil {
 		err = storableAll(content.Images)
 	}
+	if err == nil {
+		err = s.verify(ctx, r, from, ref.name(), content)
+	}
 	if err != nil {
 		err = explain(r, "image "+ref.full(), err)
 		return nil, fmt.Errorf("register image: %w", inField(err, field))

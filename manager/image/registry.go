@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthhq/berth/ent"
@@ -31,6 +32,16 @@ type Service struct {
 	log    *slog.Logger
 
 	tagTimeout time.Duration
+	sweepGrace time.Duration
+	pace       hookPace
+	documents  documents
+	onShare    func(ctx context.Context, tx *ent.Tx, i *ent.Image, project uuid.UUID) error
+}
+
+// OnShare sets what decides whether an image can be shared with a project. Call it before the service is
+// used.
+func (s *Service) OnShare(f func(ctx context.Context, tx *ent.Tx, i *ent.Image, project uuid.UUID) error) {
+	s.onShare = f
 }
 
 // Config has the dependencies of a Service.
@@ -42,6 +53,7 @@ type Config struct {
 	Registry   prometheus.Registerer // nil: no metrics
 	Logger     *slog.Logger          // nil: no log
 	TagTimeout time.Duration         // of one tag in a scan; zero: 30 s
+	SweepGrace time.Duration         // age of content that sweeps never remove; zero: 3 h
 }
 
 // New returns a Service, and registers its kind of tasks.
@@ -55,8 +67,13 @@ func New(cfg Config) *Service {
 	if s.tagTimeout == 0 {
 		s.tagTimeout = tagTimeout
 	}
+	if s.sweepGrace = cfg.SweepGrace; s.sweepGrace == 0 {
+		s.sweepGrace = sweepGrace
+	}
 	if s.tasks != nil {
 		s.tasks.Register(scanKind, scanner{s})
+		s.tasks.Register(rescanKind, scanner{s})
+		s.tasks.Register(sweepKind, sweeper{s})
 	}
 	return s
 }

@@ -57,12 +57,18 @@ func (s *Service) UpdateRegistry(ctx context.Context, in UpdateRegistryInput) (*
 		u.SetPasswordSealed(s.keys.Seal(seal.RegistryPassword, []byte(*in.Password)))
 	}
 	in.set(u.Mutation())
+	keys := r.SignatureKeys
 	r, err = u.Save(ctx)
 	if ent.IsNotFound(err) {
 		return nil, problem.NotFound("registry").WithField("id")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("change registry: %w", err)
+	}
+	if r.SignatureKeys != keys {
+		if err := s.reread(ctx, r); err != nil {
+			return nil, err
+		}
 	}
 	return &RegistryPayload{Registry: r}, nil
 }

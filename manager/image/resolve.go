@@ -22,7 +22,8 @@ import (
 // imageField is the input's field that every caller of Resolve has.
 const imageField = "image"
 
-// Resolve returns the registered image of a reference. A name without a host, such as
+// Resolve returns the registered image of a reference, and an error if its registry requires a
+// signature that it lacks. A name without a host, such as
 // python:3.11, means the only registry that has it, or else the viewer's own image of this name. Of several architectures it chooses amd64,
 // then the first by name.
 func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
@@ -62,7 +63,11 @@ func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
 			return nil, problem.Invalid(imageField, "%s now has another digest", r.name())
 		}
 	}
-	return preferred(alive), nil
+	best := preferred(alive)
+	if err := s.checkSigned(ctx, best); err != nil {
+		return nil, err
+	}
+	return best, nil
 }
 
 // preferred chooses among the architectures of one image.

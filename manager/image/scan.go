@@ -36,7 +36,10 @@ type ScanRegistryPayload struct {
 }
 
 // scanning is the input of a task.
-type scanning struct{ Registry uuid.UUID }
+type scanning struct {
+	Registry     uuid.UUID
+	Repositories []string `json:",omitempty"` // that changed; empty: those of the settings
+}
 
 // ScanRegistry starts a task that reads the tags of a registry. If one has not ended, it returns
 // that one.
@@ -74,7 +77,7 @@ func (s *Service) enqueue(ctx context.Context, id uuid.UUID, wanted func(*ent.Re
 		}
 		if err != nil {
 			t, err = s.tasks.Enqueue(ctx, tx, task.Wanted{
-				Kind: scanKind, Title: "Scan registry " + r.Name, Input: scanning{id}, Subject: id,
+				Kind: scanKind, Title: "Scan registry " + r.Name, Input: scanning{Registry: id}, Subject: id,
 			})
 			if err != nil {
 				return err
@@ -101,6 +104,9 @@ func (s *Service) Lead(ctx context.Context) {
 	for {
 		if err := s.startDue(ctx); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "start scans of registries", "error", err)
+		}
+		if err := s.startSweep(ctx); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "start a sweep of the registry", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -39,6 +39,9 @@ func (s *scan) unlisted(err error) error {
 
 // repositories returns those that the settings name; all that the registry lists if they name none.
 func (s *scan) repositories(ctx context.Context) ([]string, error) {
+	if len(s.only) > 0 {
+		return s.only, nil
+	}
 	patterns := s.registry.Repositories
 	var names, open []string
 	for _, p := range patterns {
@@ -103,7 +106,7 @@ func (s *scan) listOne(ctx context.Context, repository string) error {
 	case err == nil:
 	case ctx.Err() != nil, errdefs.IsUnavailable(err):
 		return err
-	case errdefs.IsNotFound(err) && len(s.registry.Repositories) == 0: // all of its tags were deleted
+	case errdefs.IsNotFound(err) && (len(s.registry.Repositories) == 0 || len(s.only) > 0): // all of its tags were deleted
 		return nil
 	default:
 		s.failed[repository] = !errdefs.IsNotFound(err)
@@ -151,7 +154,7 @@ func repositoryOf(name string) string {
 // looked reports whether this scan has looked for a name.
 func (s *scan) looked(name string) bool {
 	repository := repositoryOf(name)
-	if s.failed[repository] {
+	if s.failed[repository] || len(s.only) > 0 && !slices.Contains(s.only, repository) {
 		return false
 	}
 	return len(s.registry.Repositories) == 0 || matches(s.registry.Repositories, repository)

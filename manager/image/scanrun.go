@@ -44,6 +44,7 @@ type progress struct{ Scan uuid.UUID }
 type scan struct {
 	*Service
 	registry *ent.Registry
+	only     []string // repositories; empty: those of the settings
 	from     *remote.Client
 	at       *task.Progress
 	state    progress
@@ -77,7 +78,7 @@ func (x scanner) Run(ctx context.Context, at *task.Progress, input []byte) error
 	}
 	defer from.Close()
 	s := &scan{
-		Service: x.Service, registry: r, from: from, at: at,
+		Service: x.Service, registry: r, only: in.Repositories, from: from, at: at,
 		listed: map[string]bool{}, failed: map[string]bool{}, counts: map[scanresult.Outcome]int{},
 	}
 	err = s.run(ctx)
@@ -264,9 +265,14 @@ func (s *scan) tag(ctx context.Context, tag remote.Tag) result {
 	if err == nil {
 		err = storableAll(content.Images)
 	}
+	if err == nil {
+		err = s.patiently(ctx, s.tagTimeout, func(ctx context.Context) error {
+			return s.verify(ctx, s.registry, s.from, tag.Name, content)
+		})
+	}
 	if err != nil {
 		digest := ""
-		if content != nil && (errdefs.IsInvalidArgument(err) || errors.Is(err, remote.ErrNothing)) {
+		if content != nil && !isUnsigned(err) && (errdefs.IsInvalidArgument(err) || errors.Is(err, remote.ErrNothing)) {
 			digest = content.Digest
 		}
 		return s.refused(tag.Name, digest, err)
@@ -292,6 +298,10 @@ func (s *scan) refused(name, digest string, err error) result {
 	r := result{name: name, outcome: scanresult.OutcomeFailed, digest: digest, missing: errdefs.IsNotFound(err)}
 	if errors.Is(err, remote.ErrNothing) {
 		r.outcome, r.message = scanresult.OutcomeSkipped, "It has no Linux image."
+		return r
+	}
+	if isUnsigned(err) {
+		r.message = unsigned
 		return r
 	}
 	r.silent = errdefs.IsUnavailable(err)

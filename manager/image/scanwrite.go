@@ -147,6 +147,9 @@ func (s *scan) end(ctx context.Context) error {
 				return fmt.Errorf("mark images gone: %w", err)
 			}
 		}
+		if len(s.only) > 0 {
+			return nil
+		}
 		n, err := tx.Registry.Update().Where(registry.ID(s.registry.ID)).SetLastScannedAt(clock.Now()).Save(ctx)
 		if err == nil && n == 0 {
 			return problem.NotFound("registry")
@@ -165,6 +168,9 @@ func (s *scan) end(ctx context.Context) error {
 func (s *scan) endResults(ctx context.Context, tx *ent.Tx) error {
 	var gone, old, kept []uuid.UUID
 	for name, r := range s.before {
+		if len(s.only) > 0 && !slices.Contains(s.only, repositoryOf(name)) {
+			continue
+		}
 		read := len(s.registry.Repositories) == 0 || matches(s.registry.Repositories, repositoryOf(name))
 		switch {
 		case s.listed[name]:

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry/remote"
+	"github.com/berthhq/berth/internal/report"
 )
 
 // RegistrySettings are settings of a registry that createRegistry and updateRegistry share. Those
@@ -26,6 +27,10 @@ type RegistrySettings struct {
 	ScanEvery    *int     // in seconds; 0: never
 	TagPolicy    *registry.TagPolicy
 	Projects     []uuid.UUID // that can use it; empty: all
+	// SignatureKeys are public keys in PEM, one of which must have signed each image; empty: none must.
+	SignatureKeys *string
+	SweepEvery    *int // in seconds; 0: never by itself
+	Retention     []report.RetentionRule
 }
 
 // Limits of settings.
@@ -65,6 +70,14 @@ func (s *Service) checkSettings(ctx context.Context, in *RegistrySettings) error
 		if err := registry.TagPolicyValidator(*in.TagPolicy); err != nil {
 			return problem.Invalid("tagPolicy", "must be PINNED or FOLLOW")
 		}
+	}
+	if in.SignatureKeys != nil {
+		if err := checkSignatureKeys(*in.SignatureKeys); err != nil {
+			return err
+		}
+	}
+	if err := in.checkRetention(); err != nil {
+		return err
 	}
 	if err := checkRepositories(in.Repositories); err != nil {
 		return err
@@ -120,6 +133,16 @@ func (in *RegistrySettings) set(m *ent.RegistryMutation) {
 	}
 	if in.TagPolicy != nil {
 		m.SetTagPolicy(*in.TagPolicy)
+	}
+	if in.SignatureKeys != nil {
+		m.SetSignatureKeys(*in.SignatureKeys)
+	}
+	if in.SweepEvery != nil {
+		m.SetSweepEvery(*in.SweepEvery)
+		m.ClearSweepDueAt()
+	}
+	if in.Retention != nil {
+		m.SetRetention(in.Retention)
 	}
 	if in.Projects != nil {
 		m.ClearProjects()

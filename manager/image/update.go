@@ -53,7 +53,7 @@ func (s *Service) UpdateImage(ctx context.Context, in UpdateImageInput) (*ImageP
 	return s.changeImage(ctx, in.ID, func(tx *ent.Tx, i *ent.Image) (*ent.ImageUpdateOne, error) {
 		u := i.Update().SetNillableDescription(in.Description).SetNillableDeprecated(in.Deprecated)
 		if in.Visibility != nil {
-			if err := s.show(ctx, viewer.From(ctx), u, i, in); err != nil {
+			if err := s.show(ctx, tx, u, i, in); err != nil {
 				return nil, err
 			}
 		}
@@ -106,7 +106,8 @@ func (in *UpdateImageInput) follow(ctx context.Context, tx *ent.Tx, u *ent.Image
 }
 
 // show sets who can use an image.
-func (s *Service) show(ctx context.Context, v *viewer.Viewer, up *ent.ImageUpdateOne, image *ent.Image, in UpdateImageInput) error {
+func (s *Service) show(ctx context.Context, tx *ent.Tx, up *ent.ImageUpdateOne, image *ent.Image, in UpdateImageInput) error {
+	v := viewer.From(ctx)
 	if image.Visibility == entimage.VisibilityPublic {
 		return problem.Precondition("image %s is public and has no owner any more", image.Name).WithField("visibility")
 	}
@@ -123,6 +124,11 @@ func (s *Service) show(ctx context.Context, v *viewer.Viewer, up *ent.ImageUpdat
 		}
 		if err := s.CheckProject(ctx, v, *in.Project); err != nil {
 			return err
+		}
+		if s.onShare != nil && (image.ProjectID == nil || *image.ProjectID != *in.Project) {
+			if err := s.onShare(ctx, tx, image, *in.Project); err != nil {
+				return err
+			}
 		}
 		up.SetProjectID(*in.Project)
 	default:

@@ -31,9 +31,12 @@ func (s *Service) keepVersions(ctx context.Context, c *ent.Client, now, before [
 			continue
 		}
 		moved = append(moved, old.ID)
+		if old.Digest == f.Digest { // the tag is back; its version follows
+			continue
+		}
 		// A row from before versions were kept has no version of its own digest.
 		rows = append(rows, c.ImageVersion.Create().SetImageID(old.ID).SetDigest(old.Digest).SetSizeBytes(old.SizeBytes).
-			SetLabels(old.Labels).SetCreatedAt(old.CreatedAt))
+			SetLabels(old.Labels).SetSignedBy(old.SignedBy).SetCreatedAt(old.CreatedAt))
 	}
 	for _, i := range now {
 		f, is := met[pair{i.Reference, i.Architecture}]
@@ -41,12 +44,13 @@ func (s *Service) keepVersions(ctx context.Context, c *ent.Client, now, before [
 			continue
 		}
 		rows = append(rows, c.ImageVersion.Create().SetImageID(i.ID).SetDigest(f.Digest).SetSizeBytes(f.Size).
-			SetLabels(labelsOf(f)).SetEnvironment(append([]string{}, f.Environment...)).SetLayers(f.Layers))
+			SetLabels(labelsOf(f)).SetSignedBy(f.SignedBy).SetEnvironment(append([]string{}, f.Environment...)).SetLayers(f.Layers))
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	err := c.ImageVersion.CreateBulk(rows...).OnConflict(sql.ConflictColumns(imageversion.FieldImageID, imageversion.FieldDigest), sql.DoNothing()).Exec(ctx)
+	err := c.ImageVersion.CreateBulk(rows...).OnConflict(sql.ConflictColumns(imageversion.FieldImageID, imageversion.FieldDigest)).
+		Update(func(u *ent.ImageVersionUpsert) { u.UpdateSignedBy() }).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store versions: %w", err)
 	}
@@ -126,7 +130,7 @@ func (s *Service) VersionsOf(ctx context.Context, images []uuid.UUID) (map[uuid.
 
 // take gives an image the content of a version.
 func take(u *ent.ImageUpdateOne, v *ent.ImageVersion) *ent.ImageUpdateOne {
-	return u.SetDigest(v.Digest).SetSizeBytes(v.SizeBytes).SetLabels(v.Labels)
+	return u.SetDigest(v.Digest).SetSizeBytes(v.SizeBytes).SetLabels(v.Labels).SetSignedBy(v.SignedBy)
 }
 
 func versionOf(ctx context.Context, tx *ent.Tx, i *ent.Image, digest string) (*ent.ImageVersion, error) {

@@ -180,6 +180,19 @@ export const words = {
     PINNED: "Keep the digest",
     FOLLOW: "Take the new digest",
   } satisfies Record<Value<"ImageTagPolicy">, string>,
+  ImageAttachmentKind: {
+    SIGNATURE: "Signature",
+    SBOM: "List of packages",
+    VULNERABILITIES: "Vulnerabilities",
+    OTHER: "Other",
+  } satisfies Record<Value<"ImageAttachmentKind">, string>,
+  Severity: {
+    CRITICAL: "critical",
+    HIGH: "high",
+    MEDIUM: "medium",
+    LOW: "low",
+    UNKNOWN: "unknown",
+  } satisfies Record<Value<"Severity">, string>,
   ImageVisibility: {
     PUBLIC: "Everyone",
     PROJECT: "Project",

@@ -11,7 +11,7 @@ import (
 )
 
 func registryCommand(a *cli.App) *cobra.Command {
-	return cli.Group("registry", "Manage registries", registryList(a), registryCreate(a), registryUpdate(a), registryTest(a), registryDelete(a))
+	return cli.Group("registry", "Manage registries", registryList(a), registryCreate(a), registryUpdate(a), registryTest(a), registrySweep(a), registryWebhook(a), registryDelete(a))
 }
 
 func registryList(a *cli.App) *cobra.Command {

@@ -79,3 +79,35 @@ func TestVersionsOfAnImage(t *testing.T) {
 		t.Errorf("update: %+v, %s", r, said["UpdateImage"])
 	}
 }
+
+func TestSweepWebhookAndAttachments(t *testing.T) {
+	f := newServer(t)
+	const swept = `{"registries":{"edges":[{"node":{"id":"01900000-0000-7000-8000-0000000000f1","name":"local","host":"127.0.0.1:5000","sweepable":true,"lastSweep":{"at":"2026-03-04T12:00:00Z","dryRun":true,"blobs":3,"manifests":1,"freedBytes":1048576,"storedBytes":5242880}}}],"pageInfo":{}}}`
+	const done = `{"id":"01900000-0000-7000-8000-0000000000a1","kind":"image.sweep","title":"Sweep","status":"DONE","createdAt":"2026-03-04T11:59:00Z","endedAt":"2026-03-04T12:00:00Z"}`
+	said := clitest.Record(f, map[string]string{
+		"Registries":         swept,
+		"RegistryByName":     `{"registry":{"id":"01900000-0000-7000-8000-0000000000f1","name":"local","host":"127.0.0.1:5000","sweepable":true,"lastSweep":{"at":"2026-03-04T12:00:00Z","dryRun":true,"blobs":3,"manifests":1,"freedBytes":1048576,"storedBytes":5242880}}}`,
+		"SweepRegistry":      `{"sweepRegistry":{"task":` + done + `}}`,
+		"Task":               `{"task":` + done + `}`,
+		"UpdateRegistry":     `{"updateRegistry":{"registry":{"id":"01900000-0000-7000-8000-0000000000f1","name":"local","host":"127.0.0.1:5000"}}}`,
+		"SetRegistryWebhook": `{"setRegistryWebhook":{"path":"/webhooks/registry/x","secret":"SECRET"}}`,
+		"ImageAttachments":   `{"imageAttachments":[{"kind":"SBOM","format":"SPDX 2.3","digest":"sha256:1","sizeBytes":10,"packageCount":2,"packages":[{"name":"openssl","version":"3.0","license":"Apache-2.0"}],"severities":[]},{"kind":"VULNERABILITIES","format":"Trivy","sizeBytes":20,"packages":[],"severities":[{"severity":"HIGH","count":2}]}]}`,
+		"ImageByName":        `{"image":` + oneImage + `}`,
+	})
+	for _, c := range []struct{ args, op, input, shows string }{
+		{"image registry sweep --dry-run", "SweepRegistry", `{"id":"01900000-0000-7000-8000-0000000000f1","dryRun":true}`, "Would free"},
+		{"image registry webhook local", "SetRegistryWebhook", `{"id":"01900000-0000-7000-8000-0000000000f1","enabled":true}`, "SECRET"},
+		{"image registry webhook local --off", "SetRegistryWebhook", `{"id":"01900000-0000-7000-8000-0000000000f1","enabled":false}`, ""},
+		{"image registry update local --retention users/=30:5,=7 --sweep-every 12h --signature-keys=", "UpdateRegistry", `{"id":"01900000-0000-7000-8000-0000000000f1","signatureKeys":"","sweepEvery":43200,"retention":[{"prefix":"users/","untaggedDays":30,"versions":5},{"prefix":"","untaggedDays":7}]}`, "local"},
+		{"image attachments tool:1", "ImageAttachments", "", "high: 2"},
+		{"image attachments tool:1 --search openssl", "ImageAttachments", "", "Apache-2.0"},
+	} {
+		r := f.Run(strings.Fields(c.args)...)
+		if r.Code != 0 || c.input != "" && said[c.op] != `{"input":`+c.input+`}` || !strings.Contains(r.Out, c.shows) {
+			t.Errorf("%s: %+v\nsaid %s", c.args, r, said[c.op])
+		}
+	}
+	if r := f.Run("image", "registry", "update", "local", "--retention", "users"); r.Code != cli.ExitInvalid || !strings.Contains(r.Errors, "PREFIX=DAYS") {
+		t.Errorf("a bad rule: %+v", r)
+	}
+}

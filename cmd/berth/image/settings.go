@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
 
 	"github.com/berthhq/berth/client"
@@ -20,6 +23,9 @@ type settings struct {
 	projects      []string
 	every         *time.Duration
 	policy        *client.Enum
+	keysFile      *string
+	sweepEvery    *time.Duration
+	retention     []string
 }
 
 func (s *settings) flags(cmd *cobra.Command) {
@@ -29,6 +35,9 @@ func (s *settings) flags(cmd *cobra.Command) {
 	cli.WordsFlag(cmd, &s.projects, "projects", "projects whose members can use its images, `names` with commas between; all: no restriction")
 	cli.OptionalFlag(cmd, &s.every, "scan-every", "`time` between scans, such as 6h; 0: no scan by itself", time.ParseDuration)
 	cli.OptionalFlag(cmd, &s.policy, "tag-policy", "what images do when their tag moves: pinned or follow", cli.Choice("pinned", "follow"))
+	cli.OptionalText(cmd, &s.keysFile, "signature-keys", "`file` with public keys in PEM, one of which must have signed each image; empty: none must")
+	cli.OptionalFlag(cmd, &s.sweepEvery, "sweep-every", "`time` between sweeps of the registry for images of sessions; 0: no sweep by itself", time.ParseDuration)
+	cli.WordsFlag(cmd, &s.retention, "retention", "how long versions without a tag stay, `rules` PREFIX=DAYS or PREFIX=DAYS:VERSIONS with commas between, such as users/=30:5; none: 7 days")
 }
 
 // read returns the certificates, the repositories and the ids of the projects; nil: unchanged.
@@ -76,6 +85,44 @@ func listed(values []string) []string {
 	return values
 }
 
+// keys returns the public keys; nil: unchanged.
+func (s *settings) keys() (*string, error) {
+	if s.keysFile == nil || *s.keysFile == "" {
+		return s.keysFile, nil
+	}
+	text, err := os.ReadFile(*s.keysFile)
+	if err != nil {
+		return nil, fmt.Errorf("read keys of signatures: %w", err)
+	}
+	return cli.Ptr(string(text)), nil
+}
+
+// rules returns the rules of retention; nil: unchanged.
+func (s *settings) rules() ([]client.RetentionRuleInput, error) {
+	if len(s.retention) == 1 && s.retention[0] == "none" {
+		return []client.RetentionRuleInput{}, nil
+	}
+	var out []client.RetentionRuleInput
+	for _, text := range s.retention {
+		prefix, amounts, ok := strings.Cut(text, "=")
+		days, versions, limited := strings.Cut(amounts, ":")
+		rule := client.RetentionRuleInput{Prefix: prefix}
+		var err error
+		if rule.UntaggedDays, err = strconv.Atoi(days); err != nil || !ok {
+			return nil, fmt.Errorf("--retention %q is not PREFIX=DAYS or PREFIX=DAYS:VERSIONS: %w", text, errdefs.ErrInvalidArgument)
+		}
+		if limited {
+			n, err := strconv.Atoi(versions)
+			if err != nil {
+				return nil, fmt.Errorf("--retention %q: %q is not a number of versions: %w", text, versions, errdefs.ErrInvalidArgument)
+			}
+			rule.Versions = &n
+		}
+		out = append(out, rule)
+	}
+	return out, nil
+}
+
 func (s *settings) create(ctx context.Context, c *client.Client, in *client.CreateRegistryInput) error {
 	certificates, repositories, projects, every, err := s.read(ctx, c)
 	if err != nil {
@@ -89,6 +136,19 @@ func (s *settings) create(ctx context.Context, c *client.Client, in *client.Crea
 		in.Proxy = *s.proxy
 	}
 	in.ScanEvery = every
+	keys, err := s.keys()
+	if err != nil {
+		return err
+	}
+	if keys != nil {
+		in.SignatureKeys = *keys
+	}
+	if s.sweepEvery != nil {
+		in.SweepEvery = cli.Ptr(int(s.sweepEvery.Seconds()))
+	}
+	if in.Retention, err = s.rules(); err != nil {
+		return err
+	}
 	if s.policy != nil {
 		in.TagPolicy = *s.policy
 	}
@@ -97,6 +157,15 @@ func (s *settings) create(ctx context.Context, c *client.Client, in *client.Crea
 
 func (s *settings) update(ctx context.Context, c *client.Client, in *client.UpdateRegistryInput) (err error) {
 	in.Proxy = s.proxy
+	if in.SignatureKeys, err = s.keys(); err != nil {
+		return err
+	}
+	if s.sweepEvery != nil {
+		in.SweepEvery = cli.Ptr(int(s.sweepEvery.Seconds()))
+	}
+	if in.Retention, err = s.rules(); err != nil {
+		return err
+	}
 	in.Certificates, in.Repositories, in.Projects, in.ScanEvery, err = s.read(ctx, c)
 	if s.policy != nil {
 		in.TagPolicy = *s.policy

@@ -26,10 +26,26 @@ const User = "berth-push"
 
 // Grant is the content of a token.
 type Grant struct {
-	Repository string    `json:"repository"`
-	From       string    `json:"from,omitempty"` // a repository whose layers can be mounted; "" = none
+	Repository string    `json:"repository,omitempty"`
+	Namespace  string    `json:"namespace,omitempty"` // every repository below it; "" = only Repository
+	From       string    `json:"from,omitempty"`      // a repository whose layers can be mounted; "" = none
 	Delete     bool      `json:"delete,omitempty"`
+	Maintain   bool      `json:"maintain,omitempty"` // sweeps, and nothing of images
+	Quota      *Quota    `json:"quota,omitempty"`
 	Expires    time.Time `json:"expires"`
+}
+
+// Quota limits the bytes that pushes with a token add.
+type Quota struct {
+	Of   string `json:"of"` // whose limit it is, such as: project vision
+	Used int64  `json:"used"`
+	Max  int64  `json:"max"`
+}
+
+// Covers reports whether the token is for a repository.
+func (g Grant) Covers(repository string) bool {
+	return g.Repository != "" && repository == g.Repository ||
+		g.Namespace != "" && strings.HasPrefix(repository, g.Namespace+"/")
 }
 
 // Key signs tokens.

@@ -10,8 +10,9 @@ import (
 	"github.com/berthhq/berth/internal/registry"
 )
 
-// Serve serves the registry in a directory until the end of the test, and returns it and its host.
-func Serve(t testing.TB, dir string) (*registry.Registry, string) {
+// Serve serves the registry in a directory until the end of the test, and returns it and its host. setup
+// runs before.
+func Serve(t testing.TB, dir string, setup ...func(*registry.Registry)) (*registry.Registry, string) {
 	t.Helper()
 	l, err := registry.Listen(dir)
 	if err != nil {
@@ -20,6 +21,9 @@ func Serve(t testing.TB, dir string) (*registry.Registry, string) {
 	r, err := registry.Open(filepath.Join(dir, "blobs"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range setup {
+		f(r)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

@@ -39,6 +39,7 @@ type Image struct {
 	Labels       map[string]string
 	Environment  []string       // NAME=VALUE
 	Layers       []report.Layer // the lowest first
+	SignedBy     string         // fingerprint of a key, set by those who verify signatures
 }
 
 // Content is what a tag stands for: the digest of its manifest or index, and one Image for each

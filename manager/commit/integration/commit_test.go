@@ -9,10 +9,12 @@ import (
 
 	"github.com/google/uuid"
 
+	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry"
+	"github.com/berthhq/berth/internal/registry/cosign/cosigntest"
 	"github.com/berthhq/berth/internal/registry/pushtoken"
 	"github.com/berthhq/berth/internal/registry/registrytest"
 	"github.com/berthhq/berth/manager"
@@ -211,6 +213,49 @@ func TestLimitsOfImages(t *testing.T) {
 	s.Member.Must(t, `{ imageUsage { count bytes maxCount maxBytes } }`, nil, &got)
 	if got.ImageUsage.Count != 1 || got.ImageUsage.MaxCount != 5 || got.ImageUsage.MaxBytes != 0 {
 		t.Errorf("the usage is %+v", got.ImageUsage)
+	}
+}
+
+// A project's limit on bytes counts the images that are shared with it: a commit for the project and the
+// sharing of an image are refused with the numbers, and an image that is not shared is not.
+func TestLimitsOfAProject(t *testing.T) {
+	s := newSite(t)
+	id := s.running(t, nil)
+	root := s.Manager.As(t, s.Superadmin)
+	var made struct {
+		CreateResourcePolicy struct{ Policy struct{ ID uuid.UUID } }
+	}
+	root.Must(t, `mutation { createResourcePolicy(input: {name: "shared images", maxImageBytes: 0}) { policy { id } } }`, nil, &made)
+	root.Must(t, `mutation($p: ID!, $to: ID!) { attachResourcePolicy(input: {policy: $p, project: $to}) { attachment { id } } }`,
+		managertest.Vars{"p": made.CreateResourcePolicy.Policy.ID, "to": s.A.Project.ID}, nil)
+	_, _, errs := commit(t, s.Member, id, managertest.Vars{"project": s.A.Project.ID})
+	if errs.Code() != problem.CodeResourceExhausted || !strings.Contains(errs.String(), "project") || !strings.Contains(errs.String(), "image bytes") {
+		t.Errorf("a commit for the project: %s", errs)
+	}
+	reference := s.saved(t, id, nil)
+	saved := s.Client.Image.Query().Where(entimage.Reference(reference)).OnlyX(s.System(t))
+	s.Client.Image.UpdateOne(saved).SetAddedBytes(1000).ExecX(s.System(t)) // the session of the test has changed nothing
+	share := `mutation($id: ID!, $p: ID!) { updateImage(input: {id: $id, visibility: PROJECT, project: $p}) { image { id } } }`
+	errs = s.Member.Ask(t, share, managertest.Vars{"id": saved.ID, "p": s.A.Project.ID}, nil)
+	if errs.Code() != problem.CodeResourceExhausted || !strings.Contains(errs.String(), "1000") {
+		t.Errorf("sharing an image with the project: %s", errs)
+	}
+	root.Must(t, `mutation($p: ID!) { updateResourcePolicy(input: {id: $p, maxImageBytes: 1000000}) { policy { id } } }`,
+		managertest.Vars{"p": made.CreateResourcePolicy.Policy.ID}, nil)
+	s.Member.Must(t, share, managertest.Vars{"id": saved.ID, "p": s.A.Project.ID}, nil)
+}
+
+// A registry with keys refuses sessions of its unsigned images through the API, by the name of the image.
+func TestSessionsOfUnsignedImages(t *testing.T) {
+	s := newSite(t)
+	s.running(t, nil)
+	root := s.Manager.As(t, s.Superadmin)
+	i := s.Client.Image.Query().Where(entimage.OwnerIDIsNil()).FirstX(s.System(t))
+	root.Must(t, `mutation($id: ID!, $keys: String!) { updateRegistry(input: {id: $id, signatureKeys: $keys}) { registry { signatureKeys } } }`,
+		managertest.Vars{"id": *i.RegistryID, "keys": cosigntest.NewECDSA(t).PEM}, nil)
+	_, errs := clustertest.TryCreate(t, s.Member, clustertest.SessionInput(managertest.Vars{"image": i.Reference}, "true"))
+	if errs.Code() != problem.CodeFailedPrecondition || !strings.Contains(errs.String(), i.Name) || !strings.Contains(errs.String(), "no signature") {
+		t.Errorf("a session of an unsigned image: %s", errs)
 	}
 }
 

@@ -1,6 +1,7 @@
 import { Button, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
+import { Attachments } from "../../components/admin/registries/Attachments";
 import { ImageVersions } from "../../components/admin/registries/ImageVersions";
 import { RegistryFields } from "../../components/admin/registries/registry";
 import { StarterFields, Starters } from "../../components/admin/Starters";
@@ -23,9 +24,12 @@ const ImagesQuery = graphql(
     tasks(first: 50, where: { kind: "image.scan" }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
       edges { node { subjectID ...TaskFields } }
     }
+    sweeps: tasks(first: 5, where: { kind: "image.sweep" }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
+      edges { node { subjectID ...TaskFields } }
+    }
     starterImages { ...StarterFields }
     images(first: 100, orderBy: [{ field: NAME, direction: ASC }]) {
-      totalCount edges { node { id name reference architecture sizeBytes minimumSlots status moved deprecated registry { id name } } }
+      totalCount edges { node { id name reference architecture sizeBytes minimumSlots status moved deprecated signedBy sessionID registry { id name } } }
     }
   }
 `,
@@ -43,7 +47,9 @@ export function Images() {
   const forget = useAction(DeleteImage);
   const [reference, setReference] = useState("");
   const [shown, setShown] = useState<{ id: string; name: string } | null>(null);
+  const [attached, setAttached] = useState<{ id: string; name: string; signedBy: string } | null>(null);
   const [gone, setGone] = useState<{ id: string; name: string } | null>(null);
+  const signing = new Set(nodesOf(data?.registries).flatMap((r) => (r.signatureKeys ? [r.id] : [])));
   const images = (data?.images.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
 
   return (
@@ -77,6 +83,7 @@ export function Images() {
       <Registries
         registries={data ? nodesOf(data.registries) : undefined}
         scans={nodesOf(data?.tasks)}
+        sweeps={nodesOf(data?.sweeps)}
         editable={superadmin}
         onDone={refetch}
       />
@@ -110,6 +117,9 @@ export function Images() {
                   <td>{slotsLine(i.minimumSlots)}</td>
                   <td>
                     <span className={i.status === "GONE" ? "tone-bad" : ""}>{word("ImageStatus", i.status)}</span>
+                    {signing.has(i.registry?.id ?? "") && !i.signedBy && !i.sessionID ? (
+                      <div className="tone-bad">{t("not signed")}</div>
+                    ) : null}
                     {i.moved ? <div className="dim">{t("tag moved")}</div> : null}
                     {i.deprecated ? <div className="dim">{t("deprecated")}</div> : null}
                   </td>
@@ -121,6 +131,14 @@ export function Images() {
                       onClick={() => setShown(i)}
                     >
                       {t("Versions")}
+                    </Button>
+                    <Button
+                      variant="subtle"
+                      size="compact-xs"
+                      aria-label={t("Attached to {{name}}", { name: i.name })}
+                      onClick={() => setAttached(i)}
+                    >
+                      {t("Attached")}
                     </Button>
                     <Button
                       variant="subtle"
@@ -149,6 +167,7 @@ export function Images() {
           onDone={refetch}
         />
       ) : null}
+      {attached ? <Attachments key={attached.id} image={attached} onClose={() => setAttached(null)} /> : null}
       <Starters all={data?.starterImages ?? []} />
       <Confirm
         opened={gone !== null}

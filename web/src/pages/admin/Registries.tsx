@@ -5,8 +5,10 @@ import { type Check, RegistryChecks } from "../../components/admin/registries/Re
 import { RegistryForm } from "../../components/admin/registries/RegistryForm";
 import type { Registry } from "../../components/admin/registries/registry";
 import { ScanReport } from "../../components/admin/registries/ScanReport";
+import { Sweep } from "../../components/admin/registries/Sweep";
+import { Webhook } from "../../components/admin/registries/Webhook";
 import { Confirm } from "../../components/Confirm";
-import { when } from "../../components/format";
+import { bytes, when } from "../../components/format";
 import { Empty } from "../../components/Note";
 import { Progress } from "../../components/task/Progress";
 import { TaskButtons } from "../../components/task/TaskButtons";
@@ -26,21 +28,24 @@ interface Props {
   registries: Registry[] | undefined;
   /** The latest scans, newest first. */
   scans: (Task & { subjectID: string | null })[];
+  /** The latest sweeps, newest first. */
+  sweeps: (Task & { subjectID: string | null })[];
   /** Whether the viewer can change the registries. */
   editable: boolean;
   onDone: () => void;
 }
 
-type Opened = { kind: "form"; registry: Registry | null } | { kind: "test" | "report" | "remove"; registry: Registry };
+type Opened = { kind: "form"; registry: Registry | null } | { kind: Action; registry: Registry };
+type Action = "test" | "report" | "sweep" | "webhook" | "remove";
 
-export function Registries({ registries, scans, editable, onDone }: Props) {
+export function Registries({ registries, scans, sweeps, editable, onDone }: Props) {
   const scan = useAction(ScanRegistry, true);
   const remove = useAction(DeleteRegistry);
   const [opened, open] = useState<Opened | null>(null);
   const [checks, setChecks] = useState<readonly Check[]>([]);
-  const polled = usePolledTasks(scans.filter(isUnfinished).map((x) => x.id));
-  const latest = (id: string) => {
-    const task = scans.find((x) => x.subjectID === id);
+  const polled = usePolledTasks([...scans, ...sweeps].filter(isUnfinished).map((x) => x.id));
+  const latest = (id: string, among = scans) => {
+    const task = among.find((x) => x.subjectID === id);
     return polled.find((x) => x.id === task?.id) ?? task;
   };
   // The list of images changes when a scan has ended.
@@ -92,6 +97,17 @@ export function Registries({ registries, scans, editable, onDone }: Props) {
       {opened?.kind === "test" ? (
         <RegistryChecks registry={opened.registry} checks={checks} onChecks={setChecks} onClose={close} />
       ) : null}
+      {opened?.kind === "sweep" ? (
+        <Sweep
+          registry={registries?.find((r) => r.id === opened.registry.id) ?? opened.registry}
+          task={latest(opened.registry.id, sweeps)}
+          onClose={close}
+          onDone={onDone}
+        />
+      ) : null}
+      {opened?.kind === "webhook" ? (
+        <Webhook key={opened.registry.id} registry={opened.registry} onClose={close} onDone={onDone} />
+      ) : null}
       {opened?.kind === "report" ? <ScanReport registry={opened.registry} onClose={close} /> : null}
       <Confirm
         opened={opened?.kind === "remove"}
@@ -118,7 +134,7 @@ interface RowProps {
   task: Task | undefined;
   editable: boolean;
   onScan: () => void;
-  onOpen: (kind: "form" | "test" | "report" | "remove") => void;
+  onOpen: (kind: "form" | Action) => void;
   onChanged: () => void;
 }
 
@@ -127,12 +143,18 @@ function Row({ registry: r, task, editable, onScan, onOpen, onChanged }: RowProp
   const actions = [
     { kind: "test", text: t("Test"), label: t("Test {{name}}", { name: r.name }) },
     { kind: "report", text: t("Report"), label: t("Report on {{name}}", { name: r.name }) },
+    ...(r.sweepable
+      ? [{ kind: "sweep" as const, text: t("Space"), label: t("Space of {{name}}", { name: r.name }) }]
+      : []),
+    { kind: "webhook", text: t("Webhook"), label: t("Webhook of {{name}}", { name: r.name }) },
     { kind: "form", text: t("Edit"), label: t("Edit {{name}}", { name: r.name }) },
     { kind: "remove", text: t("Remove"), label: t("Remove {{name}}", { name: r.name }) },
   ] as const;
   const facts = [
     r.plainHttp ? t("plain HTTP") : "",
     r.lastScannedAt ? t("scanned {{at}}", { at: when(r.lastScannedAt) }) : t("never scanned"),
+    r.signatureKeys ? t("signatures required") : "",
+    r.lastSweep ? t("{{size}} in the registry", { size: bytes(r.lastSweep.storedBytes) }) : "",
     r.scanEvery > 0 ? t("every {{hours}} h", { hours: Math.round(r.scanEvery / 360) / 10 }) : "",
     task?.status === "FAILED" ? "" : (task?.message ?? ""),
   ];

@@ -7,6 +7,7 @@ import { t } from "../../../i18n";
 import { word } from "../../../words";
 import { FailureNote } from "../../Note";
 import type { Registry } from "./registry";
+import { parseRetention, showRetention } from "./retention";
 
 const CreateRegistry = graphql(
   `mutation CreateRegistry($input: CreateRegistryInput!) { createRegistry(input: $input) { registry { id name } } }`,
@@ -19,7 +20,19 @@ const UpdateRegistry = graphql(
 `,
 );
 
-const fields = ["name", "host", "username", "password", "proxy", "certificates", "repositories", "scanEvery"] as const;
+const fields = [
+  "name",
+  "host",
+  "username",
+  "password",
+  "proxy",
+  "certificates",
+  "repositories",
+  "scanEvery",
+  "signatureKeys",
+  "sweepEvery",
+  "retention",
+] as const;
 
 interface Props {
   registry: Registry | null;
@@ -40,6 +53,9 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
     repositories: (registry?.repositories ?? []).join("\n"),
     scanHours: (registry?.scanEvery ?? 0) / 3600,
     tagPolicy: registry?.tagPolicy ?? "FOLLOW",
+    signatureKeys: registry?.signatureKeys ?? "",
+    sweepHours: (registry?.sweepEvery ?? 86400) / 3600,
+    retention: showRetention(registry?.retention ?? []),
   });
   const [anonymous, setAnonymous] = useState(false);
   const create = useAction(CreateRegistry);
@@ -48,7 +64,8 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
   const set = (more: Partial<typeof draft>) => setDraft({ ...draft, ...more });
   async function submit(event: React.FormEvent) {
     event.preventDefault();
-    const { username, password, name, host, scanHours, repositories, ...rest } = draft;
+    const { username, password, name, host, scanHours, sweepHours, retention, repositories, ...rest } = draft;
+    const rules = parseRetention(retention);
     const credentials = anonymous ? { username: "", password: "" } : username ? { username, password } : {};
     const settings = {
       ...rest,
@@ -56,6 +73,7 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
       name,
       repositories: repositories.split(/[\s,]+/).filter(Boolean),
       scanEvery: Math.round(scanHours * 3600),
+      ...(registry?.sweepable ? { sweepEvery: Math.round(sweepHours * 3600), retention: rules } : {}),
     };
     const done = registry
       ? await update.run({ input: { id: registry.id, ...settings } })
@@ -165,6 +183,42 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
           error={field.certificates}
           onChange={(e) => set({ certificates: e.currentTarget.value })}
         />
+        <Textarea
+          label={t("Public keys of signatures in PEM")}
+          description={t(
+            "Only images that one of these keys has signed can be used. Leave empty if images need no signature.",
+          )}
+          autosize
+          minRows={2}
+          maxRows={6}
+          value={draft.signatureKeys}
+          error={field.signatureKeys}
+          onChange={(e) => set({ signatureKeys: e.currentTarget.value })}
+        />
+        {registry?.sweepable ? (
+          <>
+            <NumberInput
+              label={t("Hours between sweeps")}
+              description={t("0: a sweep starts only when you start it.")}
+              min={0}
+              max={2160}
+              value={draft.sweepHours}
+              error={field.sweepEvery}
+              onChange={(hours) => set({ sweepHours: Number(hours) || 0 })}
+            />
+            <Textarea
+              label={t("Versions without a tag")}
+              description={t(
+                "One rule a line: the beginning of the repositories' names, the days that a version stays, and the number of versions at most, such as users/ 30 5. Other versions stay 7 days.",
+              )}
+              autosize
+              minRows={2}
+              value={draft.retention}
+              error={field.retention}
+              onChange={(e) => set({ retention: e.currentTarget.value })}
+            />
+          </>
+        ) : null}
         <FailureNote failure={rest} />
         <Button type="submit" loading={create.busy || update.busy} disabled={!draft.name || !draft.host}>
           {registry ? t("Save") : t("Add")}
