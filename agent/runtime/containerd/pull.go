@@ -13,7 +13,6 @@ import (
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/remotes"
 	"github.com/containerd/containerd/v2/core/remotes/docker"
-	"github.com/containerd/errdefs"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/berthhq/berth/agent/runtime"
@@ -29,27 +28,24 @@ func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress fu
 		return img, nil
 	}
 	progress(runtime.Progress{Phase: "resolving"})
-	resolver := newResolver(req)
-	name, desc, err := resolver.Resolve(ctx, req.Reference)
+	f := &fetch{runtime: r, req: req, resolver: newResolver(req)}
+	name, desc, err := f.resolve(ctx)
 	if err != nil {
-		return runtime.Image{}, fmt.Errorf("resolve image %s: %w", req.Reference, err)
-	}
-	if req.Digest != "" && desc.Digest.String() != req.Digest {
-		return runtime.Image{}, fmt.Errorf("image %s is %s at its registry, not %s: %w",
-			req.Reference, desc.Digest, req.Digest, errdefs.ErrFailedPrecondition)
+		return runtime.Image{}, err
 	}
 
 	meter := &meter{store: r.client.ContentStore(), parts: map[string]ocispec.Descriptor{}}
 	stop := meter.run(ctx, progress)
 	img, err := r.client.Pull(ctx, req.Reference,
-		client.WithResolver(pinned{resolver, name, desc}),
+		client.WithResolver(pinned{f.resolver, name, desc}),
 		client.WithPullUnpack,
 		client.WithPullSnapshotter(snapshotter),
 		client.WithImageHandler(images.HandlerFunc(meter.see)),
+		client.WithImageHandler(images.HandlerFunc(f.part)),
 	)
 	stop()
 	if err != nil {
-		return runtime.Image{}, fmt.Errorf("pull image %s: %w", req.Reference, err)
+		return runtime.Image{}, fmt.Errorf("pull image %s: %w", req.Reference, r.noSpace(ctx, meter, err))
 	}
 	return r.describe(ctx, img)
 }
