@@ -160,7 +160,7 @@ func (m *Manager) wire() error {
 	m.audit = audit.New(audit.Config{
 		Client: m.client, Sweepers: map[string]audit.Sweep{audit.Trash: m.folders.SweepTrash}, Logger: m.log,
 	})
-	if err := m.wireSessions(); err != nil {
+	if err := m.wireSessions(signer); err != nil {
 		return err
 	}
 	reach, err := egress.Parse(m.cfg.ObjectStorages)
@@ -178,7 +178,7 @@ func (m *Manager) wire() error {
 }
 
 // wireSessions creates the services that place, run and watch sessions.
-func (m *Manager) wireSessions() error {
+func (m *Manager) wireSessions(signer *ticket.Ring) error {
 	networks, err := overlay.Parse(m.cfg.OverlayRange)
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func (m *Manager) wireSessions() error {
 	m.core = core.New(core.Config{
 		Templates: m.templates, MaxArraySize: m.cfg.MaxArraySize, Images: m.cfg.Images,
 		Client: m.client, Bus: m.bus, Keys: m.keys, Policies: m.policies, Enrolments: m.enrolments, Volumes: m.folders,
-		Samples: m.stats, LogRetention: m.audit, Recovery: m.recovery, Networks: networks,
+		Samples: m.stats, LogRetention: m.audit, Recovery: m.recovery, Signer: signer, Networks: networks,
 		ID: m.id, Fingerprint: m.ca.Fingerprint(), Managers: m.tunnelAddresses, MassLoss: m.cfg.MassLossShare,
 		Registry: m.meter(), Logger: m.log,
 	})

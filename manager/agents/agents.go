@@ -45,12 +45,21 @@ type Recorder interface {
 	Record(ctx context.Context, agent uuid.UUID, r *agentpb.StatsReport)
 }
 
+// Layers is the knowledge about the parts of images on agents.
+type Layers interface {
+	// Serve answers the questions of an agent until ctx ends.
+	Serve(ctx context.Context, agent string, rpc agentpb.AgentClient)
+	Report(agent string, r *agentpb.Report)
+	Gone(agent string)
+}
+
 // Config has the dependencies of a Service.
 type Config struct {
 	Client     *ent.Client
 	Bus        *event.Bus
 	Samples    Recorder
 	Enrolments *enrolment.Service // checks that machines belong to the cluster; nil: all do
+	Layers     Layers             // nil: agents fetch images from the registries
 	// Fingerprint of the cluster CA, which a joining machine checks.
 	Fingerprint string
 	// ID of this manager; other managers see it with the agents that this one reaches.
@@ -202,6 +211,13 @@ func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 	stream, err := c.rpc.Watch(ctx, &agentpb.WatchRequest{Epoch: lead.epoch, Managers: s.Managers()})
 	if err != nil {
 		return errgrpc.ToNative(err)
+	}
+	if s.Layers != nil {
+		defer s.Layers.Gone(c.peer.Name)
+		var answering sync.WaitGroup
+		defer answering.Wait()
+		defer cancel()
+		answering.Go(func() { s.Layers.Serve(ctx, c.peer.Name, c.rpc) })
 	}
 	id := uuid.Nil
 	for {

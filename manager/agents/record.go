@@ -36,6 +36,9 @@ func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observ
 	s.mu.Lock()
 	c.images = images
 	s.mu.Unlock()
+	if s.Layers != nil {
+		s.Layers.Report(c.peer.Name, r)
+	}
 
 	tx, err := s.Client.Tx(ctx)
 	if err != nil {

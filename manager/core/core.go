@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/distribution"
 	"github.com/berthhq/berth/manager/enrolment"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/occupancy"
@@ -48,6 +49,7 @@ type Config struct {
 	Templates    session.Templates    // nil: there are none
 	MaxArraySize int                  // of sessions; 0: session.DefaultArraySize
 	Images       image.Own            // registry for images of sessions; zero: there is none
+	Signer       distribution.Signer  // of tickets for agents; nil: they fetch images from the registries only
 	Networks     overlay.Range        // for sessions on several agents; zero: overlay.Default
 
 	ID          string          // of this manager
@@ -66,6 +68,7 @@ type Core struct {
 	Scheduler *scheduler.Scheduler
 	Sessions  *session.Service
 	Occupancy *occupancy.Service
+	Layers    *distribution.Service
 }
 
 // New wires the services. Sessions need the scheduler to choose resource groups, and the
@@ -73,9 +76,10 @@ type Core struct {
 // orphans belongs to both.
 func New(cfg Config) *Core {
 	c := &Core{Images: image.New(image.Config{Client: cfg.Client, Keys: cfg.Keys, Own: cfg.Images})}
+	c.Layers = distribution.New(cfg.Signer, cfg.Logger)
 	c.Agents = agents.New(agents.Config{
 		Client: cfg.Client, Bus: cfg.Bus, Samples: cfg.Samples, Enrolments: cfg.Enrolments, Fingerprint: cfg.Fingerprint,
-		ID: cfg.ID, MassLoss: cfg.MassLoss, Managers: cfg.Managers, Logger: cfg.Logger,
+		ID: cfg.ID, MassLoss: cfg.MassLoss, Managers: cfg.Managers, Layers: c.Layers, Logger: cfg.Logger,
 	})
 	orphans := session.NewOrphans()
 	c.Scheduler = scheduler.New(scheduler.Config{
@@ -85,7 +89,7 @@ func New(cfg Config) *Core {
 	sessions := session.Config{
 		Client: cfg.Client, Bus: cfg.Bus, Agents: c.Agents, Images: c.Images, Fitter: c.Scheduler, Policies: cfg.Policies,
 		Volumes: cfg.Volumes, Samples: cfg.Samples, LogRetention: cfg.LogRetention, Orphans: orphans, Keys: cfg.Keys,
-		Templates: cfg.Templates, MaxArraySize: cfg.MaxArraySize, Registry: cfg.Registry, Logger: cfg.Logger,
+		Layers: c.Layers, Templates: cfg.Templates, MaxArraySize: cfg.MaxArraySize, Registry: cfg.Registry, Logger: cfg.Logger,
 	}
 	audit := occupancy.Config{Client: cfg.Client, Bus: cfg.Bus, Agents: c.Agents, Registry: cfg.Registry, Logger: cfg.Logger}
 	if cfg.Recovery != nil {

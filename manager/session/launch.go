@@ -108,7 +108,7 @@ func (p *pulls) ensure(ctx context.Context, agent string, sess *ent.Session) (bo
 	one := &pull{waiting: map[uuid.UUID]bool{sess.ID: true}}
 	p.m[key] = one
 	p.running.Go(func() {
-		err := p.s.fetch(ctx, rpc, img)
+		err := p.s.fetch(ctx, agent, rpc, img)
 		p.mu.Lock()
 		one.done, one.err = true, err
 		waiting := store.IDs(one.waiting)
@@ -130,7 +130,7 @@ func (p *pulls) forget(key string, one *pull) {
 	}
 }
 
-func (s *Service) fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.Image) error {
+func (s *Service) fetch(ctx context.Context, agent string, rpc agentpb.AgentClient, img *ent.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, lifecycle.Deadline(lifecycle.Preparing))
 	defer cancel()
 	reg := img.Edges.Registry
@@ -140,6 +140,9 @@ func (s *Service) fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.I
 	password, err := s.Images.Password(reg)
 	if err != nil {
 		return err
+	}
+	if s.Layers != nil {
+		defer s.Layers.Pulling(agent, img.Digest)()
 	}
 	stream, err := rpc.PullImage(ctx, &agentpb.PullImageRequest{
 		Reference: img.Reference, Digest: img.Digest,

@@ -53,6 +53,12 @@ type Need struct {
 	Only         []uuid.UUID // the agents that it may run on, if not all
 }
 
+// Layers lets agents fetch images from each other.
+type Layers interface {
+	// Pulling permits it to an agent, for the image with a digest, until the returned function is called.
+	Pulling(agent, image string) (ended func())
+}
+
 // Images finds registered images and the credentials of their registries.
 type Images interface {
 	Password(registry *ent.Registry) (string, error)
@@ -92,6 +98,7 @@ type Config struct {
 	Bus       *event.Bus
 	Agents    Agents
 	Images    Images
+	Layers    Layers // nil: agents fetch images from their registries only
 	Fitter    Fitter
 	Policies  Policies
 	Volumes   Volumes
