@@ -46,7 +46,7 @@ func newMeter(to prometheus.Registerer) *meter {
 			Buckets: []float64{.1, .5, 2, 10, 30, 120, 600, 1800},
 		}),
 		streams: f.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "berth_agent_streams", Help: "Streams that managers and gateways have open: Watch, Layers, Logs, Exec, PullImage, CommitKernel, and Port for a connection to a port.",
+			Name: "berth_agent_streams", Help: "Streams that managers and gateways have open: Watch, Layers, Logs, Exec, PullImage, CommitKernel, Port for a connection to a port, and SSH.",
 		}, []string{"call"}),
 	}
 	m.layers = layers.NewMeter(to)
@@ -67,7 +67,9 @@ func newMeter(to prometheus.Registerer) *meter {
 	for _, s := range agentpb.Agent_ServiceDesc.Streams {
 		m.streams.WithLabelValues(s.StreamName).Set(0)
 	}
-	m.streams.WithLabelValues(portStream).Set(0)
+	for _, kind := range []string{portStream, sshStream} {
+		m.streams.WithLabelValues(kind).Set(0)
+	}
 	return m
 }
 

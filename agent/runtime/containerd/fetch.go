@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,25 +46,33 @@ type fetch struct {
 }
 
 // resolve returns the descriptor of the image. With a digest, it comes from another agent if one has the image:
-// then the registry is not needed.
-func (f *fetch) resolve(ctx context.Context) (name string, desc ocispec.Descriptor, err error) {
+// then the registry is not needed. The registry is asked for the digest, not for the tag, which may have moved.
+func (f *fetch) resolve(ctx context.Context) (desc ocispec.Descriptor, err error) {
+	reference := f.req.Reference
+	if f.req.Digest != "" && !strings.Contains(reference, "@") {
+		reference += "@" + f.req.Digest
+	}
 	for wait, try := firstRetry, 1; ; wait, try = wait*2, try+1 {
 		if desc, err = f.fromPeer(ctx); err == nil {
-			return f.req.Reference, desc, nil
+			return desc, nil
 		}
-		name, desc, err = f.resolver.Resolve(ctx, f.req.Reference)
+		_, desc, err = f.resolver.Resolve(ctx, reference)
 		if err == nil || final(err) || f.req.Peers == nil || try == registryTries || clock.Pause(ctx, wait) != nil {
 			break
 		}
 	}
+	if errdefs.IsNotFound(err) && reference != f.req.Reference {
+		return desc, fmt.Errorf("the registry of image %s no longer has %s: %w: %w",
+			f.req.Reference, f.req.Digest, errdefs.ErrFailedPrecondition, err)
+	}
 	if err != nil {
-		return "", desc, fmt.Errorf("resolve image %s: %w", f.req.Reference, err)
+		return desc, fmt.Errorf("resolve image %s: %w", reference, err)
 	}
 	if f.req.Digest != "" && desc.Digest.String() != f.req.Digest {
-		return "", desc, fmt.Errorf("image %s is %s at its registry, not %s: %w",
+		return desc, fmt.Errorf("image %s is %s at its registry, not %s: %w",
 			f.req.Reference, desc.Digest, f.req.Digest, errdefs.ErrFailedPrecondition)
 	}
-	return name, desc, nil
+	return desc, nil
 }
 
 // final reports whether the registry would answer the same again.

@@ -2,6 +2,7 @@ package containerd
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"net/http"
@@ -16,20 +17,25 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/berthhq/berth/agent/runtime"
+	"github.com/berthhq/berth/internal/registry/remote"
 )
 
 const progressInterval = 200 * time.Millisecond
 
 // Pull makes an image present. Without a digest, a present image is used without contacting the
-// registry; with one, the reference must resolve to it.
+// registry; with one, that content is fetched, also after the tag of the reference has moved.
 func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress func(runtime.Progress)) (runtime.Image, error) {
 	ctx = named(ctx)
 	if img, ok := r.present(ctx, req); ok {
 		return img, nil
 	}
 	progress(runtime.Progress{Phase: "resolving"})
-	f := &fetch{runtime: r, req: req, resolver: newResolver(req)}
-	name, desc, err := f.resolve(ctx)
+	resolver, err := newResolver(req)
+	if err != nil {
+		return runtime.Image{}, fmt.Errorf("resolve image %s: %w", req.Reference, err)
+	}
+	f := &fetch{runtime: r, req: req, resolver: resolver}
+	desc, err := f.resolve(ctx)
 	if err != nil {
 		return runtime.Image{}, err
 	}
@@ -37,11 +43,12 @@ func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress fu
 	meter := &meter{store: r.client.ContentStore(), parts: map[string]ocispec.Descriptor{}}
 	stop := meter.run(ctx, progress)
 	img, err := r.client.Pull(ctx, req.Reference,
-		client.WithResolver(pinned{f.resolver, name, desc}),
+		client.WithResolver(pinned{resolver, req.Reference, desc}),
 		client.WithPullUnpack,
 		client.WithPullSnapshotter(snapshotter),
 		client.WithImageHandler(images.HandlerFunc(meter.see)),
 		client.WithImageHandler(images.HandlerFunc(f.part)),
+		client.WithImageHandlerWrapper(withoutURLs),
 	)
 	stop()
 	if err != nil {
@@ -63,18 +70,44 @@ func (r *Runtime) present(ctx context.Context, req runtime.PullRequest) (runtime
 	return described, err == nil
 }
 
-func newResolver(req runtime.PullRequest) remotes.Resolver {
+// withoutURLs makes every layer come from the registry: a manifest can name other addresses for its
+// layers, such as one inside this machine's network.
+func withoutURLs(next images.Handler) images.Handler {
+	return images.HandlerFunc(func(ctx context.Context, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
+		children, err := next.Handle(ctx, desc)
+		for i := range children {
+			children[i].URLs = nil
+		}
+		return children, err
+	})
+}
+
+func newResolver(req runtime.PullRequest) (remotes.Resolver, error) {
 	authorizer := docker.NewDockerAuthorizer(docker.WithAuthCreds(func(string) (string, string, error) {
 		return req.Username, req.Password, nil
 	}))
 	// The duration of a download is not limited, but the registry must start its response in time.
 	transport := docker.DefaultHTTPTransport(nil)
 	transport.ResponseHeaderTimeout = 30 * time.Second
+	if req.Proxy != "" {
+		u, err := remote.ProxyURL(req.Proxy)
+		if err != nil {
+			return nil, err
+		}
+		transport.Proxy = http.ProxyURL(u)
+	}
+	if req.Certificates != "" {
+		pool, err := remote.Certificates(req.Certificates)
+		if err != nil {
+			return nil, err
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
 	return docker.NewResolver(docker.ResolverOptions{Hosts: docker.ConfigureDefaultRegistries(
 		docker.WithAuthorizer(authorizer),
 		docker.WithClient(&http.Client{Transport: transport}),
 		docker.WithPlainHTTP(func(string) (bool, error) { return req.PlainHTTP, nil }),
-	)})
+	)}), nil
 }
 
 // pinned is a resolver that returns the descriptor that was resolved and checked before, so that a
