@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"time"
 
 	"github.com/containerd/containerd/v2/core/content"
+	remoteerrors "github.com/containerd/containerd/v2/core/remotes/errors"
 	"github.com/containerd/errdefs"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -34,6 +37,12 @@ type writeError struct{ error }
 // Unwrap returns the error of containerd.
 func (e writeError) Unwrap() error { return e.error }
 
+// noRanges reports whether a registry cannot send a part from the middle on.
+func noRanges(err error) bool {
+	var status remoteerrors.ErrUnexpectedStatus
+	return errors.As(err, &status) && status.StatusCode == http.StatusRequestedRangeNotSatisfiable
+}
+
 // errWrong means that the bytes do not have the digest of the part.
 var errWrong = fmt.Errorf("the bytes do not have this digest: %w", errdefs.ErrDataLoss)
 
@@ -57,7 +66,7 @@ func (p *partFetch) run(ctx context.Context) (err error) {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, errWrong):
+		case errors.Is(err, errWrong), noRanges(err): // from the first byte
 			if err := p.discard(ctx, store); err != nil {
 				return err
 			}
@@ -141,11 +150,20 @@ func (p *partFetch) arrive(available int64) {
 func (p *partFetch) discard(ctx context.Context, store content.Store) error {
 	p.runtime.arriving.end(p.desc.Digest, p.arrival, errWrong)
 	p.arrival, p.senders = nil, 0
-	if err := store.Abort(ctx, p.ref); err != nil && !errdefs.IsNotFound(err) {
-		return fmt.Errorf("remove wrong bytes: %w", err)
+	// containerd closes the file of a writer a little after the writer was closed, and cannot remove it before.
+	for range 50 {
+		err := store.Abort(ctx, p.ref)
+		if err == nil || errdefs.IsNotFound(err) {
+			return nil
+		}
+		if err := clock.Pause(ctx, closing); err != nil {
+			return err
+		}
 	}
-	return nil
+	return fmt.Errorf("remove a part of an image: it is still open: %w", errdefs.ErrUnavailable)
 }
+
+const closing = 20 * time.Millisecond
 
 // open opens the part at the source that is best now.
 func (p *partFetch) open(ctx context.Context, offset int64) (io.ReadCloser, error) {
