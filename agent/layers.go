@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -89,7 +88,7 @@ func (a *Agent) serveLayers(ctx context.Context) {
 	if a.exchange.server == nil {
 		return
 	}
-	if err := a.exchange.server.Serve(ctx, tls.NewListener(a.exchange.listener, a.node.ServeNodes())); err != nil {
+	if err := a.exchange.server.Serve(ctx, a.exchange.listener, a.node.ServeNodes()); err != nil {
 		a.log.Error("images for other agents", "error", err)
 	}
 }

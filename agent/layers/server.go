@@ -2,6 +2,7 @@ package layers
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,8 +53,8 @@ type Server struct {
 	Logger   *slog.Logger
 }
 
-// Serve accepts other agents until ctx ends. l authenticates them.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+// Serve accepts other agents until ctx ends. cfg authenticates them.
+func (s *Server) Serve(ctx context.Context, l net.Listener, cfg *tls.Config) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /parts/{digest}", s.part)
 	srv := &http.Server{
@@ -63,7 +64,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
-	err := srv.Serve(netutil.LimitListener(l, maxConnections))
+	err := srv.Serve(tls.NewListener(netutil.LimitListener(l, maxConnections), cfg))
 	if ctx.Err() != nil || errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// protoBetween is the application protocol of connections between nodes of a role.
-const protoBetween = "berth-between"
+// protoBetween is the application protocol of connections between nodes of a role, as net/http expects it.
+const protoBetween = "http/1.1"
 
 // ServeNodes returns the configuration of a listener for other nodes of the same role. Callers without a
 // valid certificate of the cluster's authority for that role are refused during the handshake. A node that was

@@ -43,6 +43,34 @@ type fetch struct {
 	mu        sync.Mutex
 	documents [][]byte // the index and the manifest, as far as they are present
 	root      []byte   // the first of them, if it came from another agent
+	agents    int64    // bytes that came from other agents
+	registry  int64    // bytes that came from the registry
+	last      time.Time
+}
+
+// received counts bytes by their source.
+func (f *fetch) received(n int, peer bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = time.Now()
+	if peer {
+		f.agents += int64(n)
+	} else {
+		f.registry += int64(n)
+	}
+}
+
+// log logs a pull that has ended. Layers are unpacked one after the other, from the first on, while others are
+// fetched.
+func (f *fetch) log(begun time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fetched := f.last
+	if fetched.IsZero() {
+		fetched = begun
+	}
+	f.runtime.cfg.Logger.Info("image pulled", "image", f.req.Reference, "digest", f.req.Digest, "fromRegistry", f.registry, "fromAgents", f.agents,
+		"fetched", fetched.Sub(begun).Round(time.Millisecond), "took", time.Since(begun).Round(time.Millisecond))
 }
 
 // resolve returns the descriptor of the image. With a digest, it comes from another agent if one has the image:

@@ -233,6 +233,7 @@ func (p *partFetch) copy(w io.Writer, from io.Reader, n int64) error {
 				return writeError{err}
 			}
 			p.arrival.grown(got)
+			p.received(got, p.last != nil)
 			n -= int64(got)
 		}
 		if n > 0 && err != nil {

@@ -30,6 +30,7 @@ func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress fu
 		return img, nil
 	}
 	progress(runtime.Progress{Phase: "resolving"})
+	begun := time.Now()
 	resolver, err := newResolver(req)
 	if err != nil {
 		return runtime.Image{}, fmt.Errorf("resolve image %s: %w", req.Reference, err)
@@ -54,6 +55,7 @@ func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress fu
 	if err != nil {
 		return runtime.Image{}, fmt.Errorf("pull image %s: %w", req.Reference, r.noSpace(ctx, meter, err))
 	}
+	f.log(begun)
 	return r.describe(ctx, img)
 }
 
