@@ -139,6 +139,7 @@ type Agent struct {
 	stats   *stats.Collector
 
 	exchange *exchange
+	cleaner  *cleaner
 }
 
 // New prepares an agent. It changes nothing on the host except the agent's directory.
@@ -151,6 +152,9 @@ func New(cfg Config) (*Agent, error) {
 	}
 	if cfg.StatsInterval <= 0 {
 		cfg.StatsInterval = defaultStats
+	}
+	if err := cfg.Images.Cleanup.check(); err != nil {
+		return nil, err
 	}
 	if err := confine.Directory(cfg.Dir, 0o700); err != nil { // the containers' writable layers are below it
 		return nil, err
@@ -254,6 +258,7 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 	wg.Go(func() { a.kernels.Trim(serving) })
 	wg.Go(func() { a.monitor.Run(serving) })
 	wg.Go(func() { a.serveLayers(serving) })
+	wg.Go(func() { a.cleaner.run(serving) })
 	wg.Go(func() { opsserver.NewWatcher(cluster.RoleAgent, a.Checks(), a.registerer(), a.log).Run(serving) })
 	if a.disks != nil {
 		wg.Go(func() { a.disks.Run(serving) })
@@ -328,6 +333,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 		return errors.Join(err, a.close())
 	}
 	a.pulls = newPulls(a)
+	a.cleaner = newCleaner(a)
 	if err := a.openLayers(); err != nil {
 		return errors.Join(err, a.close())
 	}

@@ -30,6 +30,7 @@ type ImageConfig struct {
 	Listen    string
 	Transfers int // layers that are fetched at a time; 0 = containerd.DefaultTransfers
 	Uploads   int // parts that are sent at a time; 0 = layers.DefaultUploads
+	Cleanup   ImageCleanup
 }
 
 // ImagesOff as ImageConfig.Listen makes an agent fetch all images from their registries.
@@ -46,7 +47,7 @@ type exchange struct {
 // openLayers listens for other agents.
 func (a *Agent) openLayers() (err error) {
 	verifier := &ticket.Verifier{}
-	a.exchange = &exchange{client: &layers.Client{Verifier: verifier, Meter: a.meter.layers, Logger: a.log}}
+	a.exchange = &exchange{client: &layers.Client{Verifier: verifier, Meter: a.meter.layers, Logger: a.log, Pins: a.cleaner.pin}}
 	parts, ok := a.runtime.(runtime.Parts)
 	switch {
 	case a.node == nil || !ok:

@@ -30,6 +30,9 @@ type meter struct {
 	streams *prometheus.GaugeVec
 	layers  *layers.Meter
 
+	removed      prometheus.Counter
+	removedBytes prometheus.Counter
+
 	commits     *prometheus.CounterVec
 	commitBytes prometheus.Counter
 	commit      prometheus.Histogram
@@ -50,6 +53,8 @@ func newMeter(to prometheus.Registerer) *meter {
 		}, []string{"call"}),
 	}
 	m.layers = layers.NewMeter(to)
+	m.removed = f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_images_removed_total", Help: "Images that the agent has removed to free space."})
+	m.removedBytes = f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_images_removed_bytes_total", Help: "Bytes of the disk of images that became free when images were removed."})
 	m.commits = f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_commits_total", Help: "Commits of containers to images that ended, by result."}, []string{"result"})
 	m.commitBytes = f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_commit_sent_bytes_total", Help: "Bytes of committed images that their registry did not have."})
 	m.commit = f.NewHistogram(prometheus.HistogramOpts{

@@ -32,7 +32,8 @@ const (
 // Client opens parts of images at other agents. It asks the leading manager which one has them.
 type Client struct {
 	Dial     Dialer
-	Verifier *ticket.Verifier // of the server beside it, which receives the manager's keys
+	Verifier *ticket.Verifier          // of the server beside it, which receives the manager's keys
+	Pins     func(references []string) // called with each list of images to keep
 	Meter    *Meter
 	Logger   *slog.Logger
 
@@ -72,6 +73,9 @@ func (c *Client) Answers(stream grpc.BidiStreamingServer[agentpb.LayerAnswer, ag
 			if err := c.Verifier.SetKeys(m.Keys); err != nil {
 				return err
 			}
+		}
+		if m.Pins != nil {
+			c.Pins(m.Pins.References)
 		}
 		c.mu.Lock()
 		answer := a.waiting[m.Id]

@@ -56,4 +56,6 @@ type ImageRemover interface {
 	// RemoveImage removes an image as Images has returned it, with the parts that no other image has. It
 	// returns FailedPrecondition if a container uses the image, or if it was used or pulled again since.
 	RemoveImage(ctx context.Context, img Image) error
+	// ImageDisk returns the size of the disk of images, and the free bytes.
+	ImageDisk() (size, free int64, err error)
 }

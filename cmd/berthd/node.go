@@ -182,6 +182,9 @@ func imageFlags(cmd *cobra.Command, c *agent.ImageConfig) {
 	f := cmd.Flags()
 	f.StringVar(&c.Listen, "image-exchange", "", "address at which other agents fetch images from this one: an IP address, :TCP-port or both (default: the address on the route to the managers, and :8426), or off")
 	f.IntVar(&c.Transfers, "image-transfers", containerd.DefaultTransfers, "number of image layers that are fetched at a time")
+	f.IntVar(&c.Cleanup.Above, "image-cleanup-above", agent.DefaultCleanupAbove, "percentage of the images' disk in use from which on images are removed, the least recently used first; 0 = never")
+	f.IntVar(&c.Cleanup.Below, "image-cleanup-below", agent.DefaultCleanupBelow, "percentage of the images' disk in use at which no more images are removed")
+	f.DurationVar(&c.Cleanup.Grace, "image-cleanup-grace", agent.DefaultCleanupGrace, "time since the last use in which an image is not removed")
 	f.IntVar(&c.Uploads, "image-uploads", layers.DefaultUploads, "number of parts of images that are sent to other agents at a time")
 }
 

@@ -27,6 +27,7 @@ const progressInterval = 200 * time.Millisecond
 func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress func(runtime.Progress)) (runtime.Image, error) {
 	ctx = named(ctx)
 	if img, ok := r.present(ctx, req); ok {
+		r.use(req.Reference) // a container follows
 		return img, nil
 	}
 	progress(runtime.Progress{Phase: "resolving"})

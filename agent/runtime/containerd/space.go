@@ -27,9 +27,20 @@ func (r *Runtime) noSpace(ctx context.Context, m *meter, err error) error {
 
 // free returns the free bytes of the disk of images.
 func (r *Runtime) free() (int64, bool) {
+	_, free, err := r.ImageDisk()
+	return free, err == nil
+}
+
+// ImageDisk implements runtime.ImageRemover.
+func (r *Runtime) ImageDisk() (size, free int64, err error) {
 	var fs unix.Statfs_t
-	if r.store == "" || unix.Statfs(r.store, &fs) != nil {
-		return 0, false
+	if r.store == "" {
+		return 0, 0, fmt.Errorf("containerd's content store is not on this host: %w", errdefs.ErrUnavailable)
 	}
-	return int64(fs.Bavail) * int64(fs.Bsize), true
+	if err := unix.Statfs(r.store, &fs); err != nil {
+		return 0, 0, fmt.Errorf("disk of images: %w", err)
+	}
+	// Blocks that are reserved for root are neither free nor usable.
+	usable := fs.Blocks - fs.Bfree + fs.Bavail
+	return int64(usable) * int64(fs.Bsize), int64(fs.Bavail) * int64(fs.Bsize), nil
 }
