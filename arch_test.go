@@ -87,6 +87,7 @@ var rules = []rule{
 	{"gateway/sshaccess", []string{"gateway/sshproxy", "manager", "ent", "internal/"}, "a gateway enters sessions with the services of a manager"},
 	{"manager/app", downhill("manager/app", "manager/session", "manager/auth", "manager/policy"), "services import siblings only downhill"},
 	{"manager/commit", downhill("manager/commit", "manager/image", "manager/policy", "manager/task", "manager/leader"), "services import siblings only downhill"},
+	{"manager/prepull", downhill("manager/prepull", "manager/task", "manager/leader"), "services import siblings only downhill"},
 	{"manager/attach", downhill("manager/attach", "manager/session", "manager/idle", "manager/audit"), "services import siblings only downhill"},
 	{"manager/sessionfile", downhill("manager/sessionfile", "manager/idle", "manager/audit"), "services import siblings only downhill"},
 	{"images", nil, "recipes are files"},

@@ -95,7 +95,7 @@ func New(cfg Config) *Core {
 	sessions := session.Config{
 		Client: cfg.Client, Bus: cfg.Bus, Agents: c.Agents, Images: c.Images, Fitter: c.Scheduler, Policies: cfg.Policies,
 		Volumes: cfg.Volumes, Samples: cfg.Samples, LogRetention: cfg.LogRetention, Orphans: orphans, Keys: cfg.Keys,
-		Layers: c.Layers, Templates: cfg.Templates, MaxArraySize: cfg.MaxArraySize, Registry: cfg.Registry, Logger: cfg.Logger,
+		Templates: cfg.Templates, MaxArraySize: cfg.MaxArraySize, Registry: cfg.Registry, Logger: cfg.Logger,
 	}
 	audit := occupancy.Config{Client: cfg.Client, Bus: cfg.Bus, Agents: c.Agents, Registry: cfg.Registry, Logger: cfg.Logger}
 	if cfg.Recovery != nil {

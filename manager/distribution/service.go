@@ -39,6 +39,8 @@ type Service struct {
 
 	mu      sync.Mutex
 	pulling map[pulling]*pull
+	pins    map[string][]string    // references, by agent
+	open    map[string]*connection // by agent
 }
 
 // pulling is a pull that a manager has requested: an agent, and the digest of an image.
@@ -51,7 +53,7 @@ type pull struct {
 
 // New returns a Service. signer can be nil.
 func New(signer Signer, log *slog.Logger) *Service {
-	return &Service{signer: signer, log: log, known: newTracker(), pulling: map[pulling]*pull{}}
+	return &Service{signer: signer, log: log, known: newTracker(), pulling: map[pulling]*pull{}, pins: map[string][]string{}, open: map[string]*connection{}}
 }
 
 // Pulling permits an agent to fetch the parts of an image from others until the returned function is called.
@@ -87,7 +89,7 @@ func (s *Service) Report(agent string, r *agentpb.Report) {
 		for _, l := range c.Layers {
 			list = append(list, sized{named(l.Digest), l.Size})
 		}
-		images[named(c.Digest)] = list
+		images[c.Reference] = list
 	}
 	s.known.report(agent, r.Layers, images)
 }
@@ -97,10 +99,9 @@ func named(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
 // Gone forgets an agent that is no longer connected.
 func (s *Service) Gone(agent string) { s.known.gone(agent) }
 
-// Missing returns the bytes of an image that an agent lacks, and the size of the image. known is false if no
-// connected agent has the image.
-func (s *Service) Missing(agent, image string) (lacks, total int64, known bool) {
-	return s.known.missing(agent, image)
+// Missing returns the bytes of an image that an agent lacks. known is false if no connected agent has the image.
+func (s *Service) Missing(agent, reference string) (bytes int64, known bool) {
+	return s.known.missing(agent, reference)
 }
 
 // Serve answers the questions of an agent until ctx ends or the connection breaks. An agent of an earlier
@@ -131,6 +132,13 @@ func (s *Service) serve(ctx context.Context, agent string, rpc agentpb.AgentClie
 	c := &connection{stream: stream}
 	if err := c.sendKeys(s.signer.PublicKeys()); err != nil {
 		return errgrpc.ToNative(err)
+	}
+	pins := s.enter(agent, c)
+	defer s.leave(agent, c)
+	if pins != nil {
+		if err := c.sendPins(pins); err != nil {
+			return errgrpc.ToNative(err)
+		}
 	}
 	go func() {
 		tick := time.NewTicker(keysEvery)
@@ -186,6 +194,42 @@ func (c *connection) sendKeys(keys [][]byte) error {
 	}
 	c.keys = keys
 	return nil
+}
+
+func (c *connection) sendPins(references []string) error {
+	return c.send(&agentpb.LayerAnswer{Pins: &agentpb.Pins{References: references}})
+}
+
+// enter makes a connection available for Pin, and returns the pins of the agent, nil if they are not known yet.
+func (s *Service) enter(agent string, c *connection) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[agent] = c
+	return s.pins[agent]
+}
+
+func (s *Service) leave(agent string, c *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[agent] == c {
+		delete(s.open, agent)
+	}
+}
+
+// Pin sets the images that an agent keeps although it needs space. An agent removes no image before it has a list, even
+// an empty one.
+func (s *Service) Pin(agent string, references []string) {
+	if references == nil {
+		references = []string{}
+	}
+	s.mu.Lock()
+	before, known := s.pins[agent]
+	s.pins[agent] = references
+	c := s.open[agent]
+	s.mu.Unlock()
+	if c != nil && (!known || !slices.Equal(before, references)) {
+		_ = c.sendPins(references) // a broken connection sends them again when it is back
+	}
 }
 
 var validDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)

@@ -25,7 +25,7 @@ type tracker struct {
 	address map[string]string          // of agents that serve others
 	held    map[string]map[string]bool // digests of complete parts, by agent
 	parts   map[string]*part           // by digest
-	images  map[string][]string        // digests of the parts of an image, by digest of the image
+	images  map[string][]string        // digests of the parts of an image, by its reference
 }
 
 func newTracker() *tracker {
@@ -38,7 +38,7 @@ type sized struct {
 	size   int64
 }
 
-// report replaces what is known about an agent: its address, and the parts of its images by the images' digests.
+// report replaces what is known about an agent: its address, and the parts of its images by their references.
 func (t *tracker) report(agent, address string, images map[string][]sized) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,22 +185,21 @@ func (t *tracker) stopped(agent string, digests map[string]bool) {
 	}
 }
 
-// missing returns the bytes of an image that an agent lacks, and its total; known is false if no agent has
-// reported the image.
-func (t *tracker) missing(agent, image string) (lacks, total int64, known bool) {
+// missing returns the bytes of an image that an agent lacks; known is false if no agent has reported the image.
+func (t *tracker) missing(agent, reference string) (bytes int64, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, digest := range t.images[image] {
+	for _, digest := range t.images[reference] {
 		p := t.parts[digest]
 		if p == nil {
-			return 0, 0, false
+			delete(t.images, reference) // no agent has it any more
+			return 0, false
 		}
-		total += p.size
 		if !p.holders[agent] {
-			lacks += p.size
+			bytes += p.size
 		}
 	}
-	return lacks, total, len(t.images[image]) > 0
+	return bytes, len(t.images[reference]) > 0
 }
 
 func (t *tracker) part(digest string) *part {

@@ -49,7 +49,7 @@ func TestOneAgentFetchesFromTheRegistry(t *testing.T) {
 func TestHoldersArePreferred(t *testing.T) {
 	t.Parallel()
 	c := cluster(5)
-	c.report(name(4), "10.0.0.1:5", map[string][]sized{"sha256:image": {{digestA, 10}}})
+	c.report(name(4), "10.0.0.1:5", map[string][]sized{"image:1": {{digestA, 10}}})
 	c.find(name(0), digestA, []string{name(4)}) // from the registry
 	for i := 1; i <= fanOut; i++ {
 		if from, _ := c.find(name(i), digestA, nil); from != name(4) {
@@ -93,7 +93,7 @@ func TestFailedAgentsAreNotNamed(t *testing.T) {
 func TestAgentsWithoutAddressAreNotNamed(t *testing.T) {
 	t.Parallel()
 	c := cluster(2)
-	c.report(name(0), "", map[string][]sized{"sha256:image": {{digestA, 10}}})
+	c.report(name(0), "", map[string][]sized{"image:1": {{digestA, 10}}})
 	if from, _ := c.find(name(1), digestA, nil); from != "" {
 		t.Errorf("%s was named although others cannot reach it", from)
 	}
@@ -102,14 +102,14 @@ func TestAgentsWithoutAddressAreNotNamed(t *testing.T) {
 func TestMissingBytes(t *testing.T) {
 	t.Parallel()
 	c := cluster(3)
-	c.report(name(0), "10.0.0.1:1", map[string][]sized{"sha256:image": {{digestA, 10}, {"sha256:b", 5}}})
-	c.report(name(1), "10.0.0.1:2", map[string][]sized{"sha256:other": {{"sha256:b", 5}}})
+	c.report(name(0), "10.0.0.1:1", map[string][]sized{"image:1": {{digestA, 10}, {"sha256:b", 5}}})
+	c.report(name(1), "10.0.0.1:2", map[string][]sized{"other:1": {{"sha256:b", 5}}})
 	for agent, want := range map[string]int64{name(0): 0, name(1): 10, name(2): 15} {
-		if lacks, total, known := c.missing(agent, "sha256:image"); lacks != want || total != 15 || !known {
-			t.Errorf("%s lacks %d of %d bytes (known: %t), want %d of 15", agent, lacks, total, known, want)
+		if lacks, known := c.missing(agent, "image:1"); lacks != want || !known {
+			t.Errorf("%s lacks %d bytes (known: %t), want %d", agent, lacks, known, want)
 		}
 	}
-	if _, _, known := c.missing(name(0), "sha256:unknown"); known {
+	if _, known := c.missing(name(0), "unknown:1"); known {
 		t.Error("an image that no agent has is known")
 	}
 }
@@ -117,7 +117,7 @@ func TestMissingBytes(t *testing.T) {
 func TestNothingIsRememberedOfAgentsThatAreGone(t *testing.T) {
 	t.Parallel()
 	c := cluster(3)
-	c.report(name(0), "10.0.0.1:1", map[string][]sized{"sha256:image": {{digestA, 10}}})
+	c.report(name(0), "10.0.0.1:1", map[string][]sized{"image:1": {{digestA, 10}}})
 	c.find(name(1), digestA, nil)
 	c.find(name(2), "sha256:b", nil)
 	c.report(name(0), "10.0.0.1:1", nil)

@@ -32,7 +32,11 @@ import (
 // Agents reaches the worker machines.
 type Agents interface {
 	RPC(agent string) (agentpb.AgentClient, error)
-	HasImage(agent, reference string) bool
+	HasImage(agent, reference, digest string) bool
+	// Pull makes an image present on an agent.
+	Pull(ctx context.Context, agent string, r *agentpb.PullImageRequest) error
+	// Missing describes what an agent lacks of an image, such as "312 MiB, about 4 s"; "" if it is not known.
+	Missing(agent, reference string) string
 	// Disrupted reports whether so many agents of a group are unreachable at once that sessions
 	// there must not be ended or moved because of that.
 	Disrupted(group uuid.UUID) bool
@@ -56,15 +60,9 @@ type Need struct {
 	Only         []uuid.UUID // the agents that it may run on, if not all
 }
 
-// Layers lets agents fetch images from each other.
-type Layers interface {
-	// Pulling permits it to an agent, for the image with a digest, until the returned function is called.
-	Pulling(agent, image string) (ended func())
-}
-
 // Images finds registered images and the credentials of their registries.
 type Images interface {
-	Password(registry *ent.Registry) (string, error)
+	PullRequest(img *ent.Image) (*agentpb.PullImageRequest, error)
 	Resolve(ctx context.Context, reference string) (*ent.Image, error)
 }
 
@@ -93,7 +91,6 @@ type Config struct {
 	Bus       *event.Bus
 	Agents    Agents
 	Images    Images
-	Layers    Layers // nil: agents fetch images from their registries only
 	Fitter    Fitter
 	Policies  Policies
 	Volumes   Volumes
