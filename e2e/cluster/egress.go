@@ -3,7 +3,9 @@ package cluster
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Egress is the way out of the registry. It counts the bytes of parts of images, and can break.
@@ -12,6 +14,33 @@ type Egress struct {
 	sent     atomic.Int64
 	limit    atomic.Int64 // of sent, from which on the registry is down; 0: none
 	down     atomic.Bool
+
+	mu   sync.Mutex
+	rate float64   // bytes per second; 0: unlimited
+	free time.Time // when the bytes that were sent have passed
+}
+
+// Limit limits the bytes that the registry sends in a second, to all agents together; 0: no limit.
+func (e *Egress) Limit(rate float64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.rate = rate
+}
+
+// pass waits until n bytes have passed.
+func (e *Egress) pass(n int) {
+	e.mu.Lock()
+	if e.rate == 0 {
+		e.mu.Unlock()
+		return
+	}
+	if now := time.Now(); e.free.Before(now) {
+		e.free = now
+	}
+	e.free = e.free.Add(time.Duration(float64(n) / e.rate * float64(time.Second)))
+	until := e.free
+	e.mu.Unlock()
+	time.Sleep(time.Until(until))
 }
 
 // Sent returns the bytes of manifests and layers that were sent to agents so far.
@@ -51,5 +80,6 @@ func (w *egressWriter) Write(b []byte) (int, error) {
 		w.e.down.Store(true)
 		panic(http.ErrAbortHandler)
 	}
+	w.e.pass(len(b))
 	return w.ResponseWriter.Write(b)
 }
