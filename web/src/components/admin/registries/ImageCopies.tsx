@@ -1,4 +1,4 @@
-import { Button, MultiSelect, NativeSelect } from "@mantine/core";
+import { Button, Checkbox, NativeSelect } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
@@ -71,15 +71,22 @@ export function ImageCopies({ id, may }: { id: string; may: boolean }) {
       ) : (
         <p className="dim">{t("No agent has this image.")}</p>
       )}
-      <MultiSelect
-        label={t("Resource groups that keep this image on all their agents")}
-        disabled={!may}
-        data={groups.map((g) => ({ value: g.id, label: g.name }))}
-        value={image.autoPull.map((g) => g.id)}
-        onChange={async (autoPull) => {
-          if (await keep.run({ input: { id, autoPull } })) refetch();
-        }}
-      />
+      <fieldset className="stack">
+        <legend>{t("Resource groups that keep this image on all their agents")}</legend>
+        {groups.map((g) => (
+          <Checkbox
+            key={g.id}
+            label={g.name}
+            disabled={!may || keep.busy}
+            checked={image.autoPull.some((k) => k.id === g.id)}
+            onChange={async (e) => {
+              const others = image.autoPull.filter((k) => k.id !== g.id).map((k) => k.id);
+              const autoPull = e.currentTarget.checked ? [...others, g.id] : others;
+              if (await keep.run({ input: { id, autoPull } })) refetch();
+            }}
+          />
+        ))}
+      </fieldset>
       <form
         className="row"
         onSubmit={async (event) => {
