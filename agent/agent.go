@@ -91,6 +91,8 @@ type Config struct {
 	// Conditions are the thresholds below which the agent accepts no new kernels.
 	Conditions condition.Limits
 
+	Images ImageConfig // how images reach the node
+
 	StatsInterval time.Duration        // 0 = 5 s
 	KeepSessions  bool                 // a clean stop leaves kernels running
 	Registry      *prometheus.Registry // nil disables metrics
@@ -135,6 +137,9 @@ type Agent struct {
 	devices *device.Manager
 	kernels *kernel.Manager
 	stats   *stats.Collector
+
+	exchange *exchange
+	cleaner  *cleaner
 }
 
 // New prepares an agent. It changes nothing on the host except the agent's directory.
@@ -147,6 +152,9 @@ func New(cfg Config) (*Agent, error) {
 	}
 	if cfg.StatsInterval <= 0 {
 		cfg.StatsInterval = defaultStats
+	}
+	if err := cfg.Images.Cleanup.check(); err != nil {
+		return nil, err
 	}
 	if err := confine.Directory(cfg.Dir, 0o700); err != nil { // the containers' writable layers are below it
 		return nil, err
@@ -249,6 +257,8 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 	wg.Go(func() { a.sample(serving) })
 	wg.Go(func() { a.kernels.Trim(serving) })
 	wg.Go(func() { a.monitor.Run(serving) })
+	wg.Go(func() { a.serveLayers(serving) })
+	wg.Go(func() { a.cleaner.run(serving) })
 	wg.Go(func() { opsserver.NewWatcher(cluster.RoleAgent, a.Checks(), a.registerer(), a.log).Run(serving) })
 	if a.disks != nil {
 		wg.Go(func() { a.disks.Run(serving) })
@@ -294,7 +304,8 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	if a.runtime == nil {
 		a.runtime, err = containerd.New(ctx, containerd.Config{
 			Socket: a.cfg.ContainerdSocket, Agent: a.id, Dir: filepath.Join(a.cfg.Dir, "runtime"),
-			Shim: a.cfg.ShimPath, Runner: a.cfg.RunnerPath, Runc: a.cfg.RuncPath, Logger: a.log,
+			Shim: a.cfg.ShimPath, Runner: a.cfg.RunnerPath, Runc: a.cfg.RuncPath,
+			Transfers: a.cfg.Images.Transfers, Fetched: a.meter.layers, Logger: a.log,
 		})
 		if err != nil {
 			return err
@@ -321,7 +332,11 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, a.close())
 	}
-	a.pulls = newPulls(a.runtime, a.hub, a.meter)
+	a.pulls = newPulls(a)
+	a.cleaner = newCleaner(a)
+	if err := a.openLayers(); err != nil {
+		return errors.Join(err, a.close())
+	}
 	a.stats = stats.New(a.kernels, a.devices, a.cfg.Dir, a.log)
 	return nil
 }

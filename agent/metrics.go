@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/layers"
 	"github.com/berthhq/berth/agent/runtime"
 	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/pluginhost"
@@ -27,6 +28,10 @@ type meter struct {
 	pulling prometheus.Gauge
 	pull    prometheus.Histogram
 	streams *prometheus.GaugeVec
+	layers  *layers.Meter
+
+	removed      prometheus.Counter
+	removedBytes prometheus.Counter
 
 	commits     *prometheus.CounterVec
 	commitBytes prometheus.Counter
@@ -44,9 +49,12 @@ func newMeter(to prometheus.Registerer) *meter {
 			Buckets: []float64{.1, .5, 2, 10, 30, 120, 600, 1800},
 		}),
 		streams: f.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "berth_agent_streams", Help: "Streams that managers and gateways have open: Watch, Logs, Exec, PullImage, CommitKernel, Port for a connection to a port, and SSH.",
+			Name: "berth_agent_streams", Help: "Streams that managers and gateways have open: Watch, Layers, Logs, Exec, PullImage, CommitKernel, Port for a connection to a port, and SSH.",
 		}, []string{"call"}),
 	}
+	m.layers = layers.NewMeter(to)
+	m.removed = f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_images_removed_total", Help: "Images that the agent has removed to free space."})
+	m.removedBytes = f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_images_removed_bytes_total", Help: "Bytes of the disk of images that became free when images were removed."})
 	m.commits = f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_commits_total", Help: "Commits of containers to images that ended, by result."}, []string{"result"})
 	m.commitBytes = f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_commit_sent_bytes_total", Help: "Bytes of committed images that their registry did not have."})
 	m.commit = f.NewHistogram(prometheus.HistogramOpts{

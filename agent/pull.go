@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -15,6 +16,8 @@ type pulls struct {
 	runtime runtime.Runtime
 	hub     *hub
 	meter   *meter
+	peers   func(*agentpb.PullImageRequest) runtime.Peers
+	name    string // of the node
 
 	mu      sync.Mutex
 	running map[pullKey]*pull
@@ -36,8 +39,8 @@ type pullUpdates struct {
 	err      error
 }
 
-func newPulls(r runtime.Runtime, h *hub, m *meter) *pulls {
-	return &pulls{runtime: r, hub: h, meter: m, running: map[pullKey]*pull{}}
+func newPulls(a *Agent) *pulls {
+	return &pulls{runtime: a.runtime, hub: a.hub, meter: a.meter, peers: a.peersFor, name: a.cfg.Name, running: map[pullKey]*pull{}}
 }
 
 func keyOf(r *agentpb.PullImageRequest) pullKey {
@@ -77,7 +80,7 @@ func (p *pulls) leave(r *agentpb.PullImageRequest, u *pullUpdates) {
 
 func (p *pulls) run(ctx context.Context, r *agentpb.PullImageRequest, run *pull) {
 	defer run.cancel()
-	req := runtime.PullRequest{Reference: r.Reference, Digest: r.Digest, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password, Proxy: r.Proxy, Certificates: r.Certificates}
+	req := runtime.PullRequest{Reference: r.Reference, Digest: r.Digest, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password, Proxy: r.Proxy, Certificates: r.Certificates, Peers: p.peers(r)}
 	begun := time.Now()
 	p.meter.pulling.Inc()
 	img, err := p.runtime.Pull(ctx, req, func(q runtime.Progress) {
@@ -90,7 +93,7 @@ func (p *pulls) run(ctx context.Context, r *agentpb.PullImageRequest, run *pull)
 	}
 	p.mu.Unlock()
 	if err != nil {
-		p.report(run, nil, err)
+		p.report(run, nil, fmt.Errorf("agent %s: %w", p.name, err))
 		return
 	}
 	p.report(run, &agentpb.PullProgress{Reference: r.Reference, Phase: "done", Done: true, Digest: img.Digest}, nil)

@@ -102,7 +102,11 @@ func (a *Agent) report(ctx context.Context) (*agentpb.Report, error) {
 	}
 	for _, img := range images {
 		r.Images = append(r.Images, img.Reference)
+		if c, err := contentOf(img); err == nil {
+			r.Contents = append(r.Contents, c)
+		}
 	}
+	a.describeLayers(r)
 	return r, nil
 }
 

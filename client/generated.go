@@ -1858,6 +1858,146 @@ type ImageChange struct {
 	Environment   []ValueChange `json:"environment"`
 }
 
+// ImageCopy is an image on an agent.
+type ImageCopy struct {
+	ID    string `json:"id"`
+	Agent Ref    `json:"agent"`
+	State Enum   `json:"state"`
+	// Bytes of its parts that are present. While it is pulled, it is a few seconds old.
+	DoneBytes int64 `json:"doneBytes"`
+	// 0 while it is not known.
+	TotalBytes int64 `json:"totalBytes"`
+	// When a container was last created from it on the agent, as far as the agent has reported it; null while it is pulled.
+	UsedAt *time.Time `json:"usedAt"`
+}
+
+// ImageDetail is an image with the agents that have it.
+type ImageDetail struct {
+	Image `json:"-"`
+	// The resource groups whose agents keep the image: they pull it before a session needs it, and do not remove it to free space.
+	AutoPull []Ref `json:"autoPull"`
+	// The agents that have the content of this image or are pulling it, by name, at most 1000. An agent with former content of the tag is not in the list.
+	Copies []ImageCopy `json:"copies"`
+}
+
+func (v *ImageDetail) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*ImageDetail
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.ImageDetail = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Image)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalImageDetail struct {
+	ID string `json:"id"`
+
+	Reference string `json:"reference"`
+
+	Name string `json:"name"`
+
+	Architecture string `json:"architecture"`
+
+	Digest string `json:"digest"`
+
+	SizeBytes int64 `json:"sizeBytes"`
+
+	Labels map[string]string `json:"labels"`
+
+	Status Enum `json:"status"`
+
+	CreatedAt time.Time `json:"createdAt"`
+
+	Registry *Ref `json:"registry"`
+
+	MinimumSlots Slots `json:"minimumSlots"`
+
+	Moved bool `json:"moved"`
+
+	TagDigest string `json:"tagDigest"`
+
+	TagPolicy Enum `json:"tagPolicy"`
+
+	Deprecated string `json:"deprecated"`
+
+	SignedBy string `json:"signedBy"`
+
+	Visibility Enum `json:"visibility"`
+
+	Description string `json:"description"`
+
+	Owner *ImageOwnerUser `json:"owner"`
+
+	Project *Ref `json:"project"`
+
+	SessionID *string `json:"sessionID"`
+
+	Base string `json:"base"`
+
+	AddedBytes int64 `json:"addedBytes"`
+
+	CommittedAt *time.Time `json:"committedAt"`
+	AutoPull    []Ref      `json:"autoPull"`
+
+	Copies []ImageCopy `json:"copies"`
+}
+
+func (v *ImageDetail) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *ImageDetail) __premarshalJSON() (*__premarshalImageDetail, error) {
+	var retval __premarshalImageDetail
+
+	retval.AutoPull = v.AutoPull
+	retval.Copies = v.Copies
+	retval.ID = v.Image.ID
+	retval.Reference = v.Image.Reference
+	retval.Name = v.Image.Name
+	retval.Architecture = v.Image.Architecture
+	retval.Digest = v.Image.Digest
+	retval.SizeBytes = v.Image.SizeBytes
+	retval.Labels = v.Image.Labels
+	retval.Status = v.Image.Status
+	retval.CreatedAt = v.Image.CreatedAt
+	retval.Registry = v.Image.Registry
+	retval.MinimumSlots = v.Image.MinimumSlots
+	retval.Moved = v.Image.Moved
+	retval.TagDigest = v.Image.TagDigest
+	retval.TagPolicy = v.Image.TagPolicy
+	retval.Deprecated = v.Image.Deprecated
+	retval.SignedBy = v.Image.SignedBy
+	retval.Visibility = v.Image.Visibility
+	retval.Description = v.Image.Description
+	retval.Owner = v.Image.Owner
+	retval.Project = v.Image.Project
+	retval.SessionID = v.Image.SessionID
+	retval.Base = v.Image.Base
+	retval.AddedBytes = v.Image.AddedBytes
+	retval.CommittedAt = v.Image.CommittedAt
+	return &retval, nil
+}
+
 // ImageOwnerUser includes the requested fields of the GraphQL type User.
 type ImageOwnerUser struct {
 	ID       string `json:"id"`
@@ -2400,12 +2540,18 @@ type Policy struct {
 	MaxDiskBytes *int64 `json:"maxDiskBytes"`
 	// Number of images that a user can have made of sessions.
 	MaxCustomizedImages *int `json:"maxCustomizedImages"`
-	// Bytes that these images add to public images.
+	// Bytes that these images add to public images; for a project: those of the images that are shared with it.
 	MaxImageBytes *int64    `json:"maxImageBytes"`
 	MaxLogins     *int      `json:"maxLogins"`
 	CreatedAt     time.Time `json:"createdAt"`
 	// Where the policy is attached, as far as the viewer can see.
 	Attachments []Attachment `json:"attachments"`
+}
+
+// The agents of the resource group pull the image.
+type PrepullImageInput struct {
+	Image string `json:"image"`
+	Group string `json:"group"`
 }
 
 // Preset is a named request of slots.
@@ -3672,6 +3818,8 @@ type UpdateImageInput struct {
 	TagPolicy Enum `json:"tagPolicy,omitempty"`
 	// At most 500 characters; empty ends the deprecation.
 	Deprecated *string `json:"deprecated,omitempty"`
+	// Resource groups whose agents keep the image, at most 100; needs the permission to change those that are added or removed.
+	AutoPull []string `json:"autoPull,omitzero"`
 }
 
 // Fields that are null stay unchanged.
@@ -4575,6 +4723,11 @@ type __openAppInput struct {
 	Input OpenAppInput `json:"input"`
 }
 
+// __prepullImageInput is used internally by genqlient
+type __prepullImageInput struct {
+	Input PrepullImageInput `json:"input"`
+}
+
 // __queryAccessTokensInput is used internally by genqlient
 type __queryAccessTokensInput struct {
 	First *int   `json:"first,omitempty"`
@@ -4706,6 +4859,11 @@ type __queryImageAttachmentsInput struct {
 
 // __queryImageByNameInput is used internally by genqlient
 type __queryImageByNameInput struct {
+	Name string `json:"name"`
+}
+
+// __queryImageDetailInput is used internally by genqlient
+type __queryImageDetailInput struct {
 	Name string `json:"name"`
 }
 
@@ -5775,7 +5933,7 @@ type deleteImageDeleteImageDeleteImagePayload struct {
 
 // deleteImageResponse is returned by deleteImage on success.
 type deleteImageResponse struct {
-	// An image that was made of a session is also deleted from its registry, which frees its layers at the next garbage collection. Its owner can delete it.
+	// An image that was made of a session is also deleted from its registry, whose next sweep frees its layers. Its owner can delete it.
 	DeleteImage deleteImageDeleteImageDeleteImagePayload `json:"deleteImage"`
 }
 
@@ -6175,6 +6333,17 @@ type pageInfo struct {
 	HasNextPage bool `json:"hasNextPage"`
 	// Null on an empty page.
 	EndCursor *string `json:"endCursor"`
+}
+
+// prepullImagePrepullImagePrepullImagePayload includes the requested fields of the GraphQL type PrepullImagePayload.
+type prepullImagePrepullImagePrepullImagePayload struct {
+	Task Task `json:"task"`
+}
+
+// prepullImageResponse is returned by prepullImage on success.
+type prepullImageResponse struct {
+	// Enqueues a task that pulls an image on all agents of a resource group, or returns the one that has not ended. Needs the permission to change the group.
+	PrepullImage prepullImagePrepullImagePrepullImagePayload `json:"prepullImage"`
 }
 
 // projectMembers includes the GraphQL fields of Project requested by the fragment projectMembers.
@@ -6577,6 +6746,12 @@ type queryImageAttachmentsResponse struct {
 type queryImageByNameResponse struct {
 	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
 	Image *Image `json:"image"`
+}
+
+// queryImageDetailResponse is returned by queryImageDetail on success.
+type queryImageDetailResponse struct {
+	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
+	Image *ImageDetail `json:"image"`
 }
 
 // queryImageHistoryImage includes the requested fields of the GraphQL type Image.
@@ -12484,6 +12659,56 @@ func openApp(
 	return data_, err_
 }
 
+// The mutation executed by prepullImage.
+const prepullImage_Operation = `
+mutation PrepullImage ($input: PrepullImageInput!) {
+	prepullImage(input: $input) {
+		task {
+			... Task
+		}
+	}
+}
+fragment Task on Task {
+	id
+	kind
+	title
+	status
+	done
+	total
+	message
+	attempt
+	subjectID
+	createdAt
+	startedAt
+	endedAt
+}
+`
+
+func prepullImage(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input PrepullImageInput,
+) (data_ *prepullImageResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "PrepullImage",
+		Query:  prepullImage_Operation,
+		Variables: &__prepullImageInput{
+			Input: input,
+		},
+	}
+
+	data_ = &prepullImageResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryAccessTokens.
 const queryAccessTokens_Operation = `
 query AccessTokens ($first: Int, $after: Cursor, $where: AccessTokenWhereInput) {
@@ -14152,6 +14377,96 @@ func queryImageByName(
 	}
 
 	data_ = &queryImageByNameResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryImageDetail.
+const queryImageDetail_Operation = `
+query ImageDetail ($name: String!) {
+	image(name: $name) {
+		... ImageDetail
+	}
+}
+fragment ImageDetail on Image {
+	... Image
+	autoPull {
+		id
+		name
+	}
+	copies {
+		... ImageCopy
+	}
+}
+fragment Image on Image {
+	id
+	reference
+	name
+	architecture
+	digest
+	sizeBytes
+	labels
+	status
+	createdAt
+	registry {
+		id
+		name
+	}
+	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
+	signedBy
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
+}
+fragment ImageCopy on ImageCopy {
+	id
+	agent {
+		id
+		name
+	}
+	state
+	doneBytes
+	totalBytes
+	usedAt
+}
+`
+
+func queryImageDetail(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+) (data_ *queryImageDetailResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ImageDetail",
+		Query:  queryImageDetail_Operation,
+		Variables: &__queryImageDetailInput{
+			Name: name,
+		},
+	}
+
+	data_ = &queryImageDetailResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

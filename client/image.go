@@ -185,3 +185,18 @@ func (c *Client) CommitSession(ctx context.Context, in CommitSessionInput) (task
 	out, err := commitSession(ctx, c, in)
 	return &out.CommitSession.Task, out.CommitSession.Reference, err
 }
+
+// ImageDetail returns the image with a full reference or a short name, with the agents that have it.
+func (c *Client) ImageDetail(ctx context.Context, name string) (*ImageDetail, error) {
+	out, err := queryImageDetail(ctx, c, name)
+	if err == nil && out.Image == nil {
+		return nil, notFound("image", name)
+	}
+	return out.Image, err
+}
+
+// PrepullImage starts a task that pulls an image on the agents of a resource group.
+func (c *Client) PrepullImage(ctx context.Context, in PrepullImageInput) (*Task, error) {
+	out, err := prepullImage(ctx, c, in)
+	return &out.PrepullImage.Task, err
+}

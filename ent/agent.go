@@ -77,16 +77,19 @@ type AgentEdges struct {
 	ResourceGroup *ResourceGroup `json:"resource_group,omitempty"`
 	// Devices holds the value of the devices edge.
 	Devices []*Device `json:"devices,omitempty"`
+	// ImageCopies holds the value of the image_copies edge.
+	ImageCopies []*ImageCopy `json:"image_copies,omitempty"`
 	// WantedBy holds the value of the wanted_by edge.
 	WantedBy []*Session `json:"wanted_by,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [3]bool
+	loadedTypes [4]bool
 	// totalCount holds the count of the edges above.
 	totalCount [2]map[string]int
 
-	namedDevices  map[string][]*Device
-	namedWantedBy map[string][]*Session
+	namedDevices     map[string][]*Device
+	namedImageCopies map[string][]*ImageCopy
+	namedWantedBy    map[string][]*Session
 }
 
 // ResourceGroupOrErr returns the ResourceGroup value or an error if the edge
@@ -109,10 +112,19 @@ func (e AgentEdges) DevicesOrErr() ([]*Device, error) {
 	return nil, &NotLoadedError{edge: "devices"}
 }
 
+// ImageCopiesOrErr returns the ImageCopies value or an error if the edge
+// was not loaded in eager-loading.
+func (e AgentEdges) ImageCopiesOrErr() ([]*ImageCopy, error) {
+	if e.loadedTypes[2] {
+		return e.ImageCopies, nil
+	}
+	return nil, &NotLoadedError{edge: "image_copies"}
+}
+
 // WantedByOrErr returns the WantedBy value or an error if the edge
 // was not loaded in eager-loading.
 func (e AgentEdges) WantedByOrErr() ([]*Session, error) {
-	if e.loadedTypes[2] {
+	if e.loadedTypes[3] {
 		return e.WantedBy, nil
 	}
 	return nil, &NotLoadedError{edge: "wanted_by"}
@@ -328,6 +340,11 @@ func (_m *Agent) QueryDevices() *DeviceQuery {
 	return NewAgentClient(_m.config).QueryDevices(_m)
 }
 
+// QueryImageCopies queries the "image_copies" edge of the Agent entity.
+func (_m *Agent) QueryImageCopies() *ImageCopyQuery {
+	return NewAgentClient(_m.config).QueryImageCopies(_m)
+}
+
 // QueryWantedBy queries the "wanted_by" edge of the Agent entity.
 func (_m *Agent) QueryWantedBy() *SessionQuery {
 	return NewAgentClient(_m.config).QueryWantedBy(_m)
@@ -452,6 +469,30 @@ func (_m *Agent) appendNamedDevices(name string, edges ...*Device) {
 		_m.Edges.namedDevices[name] = []*Device{}
 	} else {
 		_m.Edges.namedDevices[name] = append(_m.Edges.namedDevices[name], edges...)
+	}
+}
+
+// NamedImageCopies returns the ImageCopies named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Agent) NamedImageCopies(name string) ([]*ImageCopy, error) {
+	if _m.Edges.namedImageCopies == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedImageCopies[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Agent) appendNamedImageCopies(name string, edges ...*ImageCopy) {
+	if _m.Edges.namedImageCopies == nil {
+		_m.Edges.namedImageCopies = make(map[string][]*ImageCopy)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedImageCopies[name] = []*ImageCopy{}
+	} else {
+		_m.Edges.namedImageCopies[name] = append(_m.Edges.namedImageCopies[name], edges...)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/report"
@@ -296,6 +297,21 @@ func (_c *AgentCreate) AddDevices(v ...*Device) *AgentCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddDeviceIDs(ids...)
+}
+
+// AddImageCopyIDs adds the "image_copies" edge to the ImageCopy entity by IDs.
+func (_c *AgentCreate) AddImageCopyIDs(ids ...uuid.UUID) *AgentCreate {
+	_c.mutation.AddImageCopyIDs(ids...)
+	return _c
+}
+
+// AddImageCopies adds the "image_copies" edges to the ImageCopy entity.
+func (_c *AgentCreate) AddImageCopies(v ...*ImageCopy) *AgentCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddImageCopyIDs(ids...)
 }
 
 // AddWantedByIDs adds the "wanted_by" edge to the Session entity by IDs.
@@ -645,6 +661,22 @@ func (_c *AgentCreate) createSpec() (*Agent, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(device.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.ImageCopiesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   agent.ImageCopiesTable,
+			Columns: []string{agent.ImageCopiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imagecopy.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

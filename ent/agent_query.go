@@ -15,6 +15,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
@@ -24,17 +25,19 @@ import (
 // AgentQuery is the builder for querying Agent entities.
 type AgentQuery struct {
 	config
-	ctx               *QueryContext
-	order             []agent.OrderOption
-	inters            []Interceptor
-	predicates        []predicate.Agent
-	withResourceGroup *ResourceGroupQuery
-	withDevices       *DeviceQuery
-	withWantedBy      *SessionQuery
-	loadTotal         []func(context.Context, []*Agent) error
-	modifiers         []func(*sql.Selector)
-	withNamedDevices  map[string]*DeviceQuery
-	withNamedWantedBy map[string]*SessionQuery
+	ctx                  *QueryContext
+	order                []agent.OrderOption
+	inters               []Interceptor
+	predicates           []predicate.Agent
+	withResourceGroup    *ResourceGroupQuery
+	withDevices          *DeviceQuery
+	withImageCopies      *ImageCopyQuery
+	withWantedBy         *SessionQuery
+	loadTotal            []func(context.Context, []*Agent) error
+	modifiers            []func(*sql.Selector)
+	withNamedDevices     map[string]*DeviceQuery
+	withNamedImageCopies map[string]*ImageCopyQuery
+	withNamedWantedBy    map[string]*SessionQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -108,6 +111,28 @@ func (_q *AgentQuery) QueryDevices() *DeviceQuery {
 			sqlgraph.From(agent.Table, agent.FieldID, selector),
 			sqlgraph.To(device.Table, device.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, agent.DevicesTable, agent.DevicesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryImageCopies chains the current query on the "image_copies" edge.
+func (_q *AgentQuery) QueryImageCopies() *ImageCopyQuery {
+	query := (&ImageCopyClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(agent.Table, agent.FieldID, selector),
+			sqlgraph.To(imagecopy.Table, imagecopy.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, agent.ImageCopiesTable, agent.ImageCopiesColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -331,6 +356,7 @@ func (_q *AgentQuery) Clone() *AgentQuery {
 		predicates:        append([]predicate.Agent{}, _q.predicates...),
 		withResourceGroup: _q.withResourceGroup.Clone(),
 		withDevices:       _q.withDevices.Clone(),
+		withImageCopies:   _q.withImageCopies.Clone(),
 		withWantedBy:      _q.withWantedBy.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
@@ -358,6 +384,17 @@ func (_q *AgentQuery) WithDevices(opts ...func(*DeviceQuery)) *AgentQuery {
 		opt(query)
 	}
 	_q.withDevices = query
+	return _q
+}
+
+// WithImageCopies tells the query-builder to eager-load the nodes that are connected to
+// the "image_copies" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *AgentQuery) WithImageCopies(opts ...func(*ImageCopyQuery)) *AgentQuery {
+	query := (&ImageCopyClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withImageCopies = query
 	return _q
 }
 
@@ -450,9 +487,10 @@ func (_q *AgentQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Agent,
 	var (
 		nodes       = []*Agent{}
 		_spec       = _q.querySpec()
-		loadedTypes = [3]bool{
+		loadedTypes = [4]bool{
 			_q.withResourceGroup != nil,
 			_q.withDevices != nil,
+			_q.withImageCopies != nil,
 			_q.withWantedBy != nil,
 		}
 	)
@@ -490,6 +528,13 @@ func (_q *AgentQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Agent,
 			return nil, err
 		}
 	}
+	if query := _q.withImageCopies; query != nil {
+		if err := _q.loadImageCopies(ctx, query, nodes,
+			func(n *Agent) { n.Edges.ImageCopies = []*ImageCopy{} },
+			func(n *Agent, e *ImageCopy) { n.Edges.ImageCopies = append(n.Edges.ImageCopies, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withWantedBy; query != nil {
 		if err := _q.loadWantedBy(ctx, query, nodes,
 			func(n *Agent) { n.Edges.WantedBy = []*Session{} },
@@ -501,6 +546,13 @@ func (_q *AgentQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Agent,
 		if err := _q.loadDevices(ctx, query, nodes,
 			func(n *Agent) { n.appendNamedDevices(name) },
 			func(n *Agent, e *Device) { n.appendNamedDevices(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedImageCopies {
+		if err := _q.loadImageCopies(ctx, query, nodes,
+			func(n *Agent) { n.appendNamedImageCopies(name) },
+			func(n *Agent, e *ImageCopy) { n.appendNamedImageCopies(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -563,6 +615,36 @@ func (_q *AgentQuery) loadDevices(ctx context.Context, query *DeviceQuery, nodes
 	}
 	query.Where(predicate.Device(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(agent.DevicesColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.AgentID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "agent_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *AgentQuery) loadImageCopies(ctx context.Context, query *ImageCopyQuery, nodes []*Agent, init func(*Agent), assign func(*Agent, *ImageCopy)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Agent)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(imagecopy.FieldAgentID)
+	}
+	query.Where(predicate.ImageCopy(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(agent.ImageCopiesColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
@@ -773,6 +855,20 @@ func (_q *AgentQuery) WithNamedDevices(name string, opts ...func(*DeviceQuery)) 
 		_q.withNamedDevices = make(map[string]*DeviceQuery)
 	}
 	_q.withNamedDevices[name] = query
+	return _q
+}
+
+// WithNamedImageCopies tells the query-builder to eager-load the nodes that are connected to the "image_copies"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *AgentQuery) WithNamedImageCopies(name string, opts ...func(*ImageCopyQuery)) *AgentQuery {
+	query := (&ImageCopyClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedImageCopies == nil {
+		_q.withNamedImageCopies = make(map[string]*ImageCopyQuery)
+	}
+	_q.withNamedImageCopies[name] = query
 	return _q
 }
 

@@ -14,6 +14,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/device"
+	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/session"
@@ -341,6 +342,21 @@ func (_u *AgentUpdate) AddDevices(v ...*Device) *AgentUpdate {
 	return _u.AddDeviceIDs(ids...)
 }
 
+// AddImageCopyIDs adds the "image_copies" edge to the ImageCopy entity by IDs.
+func (_u *AgentUpdate) AddImageCopyIDs(ids ...uuid.UUID) *AgentUpdate {
+	_u.mutation.AddImageCopyIDs(ids...)
+	return _u
+}
+
+// AddImageCopies adds the "image_copies" edges to the ImageCopy entity.
+func (_u *AgentUpdate) AddImageCopies(v ...*ImageCopy) *AgentUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddImageCopyIDs(ids...)
+}
+
 // AddWantedByIDs adds the "wanted_by" edge to the Session entity by IDs.
 func (_u *AgentUpdate) AddWantedByIDs(ids ...uuid.UUID) *AgentUpdate {
 	_u.mutation.AddWantedByIDs(ids...)
@@ -386,6 +402,27 @@ func (_u *AgentUpdate) RemoveDevices(v ...*Device) *AgentUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveDeviceIDs(ids...)
+}
+
+// ClearImageCopies clears all "image_copies" edges to the ImageCopy entity.
+func (_u *AgentUpdate) ClearImageCopies() *AgentUpdate {
+	_u.mutation.ClearImageCopies()
+	return _u
+}
+
+// RemoveImageCopyIDs removes the "image_copies" edge to ImageCopy entities by IDs.
+func (_u *AgentUpdate) RemoveImageCopyIDs(ids ...uuid.UUID) *AgentUpdate {
+	_u.mutation.RemoveImageCopyIDs(ids...)
+	return _u
+}
+
+// RemoveImageCopies removes "image_copies" edges to ImageCopy entities.
+func (_u *AgentUpdate) RemoveImageCopies(v ...*ImageCopy) *AgentUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveImageCopyIDs(ids...)
 }
 
 // ClearWantedBy clears all "wanted_by" edges to the Session entity.
@@ -638,6 +675,51 @@ func (_u *AgentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(device.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ImageCopiesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   agent.ImageCopiesTable,
+			Columns: []string{agent.ImageCopiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imagecopy.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedImageCopiesIDs(); len(nodes) > 0 && !_u.mutation.ImageCopiesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   agent.ImageCopiesTable,
+			Columns: []string{agent.ImageCopiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imagecopy.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ImageCopiesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   agent.ImageCopiesTable,
+			Columns: []string{agent.ImageCopiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imagecopy.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -1018,6 +1100,21 @@ func (_u *AgentUpdateOne) AddDevices(v ...*Device) *AgentUpdateOne {
 	return _u.AddDeviceIDs(ids...)
 }
 
+// AddImageCopyIDs adds the "image_copies" edge to the ImageCopy entity by IDs.
+func (_u *AgentUpdateOne) AddImageCopyIDs(ids ...uuid.UUID) *AgentUpdateOne {
+	_u.mutation.AddImageCopyIDs(ids...)
+	return _u
+}
+
+// AddImageCopies adds the "image_copies" edges to the ImageCopy entity.
+func (_u *AgentUpdateOne) AddImageCopies(v ...*ImageCopy) *AgentUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddImageCopyIDs(ids...)
+}
+
 // AddWantedByIDs adds the "wanted_by" edge to the Session entity by IDs.
 func (_u *AgentUpdateOne) AddWantedByIDs(ids ...uuid.UUID) *AgentUpdateOne {
 	_u.mutation.AddWantedByIDs(ids...)
@@ -1063,6 +1160,27 @@ func (_u *AgentUpdateOne) RemoveDevices(v ...*Device) *AgentUpdateOne {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveDeviceIDs(ids...)
+}
+
+// ClearImageCopies clears all "image_copies" edges to the ImageCopy entity.
+func (_u *AgentUpdateOne) ClearImageCopies() *AgentUpdateOne {
+	_u.mutation.ClearImageCopies()
+	return _u
+}
+
+// RemoveImageCopyIDs removes the "image_copies" edge to ImageCopy entities by IDs.
+func (_u *AgentUpdateOne) RemoveImageCopyIDs(ids ...uuid.UUID) *AgentUpdateOne {
+	_u.mutation.RemoveImageCopyIDs(ids...)
+	return _u
+}
+
+// RemoveImageCopies removes "image_copies" edges to ImageCopy entities.
+func (_u *AgentUpdateOne) RemoveImageCopies(v ...*ImageCopy) *AgentUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveImageCopyIDs(ids...)
 }
 
 // ClearWantedBy clears all "wanted_by" edges to the Session entity.
@@ -1345,6 +1463,51 @@ func (_u *AgentUpdateOne) sqlSave(ctx context.Context) (_node *Agent, err error)
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(device.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ImageCopiesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   agent.ImageCopiesTable,
+			Columns: []string{agent.ImageCopiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imagecopy.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedImageCopiesIDs(); len(nodes) > 0 && !_u.mutation.ImageCopiesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   agent.ImageCopiesTable,
+			Columns: []string{agent.ImageCopiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imagecopy.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ImageCopiesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   agent.ImageCopiesTable,
+			Columns: []string{agent.ImageCopiesColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imagecopy.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

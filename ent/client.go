@@ -34,6 +34,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -119,6 +120,8 @@ type Client struct {
 	IdleChecker *IdleCheckerClient
 	// Image is the client for interacting with the Image builders.
 	Image *ImageClient
+	// ImageCopy is the client for interacting with the ImageCopy builders.
+	ImageCopy *ImageCopyClient
 	// ImageVersion is the client for interacting with the ImageVersion builders.
 	ImageVersion *ImageVersionClient
 	// Invitation is the client for interacting with the Invitation builders.
@@ -228,6 +231,7 @@ func (c *Client) init() {
 	c.IdleBinding = NewIdleBindingClient(c.config)
 	c.IdleChecker = NewIdleCheckerClient(c.config)
 	c.Image = NewImageClient(c.config)
+	c.ImageCopy = NewImageCopyClient(c.config)
 	c.ImageVersion = NewImageVersionClient(c.config)
 	c.Invitation = NewInvitationClient(c.config)
 	c.JoinToken = NewJoinTokenClient(c.config)
@@ -378,6 +382,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		IdleBinding:       NewIdleBindingClient(cfg),
 		IdleChecker:       NewIdleCheckerClient(cfg),
 		Image:             NewImageClient(cfg),
+		ImageCopy:         NewImageCopyClient(cfg),
 		ImageVersion:      NewImageVersionClient(cfg),
 		Invitation:        NewInvitationClient(cfg),
 		JoinToken:         NewJoinTokenClient(cfg),
@@ -455,6 +460,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		IdleBinding:       NewIdleBindingClient(cfg),
 		IdleChecker:       NewIdleCheckerClient(cfg),
 		Image:             NewImageClient(cfg),
+		ImageCopy:         NewImageCopyClient(cfg),
 		ImageVersion:      NewImageVersionClient(cfg),
 		Invitation:        NewInvitationClient(cfg),
 		JoinToken:         NewJoinTokenClient(cfg),
@@ -527,11 +533,11 @@ func (c *Client) Use(hooks ...Hook) {
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
 		c.AuditEntry, c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity,
 		c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding,
-		c.IdleChecker, c.Image, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
-		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
-		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
-		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.ScanResult, c.Session, c.SessionArray,
+		c.IdleChecker, c.Image, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken,
+		c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership,
+		c.ObjectStorage, c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode,
+		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
+		c.Role, c.RoleGrant, c.SSHKey, c.ScanResult, c.Session, c.SessionArray,
 		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
 		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
 		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
@@ -548,11 +554,11 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
 		c.AuditEntry, c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity,
 		c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding,
-		c.IdleChecker, c.Image, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
-		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
-		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
-		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.ScanResult, c.Session, c.SessionArray,
+		c.IdleChecker, c.Image, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken,
+		c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership,
+		c.ObjectStorage, c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode,
+		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
+		c.Role, c.RoleGrant, c.SSHKey, c.ScanResult, c.Session, c.SessionArray,
 		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
 		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
 		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
@@ -601,6 +607,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.IdleChecker.mutate(ctx, m)
 	case *ImageMutation:
 		return c.Image.mutate(ctx, m)
+	case *ImageCopyMutation:
+		return c.ImageCopy.mutate(ctx, m)
 	case *ImageVersionMutation:
 		return c.ImageVersion.mutate(ctx, m)
 	case *InvitationMutation:
@@ -985,6 +993,22 @@ func (c *AgentClient) QueryDevices(_m *Agent) *DeviceQuery {
 			sqlgraph.From(agent.Table, agent.FieldID, id),
 			sqlgraph.To(device.Table, device.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, agent.DevicesTable, agent.DevicesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryImageCopies queries the image_copies edge of a Agent.
+func (c *AgentClient) QueryImageCopies(_m *Agent) *ImageCopyQuery {
+	query := (&ImageCopyClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(agent.Table, agent.FieldID, id),
+			sqlgraph.To(imagecopy.Table, imagecopy.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, agent.ImageCopiesTable, agent.ImageCopiesColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -3600,6 +3624,22 @@ func (c *ImageClient) QueryRegistry(_m *Image) *RegistryQuery {
 	return query
 }
 
+// QueryAutoPull queries the auto_pull edge of a Image.
+func (c *ImageClient) QueryAutoPull(_m *Image) *ResourceGroupQuery {
+	query := (&ResourceGroupClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(image.Table, image.FieldID, id),
+			sqlgraph.To(resourcegroup.Table, resourcegroup.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, false, image.AutoPullTable, image.AutoPullPrimaryKey...),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryOwner queries the owner edge of a Image.
 func (c *ImageClient) QueryOwner(_m *Image) *UserQuery {
 	query := (&UserClient{config: c.config}).Query()
@@ -3655,6 +3695,156 @@ func (c *ImageClient) mutate(ctx context.Context, m *ImageMutation) (Value, erro
 		return (&ImageDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Image mutation op: %q", m.Op())
+	}
+}
+
+// ImageCopyClient is a client for the ImageCopy schema.
+type ImageCopyClient struct {
+	config
+}
+
+// NewImageCopyClient returns a client for the ImageCopy from the given config.
+func NewImageCopyClient(c config) *ImageCopyClient {
+	return &ImageCopyClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `imagecopy.Hooks(f(g(h())))`.
+func (c *ImageCopyClient) Use(hooks ...Hook) {
+	c.hooks.ImageCopy = append(c.hooks.ImageCopy, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `imagecopy.Intercept(f(g(h())))`.
+func (c *ImageCopyClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ImageCopy = append(c.inters.ImageCopy, interceptors...)
+}
+
+// Create returns a builder for creating a ImageCopy entity.
+func (c *ImageCopyClient) Create() *ImageCopyCreate {
+	mutation := newImageCopyMutation(c.config, OpCreate)
+	return &ImageCopyCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ImageCopy entities.
+func (c *ImageCopyClient) CreateBulk(builders ...*ImageCopyCreate) *ImageCopyCreateBulk {
+	return &ImageCopyCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ImageCopyClient) MapCreateBulk(slice any, setFunc func(*ImageCopyCreate, int)) *ImageCopyCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ImageCopyCreateBulk{err: fmt.Errorf("calling to ImageCopyClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ImageCopyCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ImageCopyCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ImageCopy.
+func (c *ImageCopyClient) Update() *ImageCopyUpdate {
+	mutation := newImageCopyMutation(c.config, OpUpdate)
+	return &ImageCopyUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ImageCopyClient) UpdateOne(_m *ImageCopy) *ImageCopyUpdateOne {
+	mutation := newImageCopyMutation(c.config, OpUpdateOne, withImageCopy(_m))
+	return &ImageCopyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ImageCopyClient) UpdateOneID(id uuid.UUID) *ImageCopyUpdateOne {
+	mutation := newImageCopyMutation(c.config, OpUpdateOne, withImageCopyID(id))
+	return &ImageCopyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ImageCopy.
+func (c *ImageCopyClient) Delete() *ImageCopyDelete {
+	mutation := newImageCopyMutation(c.config, OpDelete)
+	return &ImageCopyDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ImageCopyClient) DeleteOne(_m *ImageCopy) *ImageCopyDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ImageCopyClient) DeleteOneID(id uuid.UUID) *ImageCopyDeleteOne {
+	builder := c.Delete().Where(imagecopy.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ImageCopyDeleteOne{builder}
+}
+
+// Query returns a query builder for ImageCopy.
+func (c *ImageCopyClient) Query() *ImageCopyQuery {
+	return &ImageCopyQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeImageCopy},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ImageCopy entity by its id.
+func (c *ImageCopyClient) Get(ctx context.Context, id uuid.UUID) (*ImageCopy, error) {
+	return c.Query().Where(imagecopy.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ImageCopyClient) GetX(ctx context.Context, id uuid.UUID) *ImageCopy {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryAgent queries the agent edge of a ImageCopy.
+func (c *ImageCopyClient) QueryAgent(_m *ImageCopy) *AgentQuery {
+	query := (&AgentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(imagecopy.Table, imagecopy.FieldID, id),
+			sqlgraph.To(agent.Table, agent.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, imagecopy.AgentTable, imagecopy.AgentColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ImageCopyClient) Hooks() []Hook {
+	return c.hooks.ImageCopy
+}
+
+// Interceptors returns the client interceptors.
+func (c *ImageCopyClient) Interceptors() []Interceptor {
+	inters := c.inters.ImageCopy
+	return append(inters[:len(inters):len(inters)], imagecopy.Interceptors[:]...)
+}
+
+func (c *ImageCopyClient) mutate(ctx context.Context, m *ImageCopyMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ImageCopyCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ImageCopyUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ImageCopyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ImageCopyDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ImageCopy mutation op: %q", m.Op())
 	}
 }
 
@@ -6131,6 +6321,22 @@ func (c *ResourceGroupClient) QueryAgents(_m *ResourceGroup) *AgentQuery {
 			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, id),
 			sqlgraph.To(agent.Table, agent.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, resourcegroup.AgentsTable, resourcegroup.AgentsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryKeptImages queries the kept_images edge of a ResourceGroup.
+func (c *ResourceGroupClient) QueryKeptImages(_m *ResourceGroup) *ImageQuery {
+	query := (&ImageClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, id),
+			sqlgraph.To(image.Table, image.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, true, resourcegroup.KeptImagesTable, resourcegroup.KeptImagesPrimaryKey...),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -10782,26 +10988,26 @@ type (
 	hooks struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
 		ClusterIdentity, Device, Domain, ExternalIdentity, Fence, GroupGrant,
-		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageVersion,
-		Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
-		ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
-		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
-		SSHKey, ScanResult, Session, SessionArray, SessionDependency, SessionEvent,
-		SessionGroup, SessionMount, SessionNetwork, SessionTemplate, ShareWeight,
-		SlotType, StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket,
-		Volume, VolumeGrant []ent.Hook
+		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageCopy,
+		ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
+		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
+		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
+		Retention, Role, RoleGrant, SSHKey, ScanResult, Session, SessionArray,
+		SessionDependency, SessionEvent, SessionGroup, SessionMount, SessionNetwork,
+		SessionTemplate, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
+		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
 	}
 	inters struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
 		ClusterIdentity, Device, Domain, ExternalIdentity, Fence, GroupGrant,
-		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageVersion,
-		Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
-		ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
-		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
-		SSHKey, ScanResult, Session, SessionArray, SessionDependency, SessionEvent,
-		SessionGroup, SessionMount, SessionNetwork, SessionTemplate, ShareWeight,
-		SlotType, StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket,
-		Volume, VolumeGrant []ent.Interceptor
+		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageCopy,
+		ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
+		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
+		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
+		Retention, Role, RoleGrant, SSHKey, ScanResult, Session, SessionArray,
+		SessionDependency, SessionEvent, SessionGroup, SessionMount, SessionNetwork,
+		SessionTemplate, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
+		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Interceptor
 	}
 )
 

@@ -25,6 +25,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -2381,6 +2382,19 @@ func (_q *ImageQuery) collectField(ctx context.Context, oneNode bool, opCtx *gra
 				fieldSeen[image.FieldRegistryID] = struct{}{}
 			}
 
+		case "autoPull":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ResourceGroupClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, resourcegroupImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedAutoPull(alias, func(wq *ResourceGroupQuery) {
+				*wq = *query
+			})
+
 		case "owner":
 			var (
 				alias = field.Alias
@@ -2580,6 +2594,110 @@ func newImagePaginateArgs(rv map[string]any) *imagePaginateArgs {
 	}
 	if v, ok := rv[whereField].(*ImageWhereInput); ok {
 		args.opts = append(args.opts, WithImageFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *ImageCopyQuery) CollectFields(ctx context.Context, satisfies ...string) (*ImageCopyQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *ImageCopyQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(imagecopy.Columns))
+		selectedFields = []string{imagecopy.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "agent":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&AgentClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, agentImplementors)...); err != nil {
+				return err
+			}
+			_q.withAgent = query
+			if _, ok := fieldSeen[imagecopy.FieldAgentID]; !ok {
+				selectedFields = append(selectedFields, imagecopy.FieldAgentID)
+				fieldSeen[imagecopy.FieldAgentID] = struct{}{}
+			}
+		case "digest":
+			if _, ok := fieldSeen[imagecopy.FieldDigest]; !ok {
+				selectedFields = append(selectedFields, imagecopy.FieldDigest)
+				fieldSeen[imagecopy.FieldDigest] = struct{}{}
+			}
+		case "state":
+			if _, ok := fieldSeen[imagecopy.FieldState]; !ok {
+				selectedFields = append(selectedFields, imagecopy.FieldState)
+				fieldSeen[imagecopy.FieldState] = struct{}{}
+			}
+		case "doneBytes":
+			if _, ok := fieldSeen[imagecopy.FieldDoneBytes]; !ok {
+				selectedFields = append(selectedFields, imagecopy.FieldDoneBytes)
+				fieldSeen[imagecopy.FieldDoneBytes] = struct{}{}
+			}
+		case "totalBytes":
+			if _, ok := fieldSeen[imagecopy.FieldTotalBytes]; !ok {
+				selectedFields = append(selectedFields, imagecopy.FieldTotalBytes)
+				fieldSeen[imagecopy.FieldTotalBytes] = struct{}{}
+			}
+		case "usedAt":
+			if _, ok := fieldSeen[imagecopy.FieldUsedAt]; !ok {
+				selectedFields = append(selectedFields, imagecopy.FieldUsedAt)
+				fieldSeen[imagecopy.FieldUsedAt] = struct{}{}
+			}
+		case "agentID":
+			if _, ok := fieldSeen[imagecopy.FieldAgentID]; !ok {
+				selectedFields = append(selectedFields, imagecopy.FieldAgentID)
+				fieldSeen[imagecopy.FieldAgentID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type imagecopyPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []ImageCopyPaginateOption
+}
+
+func newImageCopyPaginateArgs(rv map[string]any) *imagecopyPaginateArgs {
+	args := &imagecopyPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
 	}
 	return args
 }

@@ -250,6 +250,18 @@ func (_m *Image) Registry(ctx context.Context) (*Registry, error) {
 	return result, MaskNotFound(err)
 }
 
+func (_m *Image) AutoPull(ctx context.Context) (result []*ResourceGroup, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedAutoPull(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.AutoPullOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryAutoPull().All(ctx)
+	}
+	return result, err
+}
+
 func (_m *Image) Owner(ctx context.Context) (*User, error) {
 	result, err := _m.Edges.OwnerOrErr()
 	if IsNotLoaded(err) {
@@ -264,6 +276,14 @@ func (_m *Image) Project(ctx context.Context) (*Project, error) {
 		result, err = _m.QueryProject().Only(ctx)
 	}
 	return result, MaskNotFound(err)
+}
+
+func (_m *ImageCopy) Agent(ctx context.Context) (*Agent, error) {
+	result, err := _m.Edges.AgentOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryAgent().Only(ctx)
+	}
+	return result, err
 }
 
 func (_m *Invitation) Domain(ctx context.Context) (*Domain, error) {

@@ -29,6 +29,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -4906,6 +4907,255 @@ func (_m *Image) ToEdge(order *ImageOrder) *ImageEdge {
 		order = DefaultImageOrder
 	}
 	return &ImageEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// ImageCopyEdge is the edge representation of ImageCopy.
+type ImageCopyEdge struct {
+	Node   *ImageCopy `json:"node"`
+	Cursor Cursor     `json:"cursor"`
+}
+
+// ImageCopyConnection is the connection containing edges to ImageCopy.
+type ImageCopyConnection struct {
+	Edges      []*ImageCopyEdge `json:"edges"`
+	PageInfo   PageInfo         `json:"pageInfo"`
+	TotalCount int              `json:"totalCount"`
+}
+
+func (c *ImageCopyConnection) build(nodes []*ImageCopy, pager *imagecopyPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *ImageCopy
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *ImageCopy {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *ImageCopy {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*ImageCopyEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &ImageCopyEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// ImageCopyPaginateOption enables pagination customization.
+type ImageCopyPaginateOption func(*imagecopyPager) error
+
+// WithImageCopyOrder configures pagination ordering.
+func WithImageCopyOrder(order *ImageCopyOrder) ImageCopyPaginateOption {
+	if order == nil {
+		order = DefaultImageCopyOrder
+	}
+	o := *order
+	return func(pager *imagecopyPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultImageCopyOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithImageCopyFilter configures pagination filter.
+func WithImageCopyFilter(filter func(*ImageCopyQuery) (*ImageCopyQuery, error)) ImageCopyPaginateOption {
+	return func(pager *imagecopyPager) error {
+		if filter == nil {
+			return errors.New("ImageCopyQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type imagecopyPager struct {
+	reverse bool
+	order   *ImageCopyOrder
+	filter  func(*ImageCopyQuery) (*ImageCopyQuery, error)
+}
+
+func newImageCopyPager(opts []ImageCopyPaginateOption, reverse bool) (*imagecopyPager, error) {
+	pager := &imagecopyPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultImageCopyOrder
+	}
+	return pager, nil
+}
+
+func (p *imagecopyPager) applyFilter(query *ImageCopyQuery) (*ImageCopyQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *imagecopyPager) toCursor(_m *ImageCopy) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *imagecopyPager) applyCursors(query *ImageCopyQuery, after, before *Cursor) (*ImageCopyQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultImageCopyOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *imagecopyPager) applyOrder(query *ImageCopyQuery) *ImageCopyQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultImageCopyOrder.Field {
+		query = query.Order(DefaultImageCopyOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *imagecopyPager) orderExpr(query *ImageCopyQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultImageCopyOrder.Field {
+			b.Comma().Ident(DefaultImageCopyOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to ImageCopy.
+func (_m *ImageCopyQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ImageCopyPaginateOption,
+) (*ImageCopyConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newImageCopyPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &ImageCopyConnection{Edges: []*ImageCopyEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+// ImageCopyOrderField defines the ordering field of ImageCopy.
+type ImageCopyOrderField struct {
+	// Value extracts the ordering value from the given ImageCopy.
+	Value    func(*ImageCopy) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) imagecopy.OrderOption
+	toCursor func(*ImageCopy) Cursor
+}
+
+// ImageCopyOrder defines the ordering of ImageCopy.
+type ImageCopyOrder struct {
+	Direction OrderDirection       `json:"direction"`
+	Field     *ImageCopyOrderField `json:"field"`
+}
+
+// DefaultImageCopyOrder is the default ordering of ImageCopy.
+var DefaultImageCopyOrder = &ImageCopyOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ImageCopyOrderField{
+		Value: func(_m *ImageCopy) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: imagecopy.FieldID,
+		toTerm: imagecopy.ByID,
+		toCursor: func(_m *ImageCopy) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts ImageCopy into ImageCopyEdge.
+func (_m *ImageCopy) ToEdge(order *ImageCopyOrder) *ImageCopyEdge {
+	if order == nil {
+		order = DefaultImageCopyOrder
+	}
+	return &ImageCopyEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

@@ -4307,6 +4307,10 @@ type ImageWhereInput struct {
 	HasRegistry     *bool                 `json:"hasRegistry,omitempty"`
 	HasRegistryWith []*RegistryWhereInput `json:"hasRegistryWith,omitempty"`
 
+	// "auto_pull" edge predicates.
+	HasAutoPull     *bool                      `json:"hasAutoPull,omitempty"`
+	HasAutoPullWith []*ResourceGroupWhereInput `json:"hasAutoPullWith,omitempty"`
+
 	// "owner" edge predicates.
 	HasOwner     *bool             `json:"hasOwner,omitempty"`
 	HasOwnerWith []*UserWhereInput `json:"hasOwnerWith,omitempty"`
@@ -5002,6 +5006,24 @@ func (i *ImageWhereInput) P() (predicate.Image, error) {
 			with = append(with, p)
 		}
 		predicates = append(predicates, image.HasRegistryWith(with...))
+	}
+	if i.HasAutoPull != nil {
+		p := image.HasAutoPull()
+		if !*i.HasAutoPull {
+			p = image.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasAutoPullWith) > 0 {
+		with := make([]predicate.ResourceGroup, 0, len(i.HasAutoPullWith))
+		for _, w := range i.HasAutoPullWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasAutoPullWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, image.HasAutoPullWith(with...))
 	}
 	if i.HasOwner != nil {
 		p := image.HasOwner()

@@ -78,17 +78,20 @@ type ImageEdges struct {
 	Versions []*ImageVersion `json:"versions,omitempty"`
 	// Registry holds the value of the registry edge.
 	Registry *Registry `json:"registry,omitempty"`
+	// AutoPull holds the value of the auto_pull edge.
+	AutoPull []*ResourceGroup `json:"auto_pull,omitempty"`
 	// Owner holds the value of the owner edge.
 	Owner *User `json:"owner,omitempty"`
 	// Project holds the value of the project edge.
 	Project *Project `json:"project,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [4]bool
+	loadedTypes [5]bool
 	// totalCount holds the count of the edges above.
-	totalCount [3]map[string]int
+	totalCount [4]map[string]int
 
 	namedVersions map[string][]*ImageVersion
+	namedAutoPull map[string][]*ResourceGroup
 }
 
 // VersionsOrErr returns the Versions value or an error if the edge
@@ -111,12 +114,21 @@ func (e ImageEdges) RegistryOrErr() (*Registry, error) {
 	return nil, &NotLoadedError{edge: "registry"}
 }
 
+// AutoPullOrErr returns the AutoPull value or an error if the edge
+// was not loaded in eager-loading.
+func (e ImageEdges) AutoPullOrErr() ([]*ResourceGroup, error) {
+	if e.loadedTypes[2] {
+		return e.AutoPull, nil
+	}
+	return nil, &NotLoadedError{edge: "auto_pull"}
+}
+
 // OwnerOrErr returns the Owner value or an error if the edge
 // was not loaded in eager-loading, or loaded but was not found.
 func (e ImageEdges) OwnerOrErr() (*User, error) {
 	if e.Owner != nil {
 		return e.Owner, nil
-	} else if e.loadedTypes[2] {
+	} else if e.loadedTypes[3] {
 		return nil, &NotFoundError{label: user.Label}
 	}
 	return nil, &NotLoadedError{edge: "owner"}
@@ -127,7 +139,7 @@ func (e ImageEdges) OwnerOrErr() (*User, error) {
 func (e ImageEdges) ProjectOrErr() (*Project, error) {
 	if e.Project != nil {
 		return e.Project, nil
-	} else if e.loadedTypes[3] {
+	} else if e.loadedTypes[4] {
 		return nil, &NotFoundError{label: project.Label}
 	}
 	return nil, &NotLoadedError{edge: "project"}
@@ -334,6 +346,11 @@ func (_m *Image) QueryRegistry() *RegistryQuery {
 	return NewImageClient(_m.config).QueryRegistry(_m)
 }
 
+// QueryAutoPull queries the "auto_pull" edge of the Image entity.
+func (_m *Image) QueryAutoPull() *ResourceGroupQuery {
+	return NewImageClient(_m.config).QueryAutoPull(_m)
+}
+
 // QueryOwner queries the "owner" edge of the Image entity.
 func (_m *Image) QueryOwner() *UserQuery {
 	return NewImageClient(_m.config).QueryOwner(_m)
@@ -469,6 +486,30 @@ func (_m *Image) appendNamedVersions(name string, edges ...*ImageVersion) {
 		_m.Edges.namedVersions[name] = []*ImageVersion{}
 	} else {
 		_m.Edges.namedVersions[name] = append(_m.Edges.namedVersions[name], edges...)
+	}
+}
+
+// NamedAutoPull returns the AutoPull named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Image) NamedAutoPull(name string) ([]*ResourceGroup, error) {
+	if _m.Edges.namedAutoPull == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedAutoPull[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Image) appendNamedAutoPull(name string, edges ...*ResourceGroup) {
+	if _m.Edges.namedAutoPull == nil {
+		_m.Edges.namedAutoPull = make(map[string][]*ResourceGroup)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedAutoPull[name] = []*ResourceGroup{}
+	} else {
+		_m.Edges.namedAutoPull[name] = append(_m.Edges.namedAutoPull[name], edges...)
 	}
 }
 

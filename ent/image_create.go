@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -330,6 +331,21 @@ func (_c *ImageCreate) SetRegistry(v *Registry) *ImageCreate {
 	return _c.SetRegistryID(v.ID)
 }
 
+// AddAutoPullIDs adds the "auto_pull" edge to the ResourceGroup entity by IDs.
+func (_c *ImageCreate) AddAutoPullIDs(ids ...uuid.UUID) *ImageCreate {
+	_c.mutation.AddAutoPullIDs(ids...)
+	return _c
+}
+
+// AddAutoPull adds the "auto_pull" edges to the ResourceGroup entity.
+func (_c *ImageCreate) AddAutoPull(v ...*ResourceGroup) *ImageCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddAutoPullIDs(ids...)
+}
+
 // SetOwner sets the "owner" edge to the User entity.
 func (_c *ImageCreate) SetOwner(v *User) *ImageCreate {
 	return _c.SetOwnerID(v.ID)
@@ -642,6 +658,22 @@ func (_c *ImageCreate) createSpec() (*Image, *sqlgraph.CreateSpec) {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
 		_node.RegistryID = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.AutoPullIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   image.AutoPullTable,
+			Columns: image.AutoPullPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcegroup.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
 		_spec.Edges = append(_spec.Edges, edge)
 	}
 	if nodes := _c.mutation.OwnerIDs(); len(nodes) > 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -31,11 +32,13 @@ type ImageQuery struct {
 	predicates        []predicate.Image
 	withVersions      *ImageVersionQuery
 	withRegistry      *RegistryQuery
+	withAutoPull      *ResourceGroupQuery
 	withOwner         *UserQuery
 	withProject       *ProjectQuery
 	loadTotal         []func(context.Context, []*Image) error
 	modifiers         []func(*sql.Selector)
 	withNamedVersions map[string]*ImageVersionQuery
+	withNamedAutoPull map[string]*ResourceGroupQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -109,6 +112,28 @@ func (_q *ImageQuery) QueryRegistry() *RegistryQuery {
 			sqlgraph.From(image.Table, image.FieldID, selector),
 			sqlgraph.To(registry.Table, registry.FieldID),
 			sqlgraph.Edge(sqlgraph.M2O, true, image.RegistryTable, image.RegistryColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryAutoPull chains the current query on the "auto_pull" edge.
+func (_q *ImageQuery) QueryAutoPull() *ResourceGroupQuery {
+	query := (&ResourceGroupClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(image.Table, image.FieldID, selector),
+			sqlgraph.To(resourcegroup.Table, resourcegroup.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, false, image.AutoPullTable, image.AutoPullPrimaryKey...),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -354,6 +379,7 @@ func (_q *ImageQuery) Clone() *ImageQuery {
 		predicates:   append([]predicate.Image{}, _q.predicates...),
 		withVersions: _q.withVersions.Clone(),
 		withRegistry: _q.withRegistry.Clone(),
+		withAutoPull: _q.withAutoPull.Clone(),
 		withOwner:    _q.withOwner.Clone(),
 		withProject:  _q.withProject.Clone(),
 		// clone intermediate query.
@@ -382,6 +408,17 @@ func (_q *ImageQuery) WithRegistry(opts ...func(*RegistryQuery)) *ImageQuery {
 		opt(query)
 	}
 	_q.withRegistry = query
+	return _q
+}
+
+// WithAutoPull tells the query-builder to eager-load the nodes that are connected to
+// the "auto_pull" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ImageQuery) WithAutoPull(opts ...func(*ResourceGroupQuery)) *ImageQuery {
+	query := (&ResourceGroupClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withAutoPull = query
 	return _q
 }
 
@@ -485,9 +522,10 @@ func (_q *ImageQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Image,
 	var (
 		nodes       = []*Image{}
 		_spec       = _q.querySpec()
-		loadedTypes = [4]bool{
+		loadedTypes = [5]bool{
 			_q.withVersions != nil,
 			_q.withRegistry != nil,
+			_q.withAutoPull != nil,
 			_q.withOwner != nil,
 			_q.withProject != nil,
 		}
@@ -526,6 +564,13 @@ func (_q *ImageQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Image,
 			return nil, err
 		}
 	}
+	if query := _q.withAutoPull; query != nil {
+		if err := _q.loadAutoPull(ctx, query, nodes,
+			func(n *Image) { n.Edges.AutoPull = []*ResourceGroup{} },
+			func(n *Image, e *ResourceGroup) { n.Edges.AutoPull = append(n.Edges.AutoPull, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withOwner; query != nil {
 		if err := _q.loadOwner(ctx, query, nodes, nil,
 			func(n *Image, e *User) { n.Edges.Owner = e }); err != nil {
@@ -542,6 +587,13 @@ func (_q *ImageQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Image,
 		if err := _q.loadVersions(ctx, query, nodes,
 			func(n *Image) { n.appendNamedVersions(name) },
 			func(n *Image, e *ImageVersion) { n.appendNamedVersions(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedAutoPull {
+		if err := _q.loadAutoPull(ctx, query, nodes,
+			func(n *Image) { n.appendNamedAutoPull(name) },
+			func(n *Image, e *ResourceGroup) { n.appendNamedAutoPull(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -611,6 +663,67 @@ func (_q *ImageQuery) loadRegistry(ctx context.Context, query *RegistryQuery, no
 		}
 		for i := range nodes {
 			assign(nodes[i], n)
+		}
+	}
+	return nil
+}
+func (_q *ImageQuery) loadAutoPull(ctx context.Context, query *ResourceGroupQuery, nodes []*Image, init func(*Image), assign func(*Image, *ResourceGroup)) error {
+	edgeIDs := make([]driver.Value, len(nodes))
+	byID := make(map[uuid.UUID]*Image)
+	nids := make(map[uuid.UUID]map[*Image]struct{})
+	for i, node := range nodes {
+		edgeIDs[i] = node.ID
+		byID[node.ID] = node
+		if init != nil {
+			init(node)
+		}
+	}
+	query.Where(func(s *sql.Selector) {
+		joinT := sql.Table(image.AutoPullTable)
+		s.Join(joinT).On(s.C(resourcegroup.FieldID), joinT.C(image.AutoPullPrimaryKey[1]))
+		s.Where(sql.InValues(joinT.C(image.AutoPullPrimaryKey[0]), edgeIDs...))
+		columns := s.SelectedColumns()
+		s.Select(joinT.C(image.AutoPullPrimaryKey[0]))
+		s.AppendSelect(columns...)
+		s.SetDistinct(false)
+	})
+	if err := query.prepareQuery(ctx); err != nil {
+		return err
+	}
+	qr := QuerierFunc(func(ctx context.Context, q Query) (Value, error) {
+		return query.sqlAll(ctx, func(_ context.Context, spec *sqlgraph.QuerySpec) {
+			assign := spec.Assign
+			values := spec.ScanValues
+			spec.ScanValues = func(columns []string) ([]any, error) {
+				values, err := values(columns[1:])
+				if err != nil {
+					return nil, err
+				}
+				return append([]any{new(uuid.UUID)}, values...), nil
+			}
+			spec.Assign = func(columns []string, values []any) error {
+				outValue := *values[0].(*uuid.UUID)
+				inValue := *values[1].(*uuid.UUID)
+				if nids[inValue] == nil {
+					nids[inValue] = map[*Image]struct{}{byID[outValue]: {}}
+					return assign(columns[1:], values[1:])
+				}
+				nids[inValue][byID[outValue]] = struct{}{}
+				return nil
+			}
+		})
+	})
+	neighbors, err := withInterceptors[[]*ResourceGroup](ctx, query, qr, query.inters)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected "auto_pull" node returned %v`, n.ID)
+		}
+		for kn := range nodes {
+			assign(kn, n)
 		}
 	}
 	return nil
@@ -819,6 +932,20 @@ func (_q *ImageQuery) WithNamedVersions(name string, opts ...func(*ImageVersionQ
 		_q.withNamedVersions = make(map[string]*ImageVersionQuery)
 	}
 	_q.withNamedVersions[name] = query
+	return _q
+}
+
+// WithNamedAutoPull tells the query-builder to eager-load the nodes that are connected to the "auto_pull"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *ImageQuery) WithNamedAutoPull(name string, opts ...func(*ResourceGroupQuery)) *ImageQuery {
+	query := (&ResourceGroupClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedAutoPull == nil {
+		_q.withNamedAutoPull = make(map[string]*ResourceGroupQuery)
+	}
+	_q.withNamedAutoPull[name] = query
 	return _q
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -362,6 +363,21 @@ func (_u *ImageUpdate) SetRegistry(v *Registry) *ImageUpdate {
 	return _u.SetRegistryID(v.ID)
 }
 
+// AddAutoPullIDs adds the "auto_pull" edge to the ResourceGroup entity by IDs.
+func (_u *ImageUpdate) AddAutoPullIDs(ids ...uuid.UUID) *ImageUpdate {
+	_u.mutation.AddAutoPullIDs(ids...)
+	return _u
+}
+
+// AddAutoPull adds the "auto_pull" edges to the ResourceGroup entity.
+func (_u *ImageUpdate) AddAutoPull(v ...*ResourceGroup) *ImageUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddAutoPullIDs(ids...)
+}
+
 // SetOwner sets the "owner" edge to the User entity.
 func (_u *ImageUpdate) SetOwner(v *User) *ImageUpdate {
 	return _u.SetOwnerID(v.ID)
@@ -402,6 +418,27 @@ func (_u *ImageUpdate) RemoveVersions(v ...*ImageVersion) *ImageUpdate {
 func (_u *ImageUpdate) ClearRegistry() *ImageUpdate {
 	_u.mutation.ClearRegistry()
 	return _u
+}
+
+// ClearAutoPull clears all "auto_pull" edges to the ResourceGroup entity.
+func (_u *ImageUpdate) ClearAutoPull() *ImageUpdate {
+	_u.mutation.ClearAutoPull()
+	return _u
+}
+
+// RemoveAutoPullIDs removes the "auto_pull" edge to ResourceGroup entities by IDs.
+func (_u *ImageUpdate) RemoveAutoPullIDs(ids ...uuid.UUID) *ImageUpdate {
+	_u.mutation.RemoveAutoPullIDs(ids...)
+	return _u
+}
+
+// RemoveAutoPull removes "auto_pull" edges to ResourceGroup entities.
+func (_u *ImageUpdate) RemoveAutoPull(v ...*ResourceGroup) *ImageUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveAutoPullIDs(ids...)
 }
 
 // ClearOwner clears the "owner" edge to the User entity.
@@ -616,6 +653,51 @@ func (_u *ImageUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.AutoPullCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   image.AutoPullTable,
+			Columns: image.AutoPullPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcegroup.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedAutoPullIDs(); len(nodes) > 0 && !_u.mutation.AutoPullCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   image.AutoPullTable,
+			Columns: image.AutoPullPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcegroup.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.AutoPullIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   image.AutoPullTable,
+			Columns: image.AutoPullPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcegroup.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -1031,6 +1113,21 @@ func (_u *ImageUpdateOne) SetRegistry(v *Registry) *ImageUpdateOne {
 	return _u.SetRegistryID(v.ID)
 }
 
+// AddAutoPullIDs adds the "auto_pull" edge to the ResourceGroup entity by IDs.
+func (_u *ImageUpdateOne) AddAutoPullIDs(ids ...uuid.UUID) *ImageUpdateOne {
+	_u.mutation.AddAutoPullIDs(ids...)
+	return _u
+}
+
+// AddAutoPull adds the "auto_pull" edges to the ResourceGroup entity.
+func (_u *ImageUpdateOne) AddAutoPull(v ...*ResourceGroup) *ImageUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddAutoPullIDs(ids...)
+}
+
 // SetOwner sets the "owner" edge to the User entity.
 func (_u *ImageUpdateOne) SetOwner(v *User) *ImageUpdateOne {
 	return _u.SetOwnerID(v.ID)
@@ -1071,6 +1168,27 @@ func (_u *ImageUpdateOne) RemoveVersions(v ...*ImageVersion) *ImageUpdateOne {
 func (_u *ImageUpdateOne) ClearRegistry() *ImageUpdateOne {
 	_u.mutation.ClearRegistry()
 	return _u
+}
+
+// ClearAutoPull clears all "auto_pull" edges to the ResourceGroup entity.
+func (_u *ImageUpdateOne) ClearAutoPull() *ImageUpdateOne {
+	_u.mutation.ClearAutoPull()
+	return _u
+}
+
+// RemoveAutoPullIDs removes the "auto_pull" edge to ResourceGroup entities by IDs.
+func (_u *ImageUpdateOne) RemoveAutoPullIDs(ids ...uuid.UUID) *ImageUpdateOne {
+	_u.mutation.RemoveAutoPullIDs(ids...)
+	return _u
+}
+
+// RemoveAutoPull removes "auto_pull" edges to ResourceGroup entities.
+func (_u *ImageUpdateOne) RemoveAutoPull(v ...*ResourceGroup) *ImageUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveAutoPullIDs(ids...)
 }
 
 // ClearOwner clears the "owner" edge to the User entity.
@@ -1315,6 +1433,51 @@ func (_u *ImageUpdateOne) sqlSave(ctx context.Context) (_node *Image, err error)
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.AutoPullCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   image.AutoPullTable,
+			Columns: image.AutoPullPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcegroup.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedAutoPullIDs(); len(nodes) > 0 && !_u.mutation.AutoPullCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   image.AutoPullTable,
+			Columns: image.AutoPullPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcegroup.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.AutoPullIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   image.AutoPullTable,
+			Columns: image.AutoPullPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourcegroup.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

@@ -30,6 +30,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -106,6 +107,7 @@ const (
 	TypeIdleBinding       = "IdleBinding"
 	TypeIdleChecker       = "IdleChecker"
 	TypeImage             = "Image"
+	TypeImageCopy         = "ImageCopy"
 	TypeImageVersion      = "ImageVersion"
 	TypeInvitation        = "Invitation"
 	TypeJoinToken         = "JoinToken"
@@ -1272,6 +1274,9 @@ type AgentMutation struct {
 	devices               map[uuid.UUID]struct{}
 	removeddevices        map[uuid.UUID]struct{}
 	cleareddevices        bool
+	image_copies          map[uuid.UUID]struct{}
+	removedimage_copies   map[uuid.UUID]struct{}
+	clearedimage_copies   bool
 	wanted_by             map[uuid.UUID]struct{}
 	removedwanted_by      map[uuid.UUID]struct{}
 	clearedwanted_by      bool
@@ -2371,6 +2376,60 @@ func (m *AgentMutation) ResetDevices() {
 	m.removeddevices = nil
 }
 
+// AddImageCopyIDs adds the "image_copies" edge to the ImageCopy entity by ids.
+func (m *AgentMutation) AddImageCopyIDs(ids ...uuid.UUID) {
+	if m.image_copies == nil {
+		m.image_copies = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.image_copies[ids[i]] = struct{}{}
+	}
+}
+
+// ClearImageCopies clears the "image_copies" edge to the ImageCopy entity.
+func (m *AgentMutation) ClearImageCopies() {
+	m.clearedimage_copies = true
+}
+
+// ImageCopiesCleared reports if the "image_copies" edge to the ImageCopy entity was cleared.
+func (m *AgentMutation) ImageCopiesCleared() bool {
+	return m.clearedimage_copies
+}
+
+// RemoveImageCopyIDs removes the "image_copies" edge to the ImageCopy entity by IDs.
+func (m *AgentMutation) RemoveImageCopyIDs(ids ...uuid.UUID) {
+	if m.removedimage_copies == nil {
+		m.removedimage_copies = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.image_copies, ids[i])
+		m.removedimage_copies[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedImageCopies returns the removed IDs of the "image_copies" edge to the ImageCopy entity.
+func (m *AgentMutation) RemovedImageCopiesIDs() (ids []uuid.UUID) {
+	for id := range m.removedimage_copies {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ImageCopiesIDs returns the "image_copies" edge IDs in the mutation.
+func (m *AgentMutation) ImageCopiesIDs() (ids []uuid.UUID) {
+	for id := range m.image_copies {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetImageCopies resets all changes to the "image_copies" edge.
+func (m *AgentMutation) ResetImageCopies() {
+	m.image_copies = nil
+	m.clearedimage_copies = false
+	m.removedimage_copies = nil
+}
+
 // AddWantedByIDs adds the "wanted_by" edge to the Session entity by ids.
 func (m *AgentMutation) AddWantedByIDs(ids ...uuid.UUID) {
 	if m.wanted_by == nil {
@@ -2936,12 +2995,15 @@ func (m *AgentMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *AgentMutation) AddedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
 	if m.resource_group != nil {
 		edges = append(edges, agent.EdgeResourceGroup)
 	}
 	if m.devices != nil {
 		edges = append(edges, agent.EdgeDevices)
+	}
+	if m.image_copies != nil {
+		edges = append(edges, agent.EdgeImageCopies)
 	}
 	if m.wanted_by != nil {
 		edges = append(edges, agent.EdgeWantedBy)
@@ -2963,6 +3025,12 @@ func (m *AgentMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case agent.EdgeImageCopies:
+		ids := make([]ent.Value, 0, len(m.image_copies))
+		for id := range m.image_copies {
+			ids = append(ids, id)
+		}
+		return ids
 	case agent.EdgeWantedBy:
 		ids := make([]ent.Value, 0, len(m.wanted_by))
 		for id := range m.wanted_by {
@@ -2975,9 +3043,12 @@ func (m *AgentMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *AgentMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
 	if m.removeddevices != nil {
 		edges = append(edges, agent.EdgeDevices)
+	}
+	if m.removedimage_copies != nil {
+		edges = append(edges, agent.EdgeImageCopies)
 	}
 	if m.removedwanted_by != nil {
 		edges = append(edges, agent.EdgeWantedBy)
@@ -2995,6 +3066,12 @@ func (m *AgentMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case agent.EdgeImageCopies:
+		ids := make([]ent.Value, 0, len(m.removedimage_copies))
+		for id := range m.removedimage_copies {
+			ids = append(ids, id)
+		}
+		return ids
 	case agent.EdgeWantedBy:
 		ids := make([]ent.Value, 0, len(m.removedwanted_by))
 		for id := range m.removedwanted_by {
@@ -3007,12 +3084,15 @@ func (m *AgentMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *AgentMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
 	if m.clearedresource_group {
 		edges = append(edges, agent.EdgeResourceGroup)
 	}
 	if m.cleareddevices {
 		edges = append(edges, agent.EdgeDevices)
+	}
+	if m.clearedimage_copies {
+		edges = append(edges, agent.EdgeImageCopies)
 	}
 	if m.clearedwanted_by {
 		edges = append(edges, agent.EdgeWantedBy)
@@ -3028,6 +3108,8 @@ func (m *AgentMutation) EdgeCleared(name string) bool {
 		return m.clearedresource_group
 	case agent.EdgeDevices:
 		return m.cleareddevices
+	case agent.EdgeImageCopies:
+		return m.clearedimage_copies
 	case agent.EdgeWantedBy:
 		return m.clearedwanted_by
 	}
@@ -3054,6 +3136,9 @@ func (m *AgentMutation) ResetEdge(name string) error {
 		return nil
 	case agent.EdgeDevices:
 		m.ResetDevices()
+		return nil
+	case agent.EdgeImageCopies:
+		m.ResetImageCopies()
 		return nil
 	case agent.EdgeWantedBy:
 		m.ResetWantedBy()
@@ -16387,43 +16472,46 @@ func (m *IdleCheckerMutation) ResetEdge(name string) error {
 // ImageMutation represents an operation that mutates the Image nodes in the graph.
 type ImageMutation struct {
 	config
-	op              Op
-	typ             string
-	id              *uuid.UUID
-	created_at      *time.Time
-	reference       *string
-	name            *string
-	architecture    *string
-	digest          *string
-	size_bytes      *int64
-	addsize_bytes   *int64
-	labels          *map[string]string
-	status          *image.Status
-	tag_digest      *string
-	signed_by       *string
-	tag_policy      *image.TagPolicy
-	deprecated      *string
-	visibility      *image.Visibility
-	description     *string
-	domain_id       *uuid.UUID
-	session_id      *uuid.UUID
-	base            *string
-	added_bytes     *int64
-	addadded_bytes  *int64
-	committed_at    *time.Time
-	clearedFields   map[string]struct{}
-	versions        map[uuid.UUID]struct{}
-	removedversions map[uuid.UUID]struct{}
-	clearedversions bool
-	registry        *uuid.UUID
-	clearedregistry bool
-	owner           *uuid.UUID
-	clearedowner    bool
-	project         *uuid.UUID
-	clearedproject  bool
-	done            bool
-	oldValue        func(context.Context) (*Image, error)
-	predicates      []predicate.Image
+	op               Op
+	typ              string
+	id               *uuid.UUID
+	created_at       *time.Time
+	reference        *string
+	name             *string
+	architecture     *string
+	digest           *string
+	size_bytes       *int64
+	addsize_bytes    *int64
+	labels           *map[string]string
+	status           *image.Status
+	tag_digest       *string
+	signed_by        *string
+	tag_policy       *image.TagPolicy
+	deprecated       *string
+	visibility       *image.Visibility
+	description      *string
+	domain_id        *uuid.UUID
+	session_id       *uuid.UUID
+	base             *string
+	added_bytes      *int64
+	addadded_bytes   *int64
+	committed_at     *time.Time
+	clearedFields    map[string]struct{}
+	versions         map[uuid.UUID]struct{}
+	removedversions  map[uuid.UUID]struct{}
+	clearedversions  bool
+	registry         *uuid.UUID
+	clearedregistry  bool
+	auto_pull        map[uuid.UUID]struct{}
+	removedauto_pull map[uuid.UUID]struct{}
+	clearedauto_pull bool
+	owner            *uuid.UUID
+	clearedowner     bool
+	project          *uuid.UUID
+	clearedproject   bool
+	done             bool
+	oldValue         func(context.Context) (*Image, error)
+	predicates       []predicate.Image
 }
 
 var _ ent.Mutation = (*ImageMutation)(nil)
@@ -17521,6 +17609,60 @@ func (m *ImageMutation) ResetRegistry() {
 	m.clearedregistry = false
 }
 
+// AddAutoPullIDs adds the "auto_pull" edge to the ResourceGroup entity by ids.
+func (m *ImageMutation) AddAutoPullIDs(ids ...uuid.UUID) {
+	if m.auto_pull == nil {
+		m.auto_pull = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.auto_pull[ids[i]] = struct{}{}
+	}
+}
+
+// ClearAutoPull clears the "auto_pull" edge to the ResourceGroup entity.
+func (m *ImageMutation) ClearAutoPull() {
+	m.clearedauto_pull = true
+}
+
+// AutoPullCleared reports if the "auto_pull" edge to the ResourceGroup entity was cleared.
+func (m *ImageMutation) AutoPullCleared() bool {
+	return m.clearedauto_pull
+}
+
+// RemoveAutoPullIDs removes the "auto_pull" edge to the ResourceGroup entity by IDs.
+func (m *ImageMutation) RemoveAutoPullIDs(ids ...uuid.UUID) {
+	if m.removedauto_pull == nil {
+		m.removedauto_pull = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.auto_pull, ids[i])
+		m.removedauto_pull[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedAutoPull returns the removed IDs of the "auto_pull" edge to the ResourceGroup entity.
+func (m *ImageMutation) RemovedAutoPullIDs() (ids []uuid.UUID) {
+	for id := range m.removedauto_pull {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// AutoPullIDs returns the "auto_pull" edge IDs in the mutation.
+func (m *ImageMutation) AutoPullIDs() (ids []uuid.UUID) {
+	for id := range m.auto_pull {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetAutoPull resets all changes to the "auto_pull" edge.
+func (m *ImageMutation) ResetAutoPull() {
+	m.auto_pull = nil
+	m.clearedauto_pull = false
+	m.removedauto_pull = nil
+}
+
 // ClearOwner clears the "owner" edge to the User entity.
 func (m *ImageMutation) ClearOwner() {
 	m.clearedowner = true
@@ -18131,12 +18273,15 @@ func (m *ImageMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ImageMutation) AddedEdges() []string {
-	edges := make([]string, 0, 4)
+	edges := make([]string, 0, 5)
 	if m.versions != nil {
 		edges = append(edges, image.EdgeVersions)
 	}
 	if m.registry != nil {
 		edges = append(edges, image.EdgeRegistry)
+	}
+	if m.auto_pull != nil {
+		edges = append(edges, image.EdgeAutoPull)
 	}
 	if m.owner != nil {
 		edges = append(edges, image.EdgeOwner)
@@ -18161,6 +18306,12 @@ func (m *ImageMutation) AddedIDs(name string) []ent.Value {
 		if id := m.registry; id != nil {
 			return []ent.Value{*id}
 		}
+	case image.EdgeAutoPull:
+		ids := make([]ent.Value, 0, len(m.auto_pull))
+		for id := range m.auto_pull {
+			ids = append(ids, id)
+		}
+		return ids
 	case image.EdgeOwner:
 		if id := m.owner; id != nil {
 			return []ent.Value{*id}
@@ -18175,9 +18326,12 @@ func (m *ImageMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ImageMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 4)
+	edges := make([]string, 0, 5)
 	if m.removedversions != nil {
 		edges = append(edges, image.EdgeVersions)
+	}
+	if m.removedauto_pull != nil {
+		edges = append(edges, image.EdgeAutoPull)
 	}
 	return edges
 }
@@ -18192,18 +18346,27 @@ func (m *ImageMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case image.EdgeAutoPull:
+		ids := make([]ent.Value, 0, len(m.removedauto_pull))
+		for id := range m.removedauto_pull {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ImageMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 4)
+	edges := make([]string, 0, 5)
 	if m.clearedversions {
 		edges = append(edges, image.EdgeVersions)
 	}
 	if m.clearedregistry {
 		edges = append(edges, image.EdgeRegistry)
+	}
+	if m.clearedauto_pull {
+		edges = append(edges, image.EdgeAutoPull)
 	}
 	if m.clearedowner {
 		edges = append(edges, image.EdgeOwner)
@@ -18222,6 +18385,8 @@ func (m *ImageMutation) EdgeCleared(name string) bool {
 		return m.clearedversions
 	case image.EdgeRegistry:
 		return m.clearedregistry
+	case image.EdgeAutoPull:
+		return m.clearedauto_pull
 	case image.EdgeOwner:
 		return m.clearedowner
 	case image.EdgeProject:
@@ -18257,6 +18422,9 @@ func (m *ImageMutation) ResetEdge(name string) error {
 	case image.EdgeRegistry:
 		m.ResetRegistry()
 		return nil
+	case image.EdgeAutoPull:
+		m.ResetAutoPull()
+		return nil
 	case image.EdgeOwner:
 		m.ResetOwner()
 		return nil
@@ -18265,6 +18433,807 @@ func (m *ImageMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Image edge %s", name)
+}
+
+// ImageCopyMutation represents an operation that mutates the ImageCopy nodes in the graph.
+type ImageCopyMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	reference      *string
+	digest         *string
+	state          *imagecopy.State
+	done_bytes     *int64
+	adddone_bytes  *int64
+	total_bytes    *int64
+	addtotal_bytes *int64
+	used_at        *time.Time
+	clearedFields  map[string]struct{}
+	agent          *uuid.UUID
+	clearedagent   bool
+	done           bool
+	oldValue       func(context.Context) (*ImageCopy, error)
+	predicates     []predicate.ImageCopy
+}
+
+var _ ent.Mutation = (*ImageCopyMutation)(nil)
+
+// imagecopyOption allows management of the mutation configuration using functional options.
+type imagecopyOption func(*ImageCopyMutation)
+
+// newImageCopyMutation creates new mutation for the ImageCopy entity.
+func newImageCopyMutation(c config, op Op, opts ...imagecopyOption) *ImageCopyMutation {
+	m := &ImageCopyMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeImageCopy,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withImageCopyID sets the ID field of the mutation.
+func withImageCopyID(id uuid.UUID) imagecopyOption {
+	return func(m *ImageCopyMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ImageCopy
+		)
+		m.oldValue = func(ctx context.Context) (*ImageCopy, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ImageCopy.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withImageCopy sets the old ImageCopy of the mutation.
+func withImageCopy(node *ImageCopy) imagecopyOption {
+	return func(m *ImageCopyMutation) {
+		m.oldValue = func(context.Context) (*ImageCopy, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ImageCopyMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ImageCopyMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ImageCopy entities.
+func (m *ImageCopyMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ImageCopyMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ImageCopyMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ImageCopy.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetReference sets the "reference" field.
+func (m *ImageCopyMutation) SetReference(s string) {
+	m.reference = &s
+}
+
+// Reference returns the value of the "reference" field in the mutation.
+func (m *ImageCopyMutation) Reference() (r string, exists bool) {
+	v := m.reference
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReference returns the old "reference" field's value of the ImageCopy entity.
+// If the ImageCopy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageCopyMutation) OldReference(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReference is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReference requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReference: %w", err)
+	}
+	return oldValue.Reference, nil
+}
+
+// ResetReference resets all changes to the "reference" field.
+func (m *ImageCopyMutation) ResetReference() {
+	m.reference = nil
+}
+
+// SetDigest sets the "digest" field.
+func (m *ImageCopyMutation) SetDigest(s string) {
+	m.digest = &s
+}
+
+// Digest returns the value of the "digest" field in the mutation.
+func (m *ImageCopyMutation) Digest() (r string, exists bool) {
+	v := m.digest
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDigest returns the old "digest" field's value of the ImageCopy entity.
+// If the ImageCopy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageCopyMutation) OldDigest(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDigest is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDigest requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDigest: %w", err)
+	}
+	return oldValue.Digest, nil
+}
+
+// ResetDigest resets all changes to the "digest" field.
+func (m *ImageCopyMutation) ResetDigest() {
+	m.digest = nil
+}
+
+// SetState sets the "state" field.
+func (m *ImageCopyMutation) SetState(i imagecopy.State) {
+	m.state = &i
+}
+
+// State returns the value of the "state" field in the mutation.
+func (m *ImageCopyMutation) State() (r imagecopy.State, exists bool) {
+	v := m.state
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldState returns the old "state" field's value of the ImageCopy entity.
+// If the ImageCopy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageCopyMutation) OldState(ctx context.Context) (v imagecopy.State, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldState is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldState requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldState: %w", err)
+	}
+	return oldValue.State, nil
+}
+
+// ResetState resets all changes to the "state" field.
+func (m *ImageCopyMutation) ResetState() {
+	m.state = nil
+}
+
+// SetDoneBytes sets the "done_bytes" field.
+func (m *ImageCopyMutation) SetDoneBytes(i int64) {
+	m.done_bytes = &i
+	m.adddone_bytes = nil
+}
+
+// DoneBytes returns the value of the "done_bytes" field in the mutation.
+func (m *ImageCopyMutation) DoneBytes() (r int64, exists bool) {
+	v := m.done_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDoneBytes returns the old "done_bytes" field's value of the ImageCopy entity.
+// If the ImageCopy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageCopyMutation) OldDoneBytes(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDoneBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDoneBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDoneBytes: %w", err)
+	}
+	return oldValue.DoneBytes, nil
+}
+
+// AddDoneBytes adds i to the "done_bytes" field.
+func (m *ImageCopyMutation) AddDoneBytes(i int64) {
+	if m.adddone_bytes != nil {
+		*m.adddone_bytes += i
+	} else {
+		m.adddone_bytes = &i
+	}
+}
+
+// AddedDoneBytes returns the value that was added to the "done_bytes" field in this mutation.
+func (m *ImageCopyMutation) AddedDoneBytes() (r int64, exists bool) {
+	v := m.adddone_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDoneBytes resets all changes to the "done_bytes" field.
+func (m *ImageCopyMutation) ResetDoneBytes() {
+	m.done_bytes = nil
+	m.adddone_bytes = nil
+}
+
+// SetTotalBytes sets the "total_bytes" field.
+func (m *ImageCopyMutation) SetTotalBytes(i int64) {
+	m.total_bytes = &i
+	m.addtotal_bytes = nil
+}
+
+// TotalBytes returns the value of the "total_bytes" field in the mutation.
+func (m *ImageCopyMutation) TotalBytes() (r int64, exists bool) {
+	v := m.total_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTotalBytes returns the old "total_bytes" field's value of the ImageCopy entity.
+// If the ImageCopy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageCopyMutation) OldTotalBytes(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTotalBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTotalBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTotalBytes: %w", err)
+	}
+	return oldValue.TotalBytes, nil
+}
+
+// AddTotalBytes adds i to the "total_bytes" field.
+func (m *ImageCopyMutation) AddTotalBytes(i int64) {
+	if m.addtotal_bytes != nil {
+		*m.addtotal_bytes += i
+	} else {
+		m.addtotal_bytes = &i
+	}
+}
+
+// AddedTotalBytes returns the value that was added to the "total_bytes" field in this mutation.
+func (m *ImageCopyMutation) AddedTotalBytes() (r int64, exists bool) {
+	v := m.addtotal_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTotalBytes resets all changes to the "total_bytes" field.
+func (m *ImageCopyMutation) ResetTotalBytes() {
+	m.total_bytes = nil
+	m.addtotal_bytes = nil
+}
+
+// SetUsedAt sets the "used_at" field.
+func (m *ImageCopyMutation) SetUsedAt(t time.Time) {
+	m.used_at = &t
+}
+
+// UsedAt returns the value of the "used_at" field in the mutation.
+func (m *ImageCopyMutation) UsedAt() (r time.Time, exists bool) {
+	v := m.used_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUsedAt returns the old "used_at" field's value of the ImageCopy entity.
+// If the ImageCopy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageCopyMutation) OldUsedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUsedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUsedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUsedAt: %w", err)
+	}
+	return oldValue.UsedAt, nil
+}
+
+// ClearUsedAt clears the value of the "used_at" field.
+func (m *ImageCopyMutation) ClearUsedAt() {
+	m.used_at = nil
+	m.clearedFields[imagecopy.FieldUsedAt] = struct{}{}
+}
+
+// UsedAtCleared returns if the "used_at" field was cleared in this mutation.
+func (m *ImageCopyMutation) UsedAtCleared() bool {
+	_, ok := m.clearedFields[imagecopy.FieldUsedAt]
+	return ok
+}
+
+// ResetUsedAt resets all changes to the "used_at" field.
+func (m *ImageCopyMutation) ResetUsedAt() {
+	m.used_at = nil
+	delete(m.clearedFields, imagecopy.FieldUsedAt)
+}
+
+// SetAgentID sets the "agent_id" field.
+func (m *ImageCopyMutation) SetAgentID(u uuid.UUID) {
+	m.agent = &u
+}
+
+// AgentID returns the value of the "agent_id" field in the mutation.
+func (m *ImageCopyMutation) AgentID() (r uuid.UUID, exists bool) {
+	v := m.agent
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAgentID returns the old "agent_id" field's value of the ImageCopy entity.
+// If the ImageCopy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageCopyMutation) OldAgentID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAgentID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAgentID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAgentID: %w", err)
+	}
+	return oldValue.AgentID, nil
+}
+
+// ResetAgentID resets all changes to the "agent_id" field.
+func (m *ImageCopyMutation) ResetAgentID() {
+	m.agent = nil
+}
+
+// ClearAgent clears the "agent" edge to the Agent entity.
+func (m *ImageCopyMutation) ClearAgent() {
+	m.clearedagent = true
+	m.clearedFields[imagecopy.FieldAgentID] = struct{}{}
+}
+
+// AgentCleared reports if the "agent" edge to the Agent entity was cleared.
+func (m *ImageCopyMutation) AgentCleared() bool {
+	return m.clearedagent
+}
+
+// AgentIDs returns the "agent" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// AgentID instead. It exists only for internal usage by the builders.
+func (m *ImageCopyMutation) AgentIDs() (ids []uuid.UUID) {
+	if id := m.agent; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetAgent resets all changes to the "agent" edge.
+func (m *ImageCopyMutation) ResetAgent() {
+	m.agent = nil
+	m.clearedagent = false
+}
+
+// Where appends a list predicates to the ImageCopyMutation builder.
+func (m *ImageCopyMutation) Where(ps ...predicate.ImageCopy) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ImageCopyMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ImageCopyMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ImageCopy, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ImageCopyMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ImageCopyMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ImageCopy).
+func (m *ImageCopyMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ImageCopyMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.reference != nil {
+		fields = append(fields, imagecopy.FieldReference)
+	}
+	if m.digest != nil {
+		fields = append(fields, imagecopy.FieldDigest)
+	}
+	if m.state != nil {
+		fields = append(fields, imagecopy.FieldState)
+	}
+	if m.done_bytes != nil {
+		fields = append(fields, imagecopy.FieldDoneBytes)
+	}
+	if m.total_bytes != nil {
+		fields = append(fields, imagecopy.FieldTotalBytes)
+	}
+	if m.used_at != nil {
+		fields = append(fields, imagecopy.FieldUsedAt)
+	}
+	if m.agent != nil {
+		fields = append(fields, imagecopy.FieldAgentID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ImageCopyMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case imagecopy.FieldReference:
+		return m.Reference()
+	case imagecopy.FieldDigest:
+		return m.Digest()
+	case imagecopy.FieldState:
+		return m.State()
+	case imagecopy.FieldDoneBytes:
+		return m.DoneBytes()
+	case imagecopy.FieldTotalBytes:
+		return m.TotalBytes()
+	case imagecopy.FieldUsedAt:
+		return m.UsedAt()
+	case imagecopy.FieldAgentID:
+		return m.AgentID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ImageCopyMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case imagecopy.FieldReference:
+		return m.OldReference(ctx)
+	case imagecopy.FieldDigest:
+		return m.OldDigest(ctx)
+	case imagecopy.FieldState:
+		return m.OldState(ctx)
+	case imagecopy.FieldDoneBytes:
+		return m.OldDoneBytes(ctx)
+	case imagecopy.FieldTotalBytes:
+		return m.OldTotalBytes(ctx)
+	case imagecopy.FieldUsedAt:
+		return m.OldUsedAt(ctx)
+	case imagecopy.FieldAgentID:
+		return m.OldAgentID(ctx)
+	}
+	return nil, fmt.Errorf("unknown ImageCopy field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ImageCopyMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case imagecopy.FieldReference:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReference(v)
+		return nil
+	case imagecopy.FieldDigest:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDigest(v)
+		return nil
+	case imagecopy.FieldState:
+		v, ok := value.(imagecopy.State)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetState(v)
+		return nil
+	case imagecopy.FieldDoneBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDoneBytes(v)
+		return nil
+	case imagecopy.FieldTotalBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTotalBytes(v)
+		return nil
+	case imagecopy.FieldUsedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUsedAt(v)
+		return nil
+	case imagecopy.FieldAgentID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAgentID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ImageCopy field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ImageCopyMutation) AddedFields() []string {
+	var fields []string
+	if m.adddone_bytes != nil {
+		fields = append(fields, imagecopy.FieldDoneBytes)
+	}
+	if m.addtotal_bytes != nil {
+		fields = append(fields, imagecopy.FieldTotalBytes)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ImageCopyMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case imagecopy.FieldDoneBytes:
+		return m.AddedDoneBytes()
+	case imagecopy.FieldTotalBytes:
+		return m.AddedTotalBytes()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ImageCopyMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case imagecopy.FieldDoneBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDoneBytes(v)
+		return nil
+	case imagecopy.FieldTotalBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTotalBytes(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ImageCopy numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ImageCopyMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(imagecopy.FieldUsedAt) {
+		fields = append(fields, imagecopy.FieldUsedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ImageCopyMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ImageCopyMutation) ClearField(name string) error {
+	switch name {
+	case imagecopy.FieldUsedAt:
+		m.ClearUsedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown ImageCopy nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ImageCopyMutation) ResetField(name string) error {
+	switch name {
+	case imagecopy.FieldReference:
+		m.ResetReference()
+		return nil
+	case imagecopy.FieldDigest:
+		m.ResetDigest()
+		return nil
+	case imagecopy.FieldState:
+		m.ResetState()
+		return nil
+	case imagecopy.FieldDoneBytes:
+		m.ResetDoneBytes()
+		return nil
+	case imagecopy.FieldTotalBytes:
+		m.ResetTotalBytes()
+		return nil
+	case imagecopy.FieldUsedAt:
+		m.ResetUsedAt()
+		return nil
+	case imagecopy.FieldAgentID:
+		m.ResetAgentID()
+		return nil
+	}
+	return fmt.Errorf("unknown ImageCopy field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ImageCopyMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.agent != nil {
+		edges = append(edges, imagecopy.EdgeAgent)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ImageCopyMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case imagecopy.EdgeAgent:
+		if id := m.agent; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ImageCopyMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ImageCopyMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ImageCopyMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedagent {
+		edges = append(edges, imagecopy.EdgeAgent)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ImageCopyMutation) EdgeCleared(name string) bool {
+	switch name {
+	case imagecopy.EdgeAgent:
+		return m.clearedagent
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ImageCopyMutation) ClearEdge(name string) error {
+	switch name {
+	case imagecopy.EdgeAgent:
+		m.ClearAgent()
+		return nil
+	}
+	return fmt.Errorf("unknown ImageCopy unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ImageCopyMutation) ResetEdge(name string) error {
+	switch name {
+	case imagecopy.EdgeAgent:
+		m.ResetAgent()
+		return nil
+	}
+	return fmt.Errorf("unknown ImageCopy edge %s", name)
 }
 
 // ImageVersionMutation represents an operation that mutates the ImageVersion nodes in the graph.
@@ -32747,6 +33716,9 @@ type ResourceGroupMutation struct {
 	agents                 map[uuid.UUID]struct{}
 	removedagents          map[uuid.UUID]struct{}
 	clearedagents          bool
+	kept_images            map[uuid.UUID]struct{}
+	removedkept_images     map[uuid.UUID]struct{}
+	clearedkept_images     bool
 	grants                 map[uuid.UUID]struct{}
 	removedgrants          map[uuid.UUID]struct{}
 	clearedgrants          bool
@@ -33848,6 +34820,60 @@ func (m *ResourceGroupMutation) ResetAgents() {
 	m.removedagents = nil
 }
 
+// AddKeptImageIDs adds the "kept_images" edge to the Image entity by ids.
+func (m *ResourceGroupMutation) AddKeptImageIDs(ids ...uuid.UUID) {
+	if m.kept_images == nil {
+		m.kept_images = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.kept_images[ids[i]] = struct{}{}
+	}
+}
+
+// ClearKeptImages clears the "kept_images" edge to the Image entity.
+func (m *ResourceGroupMutation) ClearKeptImages() {
+	m.clearedkept_images = true
+}
+
+// KeptImagesCleared reports if the "kept_images" edge to the Image entity was cleared.
+func (m *ResourceGroupMutation) KeptImagesCleared() bool {
+	return m.clearedkept_images
+}
+
+// RemoveKeptImageIDs removes the "kept_images" edge to the Image entity by IDs.
+func (m *ResourceGroupMutation) RemoveKeptImageIDs(ids ...uuid.UUID) {
+	if m.removedkept_images == nil {
+		m.removedkept_images = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.kept_images, ids[i])
+		m.removedkept_images[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedKeptImages returns the removed IDs of the "kept_images" edge to the Image entity.
+func (m *ResourceGroupMutation) RemovedKeptImagesIDs() (ids []uuid.UUID) {
+	for id := range m.removedkept_images {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// KeptImagesIDs returns the "kept_images" edge IDs in the mutation.
+func (m *ResourceGroupMutation) KeptImagesIDs() (ids []uuid.UUID) {
+	for id := range m.kept_images {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetKeptImages resets all changes to the "kept_images" edge.
+func (m *ResourceGroupMutation) ResetKeptImages() {
+	m.kept_images = nil
+	m.clearedkept_images = false
+	m.removedkept_images = nil
+}
+
 // AddGrantIDs adds the "grants" edge to the GroupGrant entity by ids.
 func (m *ResourceGroupMutation) AddGrantIDs(ids ...uuid.UUID) {
 	if m.grants == nil {
@@ -34624,9 +35650,12 @@ func (m *ResourceGroupMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ResourceGroupMutation) AddedEdges() []string {
-	edges := make([]string, 0, 5)
+	edges := make([]string, 0, 6)
 	if m.agents != nil {
 		edges = append(edges, resourcegroup.EdgeAgents)
+	}
+	if m.kept_images != nil {
+		edges = append(edges, resourcegroup.EdgeKeptImages)
 	}
 	if m.grants != nil {
 		edges = append(edges, resourcegroup.EdgeGrants)
@@ -34650,6 +35679,12 @@ func (m *ResourceGroupMutation) AddedIDs(name string) []ent.Value {
 	case resourcegroup.EdgeAgents:
 		ids := make([]ent.Value, 0, len(m.agents))
 		for id := range m.agents {
+			ids = append(ids, id)
+		}
+		return ids
+	case resourcegroup.EdgeKeptImages:
+		ids := make([]ent.Value, 0, len(m.kept_images))
+		for id := range m.kept_images {
 			ids = append(ids, id)
 		}
 		return ids
@@ -34683,9 +35718,12 @@ func (m *ResourceGroupMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ResourceGroupMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 5)
+	edges := make([]string, 0, 6)
 	if m.removedagents != nil {
 		edges = append(edges, resourcegroup.EdgeAgents)
+	}
+	if m.removedkept_images != nil {
+		edges = append(edges, resourcegroup.EdgeKeptImages)
 	}
 	if m.removedgrants != nil {
 		edges = append(edges, resourcegroup.EdgeGrants)
@@ -34709,6 +35747,12 @@ func (m *ResourceGroupMutation) RemovedIDs(name string) []ent.Value {
 	case resourcegroup.EdgeAgents:
 		ids := make([]ent.Value, 0, len(m.removedagents))
 		for id := range m.removedagents {
+			ids = append(ids, id)
+		}
+		return ids
+	case resourcegroup.EdgeKeptImages:
+		ids := make([]ent.Value, 0, len(m.removedkept_images))
+		for id := range m.removedkept_images {
 			ids = append(ids, id)
 		}
 		return ids
@@ -34742,9 +35786,12 @@ func (m *ResourceGroupMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ResourceGroupMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 5)
+	edges := make([]string, 0, 6)
 	if m.clearedagents {
 		edges = append(edges, resourcegroup.EdgeAgents)
+	}
+	if m.clearedkept_images {
+		edges = append(edges, resourcegroup.EdgeKeptImages)
 	}
 	if m.clearedgrants {
 		edges = append(edges, resourcegroup.EdgeGrants)
@@ -34767,6 +35814,8 @@ func (m *ResourceGroupMutation) EdgeCleared(name string) bool {
 	switch name {
 	case resourcegroup.EdgeAgents:
 		return m.clearedagents
+	case resourcegroup.EdgeKeptImages:
+		return m.clearedkept_images
 	case resourcegroup.EdgeGrants:
 		return m.clearedgrants
 	case resourcegroup.EdgeShares:
@@ -34793,6 +35842,9 @@ func (m *ResourceGroupMutation) ResetEdge(name string) error {
 	switch name {
 	case resourcegroup.EdgeAgents:
 		m.ResetAgents()
+		return nil
+	case resourcegroup.EdgeKeptImages:
+		m.ResetKeptImages()
 		return nil
 	case resourcegroup.EdgeGrants:
 		m.ResetGrants()

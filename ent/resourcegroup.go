@@ -71,6 +71,8 @@ type ResourceGroup struct {
 type ResourceGroupEdges struct {
 	// Agents holds the value of the agents edge.
 	Agents []*Agent `json:"agents,omitempty"`
+	// KeptImages holds the value of the kept_images edge.
+	KeptImages []*Image `json:"kept_images,omitempty"`
 	// Grants holds the value of the grants edge.
 	Grants []*GroupGrant `json:"grants,omitempty"`
 	// Shares holds the value of the shares edge.
@@ -81,11 +83,12 @@ type ResourceGroupEdges struct {
 	Presets []*ResourcePreset `json:"presets,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [5]bool
+	loadedTypes [6]bool
 	// totalCount holds the count of the edges above.
 	totalCount [2]map[string]int
 
 	namedAgents       map[string][]*Agent
+	namedKeptImages   map[string][]*Image
 	namedGrants       map[string][]*GroupGrant
 	namedShares       map[string][]*ShareWeight
 	namedIdleBindings map[string][]*IdleBinding
@@ -101,10 +104,19 @@ func (e ResourceGroupEdges) AgentsOrErr() ([]*Agent, error) {
 	return nil, &NotLoadedError{edge: "agents"}
 }
 
+// KeptImagesOrErr returns the KeptImages value or an error if the edge
+// was not loaded in eager-loading.
+func (e ResourceGroupEdges) KeptImagesOrErr() ([]*Image, error) {
+	if e.loadedTypes[1] {
+		return e.KeptImages, nil
+	}
+	return nil, &NotLoadedError{edge: "kept_images"}
+}
+
 // GrantsOrErr returns the Grants value or an error if the edge
 // was not loaded in eager-loading.
 func (e ResourceGroupEdges) GrantsOrErr() ([]*GroupGrant, error) {
-	if e.loadedTypes[1] {
+	if e.loadedTypes[2] {
 		return e.Grants, nil
 	}
 	return nil, &NotLoadedError{edge: "grants"}
@@ -113,7 +125,7 @@ func (e ResourceGroupEdges) GrantsOrErr() ([]*GroupGrant, error) {
 // SharesOrErr returns the Shares value or an error if the edge
 // was not loaded in eager-loading.
 func (e ResourceGroupEdges) SharesOrErr() ([]*ShareWeight, error) {
-	if e.loadedTypes[2] {
+	if e.loadedTypes[3] {
 		return e.Shares, nil
 	}
 	return nil, &NotLoadedError{edge: "shares"}
@@ -122,7 +134,7 @@ func (e ResourceGroupEdges) SharesOrErr() ([]*ShareWeight, error) {
 // IdleBindingsOrErr returns the IdleBindings value or an error if the edge
 // was not loaded in eager-loading.
 func (e ResourceGroupEdges) IdleBindingsOrErr() ([]*IdleBinding, error) {
-	if e.loadedTypes[3] {
+	if e.loadedTypes[4] {
 		return e.IdleBindings, nil
 	}
 	return nil, &NotLoadedError{edge: "idle_bindings"}
@@ -131,7 +143,7 @@ func (e ResourceGroupEdges) IdleBindingsOrErr() ([]*IdleBinding, error) {
 // PresetsOrErr returns the Presets value or an error if the edge
 // was not loaded in eager-loading.
 func (e ResourceGroupEdges) PresetsOrErr() ([]*ResourcePreset, error) {
-	if e.loadedTypes[4] {
+	if e.loadedTypes[5] {
 		return e.Presets, nil
 	}
 	return nil, &NotLoadedError{edge: "presets"}
@@ -323,6 +335,11 @@ func (_m *ResourceGroup) QueryAgents() *AgentQuery {
 	return NewResourceGroupClient(_m.config).QueryAgents(_m)
 }
 
+// QueryKeptImages queries the "kept_images" edge of the ResourceGroup entity.
+func (_m *ResourceGroup) QueryKeptImages() *ImageQuery {
+	return NewResourceGroupClient(_m.config).QueryKeptImages(_m)
+}
+
 // QueryGrants queries the "grants" edge of the ResourceGroup entity.
 func (_m *ResourceGroup) QueryGrants() *GroupGrantQuery {
 	return NewResourceGroupClient(_m.config).QueryGrants(_m)
@@ -453,6 +470,30 @@ func (_m *ResourceGroup) appendNamedAgents(name string, edges ...*Agent) {
 		_m.Edges.namedAgents[name] = []*Agent{}
 	} else {
 		_m.Edges.namedAgents[name] = append(_m.Edges.namedAgents[name], edges...)
+	}
+}
+
+// NamedKeptImages returns the KeptImages named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *ResourceGroup) NamedKeptImages(name string) ([]*Image, error) {
+	if _m.Edges.namedKeptImages == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedKeptImages[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *ResourceGroup) appendNamedKeptImages(name string, edges ...*Image) {
+	if _m.Edges.namedKeptImages == nil {
+		_m.Edges.namedKeptImages = make(map[string][]*Image)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedKeptImages[name] = []*Image{}
+	} else {
+		_m.Edges.namedKeptImages[name] = append(_m.Edges.namedKeptImages[name], edges...)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/idlebinding"
+	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepreset"
 	"github.com/berthhq/berth/ent/shareweight"
@@ -326,6 +327,21 @@ func (_c *ResourceGroupCreate) AddAgents(v ...*Agent) *ResourceGroupCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddAgentIDs(ids...)
+}
+
+// AddKeptImageIDs adds the "kept_images" edge to the Image entity by IDs.
+func (_c *ResourceGroupCreate) AddKeptImageIDs(ids ...uuid.UUID) *ResourceGroupCreate {
+	_c.mutation.AddKeptImageIDs(ids...)
+	return _c
+}
+
+// AddKeptImages adds the "kept_images" edges to the Image entity.
+func (_c *ResourceGroupCreate) AddKeptImages(v ...*Image) *ResourceGroupCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddKeptImageIDs(ids...)
 }
 
 // AddGrantIDs adds the "grants" edge to the GroupGrant entity by IDs.
@@ -743,6 +759,22 @@ func (_c *ResourceGroupCreate) createSpec() (*ResourceGroup, *sqlgraph.CreateSpe
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.KeptImagesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   resourcegroup.KeptImagesTable,
+			Columns: resourcegroup.KeptImagesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(image.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

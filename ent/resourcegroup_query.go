@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/idlebinding"
+	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepreset"
@@ -31,6 +32,7 @@ type ResourceGroupQuery struct {
 	inters                []Interceptor
 	predicates            []predicate.ResourceGroup
 	withAgents            *AgentQuery
+	withKeptImages        *ImageQuery
 	withGrants            *GroupGrantQuery
 	withShares            *ShareWeightQuery
 	withIdleBindings      *IdleBindingQuery
@@ -38,6 +40,7 @@ type ResourceGroupQuery struct {
 	loadTotal             []func(context.Context, []*ResourceGroup) error
 	modifiers             []func(*sql.Selector)
 	withNamedAgents       map[string]*AgentQuery
+	withNamedKeptImages   map[string]*ImageQuery
 	withNamedGrants       map[string]*GroupGrantQuery
 	withNamedShares       map[string]*ShareWeightQuery
 	withNamedIdleBindings map[string]*IdleBindingQuery
@@ -93,6 +96,28 @@ func (_q *ResourceGroupQuery) QueryAgents() *AgentQuery {
 			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, selector),
 			sqlgraph.To(agent.Table, agent.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, resourcegroup.AgentsTable, resourcegroup.AgentsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryKeptImages chains the current query on the "kept_images" edge.
+func (_q *ResourceGroupQuery) QueryKeptImages() *ImageQuery {
+	query := (&ImageClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourcegroup.Table, resourcegroup.FieldID, selector),
+			sqlgraph.To(image.Table, image.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, true, resourcegroup.KeptImagesTable, resourcegroup.KeptImagesPrimaryKey...),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -381,6 +406,7 @@ func (_q *ResourceGroupQuery) Clone() *ResourceGroupQuery {
 		inters:           append([]Interceptor{}, _q.inters...),
 		predicates:       append([]predicate.ResourceGroup{}, _q.predicates...),
 		withAgents:       _q.withAgents.Clone(),
+		withKeptImages:   _q.withKeptImages.Clone(),
 		withGrants:       _q.withGrants.Clone(),
 		withShares:       _q.withShares.Clone(),
 		withIdleBindings: _q.withIdleBindings.Clone(),
@@ -400,6 +426,17 @@ func (_q *ResourceGroupQuery) WithAgents(opts ...func(*AgentQuery)) *ResourceGro
 		opt(query)
 	}
 	_q.withAgents = query
+	return _q
+}
+
+// WithKeptImages tells the query-builder to eager-load the nodes that are connected to
+// the "kept_images" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourceGroupQuery) WithKeptImages(opts ...func(*ImageQuery)) *ResourceGroupQuery {
+	query := (&ImageClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withKeptImages = query
 	return _q
 }
 
@@ -525,8 +562,9 @@ func (_q *ResourceGroupQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([
 	var (
 		nodes       = []*ResourceGroup{}
 		_spec       = _q.querySpec()
-		loadedTypes = [5]bool{
+		loadedTypes = [6]bool{
 			_q.withAgents != nil,
+			_q.withKeptImages != nil,
 			_q.withGrants != nil,
 			_q.withShares != nil,
 			_q.withIdleBindings != nil,
@@ -558,6 +596,13 @@ func (_q *ResourceGroupQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([
 		if err := _q.loadAgents(ctx, query, nodes,
 			func(n *ResourceGroup) { n.Edges.Agents = []*Agent{} },
 			func(n *ResourceGroup, e *Agent) { n.Edges.Agents = append(n.Edges.Agents, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withKeptImages; query != nil {
+		if err := _q.loadKeptImages(ctx, query, nodes,
+			func(n *ResourceGroup) { n.Edges.KeptImages = []*Image{} },
+			func(n *ResourceGroup, e *Image) { n.Edges.KeptImages = append(n.Edges.KeptImages, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -593,6 +638,13 @@ func (_q *ResourceGroupQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([
 		if err := _q.loadAgents(ctx, query, nodes,
 			func(n *ResourceGroup) { n.appendNamedAgents(name) },
 			func(n *ResourceGroup, e *Agent) { n.appendNamedAgents(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedKeptImages {
+		if err := _q.loadKeptImages(ctx, query, nodes,
+			func(n *ResourceGroup) { n.appendNamedKeptImages(name) },
+			func(n *ResourceGroup, e *Image) { n.appendNamedKeptImages(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -659,6 +711,67 @@ func (_q *ResourceGroupQuery) loadAgents(ctx context.Context, query *AgentQuery,
 			return fmt.Errorf(`unexpected referenced foreign-key "resource_group_id" returned %v for node %v`, fk, n.ID)
 		}
 		assign(node, n)
+	}
+	return nil
+}
+func (_q *ResourceGroupQuery) loadKeptImages(ctx context.Context, query *ImageQuery, nodes []*ResourceGroup, init func(*ResourceGroup), assign func(*ResourceGroup, *Image)) error {
+	edgeIDs := make([]driver.Value, len(nodes))
+	byID := make(map[uuid.UUID]*ResourceGroup)
+	nids := make(map[uuid.UUID]map[*ResourceGroup]struct{})
+	for i, node := range nodes {
+		edgeIDs[i] = node.ID
+		byID[node.ID] = node
+		if init != nil {
+			init(node)
+		}
+	}
+	query.Where(func(s *sql.Selector) {
+		joinT := sql.Table(resourcegroup.KeptImagesTable)
+		s.Join(joinT).On(s.C(image.FieldID), joinT.C(resourcegroup.KeptImagesPrimaryKey[0]))
+		s.Where(sql.InValues(joinT.C(resourcegroup.KeptImagesPrimaryKey[1]), edgeIDs...))
+		columns := s.SelectedColumns()
+		s.Select(joinT.C(resourcegroup.KeptImagesPrimaryKey[1]))
+		s.AppendSelect(columns...)
+		s.SetDistinct(false)
+	})
+	if err := query.prepareQuery(ctx); err != nil {
+		return err
+	}
+	qr := QuerierFunc(func(ctx context.Context, q Query) (Value, error) {
+		return query.sqlAll(ctx, func(_ context.Context, spec *sqlgraph.QuerySpec) {
+			assign := spec.Assign
+			values := spec.ScanValues
+			spec.ScanValues = func(columns []string) ([]any, error) {
+				values, err := values(columns[1:])
+				if err != nil {
+					return nil, err
+				}
+				return append([]any{new(uuid.UUID)}, values...), nil
+			}
+			spec.Assign = func(columns []string, values []any) error {
+				outValue := *values[0].(*uuid.UUID)
+				inValue := *values[1].(*uuid.UUID)
+				if nids[inValue] == nil {
+					nids[inValue] = map[*ResourceGroup]struct{}{byID[outValue]: {}}
+					return assign(columns[1:], values[1:])
+				}
+				nids[inValue][byID[outValue]] = struct{}{}
+				return nil
+			}
+		})
+	})
+	neighbors, err := withInterceptors[[]*Image](ctx, query, qr, query.inters)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected "kept_images" node returned %v`, n.ID)
+		}
+		for kn := range nodes {
+			assign(kn, n)
+		}
 	}
 	return nil
 }
@@ -922,6 +1035,20 @@ func (_q *ResourceGroupQuery) WithNamedAgents(name string, opts ...func(*AgentQu
 		_q.withNamedAgents = make(map[string]*AgentQuery)
 	}
 	_q.withNamedAgents[name] = query
+	return _q
+}
+
+// WithNamedKeptImages tells the query-builder to eager-load the nodes that are connected to the "kept_images"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourceGroupQuery) WithNamedKeptImages(name string, opts ...func(*ImageQuery)) *ResourceGroupQuery {
+	query := (&ImageClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedKeptImages == nil {
+		_q.withNamedKeptImages = make(map[string]*ImageQuery)
+	}
+	_q.withNamedKeptImages[name] = query
 	return _q
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/idlebinding"
+	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepreset"
@@ -375,6 +376,21 @@ func (_u *ResourceGroupUpdate) AddAgents(v ...*Agent) *ResourceGroupUpdate {
 	return _u.AddAgentIDs(ids...)
 }
 
+// AddKeptImageIDs adds the "kept_images" edge to the Image entity by IDs.
+func (_u *ResourceGroupUpdate) AddKeptImageIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
+	_u.mutation.AddKeptImageIDs(ids...)
+	return _u
+}
+
+// AddKeptImages adds the "kept_images" edges to the Image entity.
+func (_u *ResourceGroupUpdate) AddKeptImages(v ...*Image) *ResourceGroupUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddKeptImageIDs(ids...)
+}
+
 // AddGrantIDs adds the "grants" edge to the GroupGrant entity by IDs.
 func (_u *ResourceGroupUpdate) AddGrantIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
 	_u.mutation.AddGrantIDs(ids...)
@@ -459,6 +475,27 @@ func (_u *ResourceGroupUpdate) RemoveAgents(v ...*Agent) *ResourceGroupUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveAgentIDs(ids...)
+}
+
+// ClearKeptImages clears all "kept_images" edges to the Image entity.
+func (_u *ResourceGroupUpdate) ClearKeptImages() *ResourceGroupUpdate {
+	_u.mutation.ClearKeptImages()
+	return _u
+}
+
+// RemoveKeptImageIDs removes the "kept_images" edge to Image entities by IDs.
+func (_u *ResourceGroupUpdate) RemoveKeptImageIDs(ids ...uuid.UUID) *ResourceGroupUpdate {
+	_u.mutation.RemoveKeptImageIDs(ids...)
+	return _u
+}
+
+// RemoveKeptImages removes "kept_images" edges to Image entities.
+func (_u *ResourceGroupUpdate) RemoveKeptImages(v ...*Image) *ResourceGroupUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveKeptImageIDs(ids...)
 }
 
 // ClearGrants clears all "grants" edges to the GroupGrant entity.
@@ -764,6 +801,51 @@ func (_u *ResourceGroupUpdate) sqlSave(ctx context.Context) (_node int, err erro
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.KeptImagesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   resourcegroup.KeptImagesTable,
+			Columns: resourcegroup.KeptImagesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(image.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedKeptImagesIDs(); len(nodes) > 0 && !_u.mutation.KeptImagesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   resourcegroup.KeptImagesTable,
+			Columns: resourcegroup.KeptImagesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(image.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.KeptImagesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   resourcegroup.KeptImagesTable,
+			Columns: resourcegroup.KeptImagesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(image.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -1313,6 +1395,21 @@ func (_u *ResourceGroupUpdateOne) AddAgents(v ...*Agent) *ResourceGroupUpdateOne
 	return _u.AddAgentIDs(ids...)
 }
 
+// AddKeptImageIDs adds the "kept_images" edge to the Image entity by IDs.
+func (_u *ResourceGroupUpdateOne) AddKeptImageIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
+	_u.mutation.AddKeptImageIDs(ids...)
+	return _u
+}
+
+// AddKeptImages adds the "kept_images" edges to the Image entity.
+func (_u *ResourceGroupUpdateOne) AddKeptImages(v ...*Image) *ResourceGroupUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddKeptImageIDs(ids...)
+}
+
 // AddGrantIDs adds the "grants" edge to the GroupGrant entity by IDs.
 func (_u *ResourceGroupUpdateOne) AddGrantIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
 	_u.mutation.AddGrantIDs(ids...)
@@ -1397,6 +1494,27 @@ func (_u *ResourceGroupUpdateOne) RemoveAgents(v ...*Agent) *ResourceGroupUpdate
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveAgentIDs(ids...)
+}
+
+// ClearKeptImages clears all "kept_images" edges to the Image entity.
+func (_u *ResourceGroupUpdateOne) ClearKeptImages() *ResourceGroupUpdateOne {
+	_u.mutation.ClearKeptImages()
+	return _u
+}
+
+// RemoveKeptImageIDs removes the "kept_images" edge to Image entities by IDs.
+func (_u *ResourceGroupUpdateOne) RemoveKeptImageIDs(ids ...uuid.UUID) *ResourceGroupUpdateOne {
+	_u.mutation.RemoveKeptImageIDs(ids...)
+	return _u
+}
+
+// RemoveKeptImages removes "kept_images" edges to Image entities.
+func (_u *ResourceGroupUpdateOne) RemoveKeptImages(v ...*Image) *ResourceGroupUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveKeptImageIDs(ids...)
 }
 
 // ClearGrants clears all "grants" edges to the GroupGrant entity.
@@ -1732,6 +1850,51 @@ func (_u *ResourceGroupUpdateOne) sqlSave(ctx context.Context) (_node *ResourceG
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(agent.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.KeptImagesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   resourcegroup.KeptImagesTable,
+			Columns: resourcegroup.KeptImagesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(image.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedKeptImagesIDs(); len(nodes) > 0 && !_u.mutation.KeptImagesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   resourcegroup.KeptImagesTable,
+			Columns: resourcegroup.KeptImagesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(image.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.KeptImagesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   resourcegroup.KeptImagesTable,
+			Columns: resourcegroup.KeptImagesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(image.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

@@ -2,13 +2,21 @@ package graph
 
 import (
 	"context"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
 
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
+	entimage "github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/prepull"
 	"github.com/berthhq/berth/manager/slot"
 )
 
@@ -108,6 +116,49 @@ func (r mutationResolver) CommitSession(ctx context.Context, input commit.Commit
 
 func (r mutationResolver) UpdateImage(ctx context.Context, input image.UpdateImageInput) (*image.ImagePayload, error) {
 	return r.Resolver.Images.UpdateImage(ctx, input)
+}
+
+func (r mutationResolver) PrepullImage(ctx context.Context, input prepull.PrepullImageInput) (*prepull.PrepullImagePayload, error) {
+	return r.Prepulls.PrepullImage(ctx, input)
+}
+
+// Copies returns the agents that have the content of an image or are pulling it.
+func (r imageResolver) Copies(ctx context.Context, i *ent.Image) ([]*ent.ImageCopy, error) {
+	return loaders(ctx).copies.Load(ctx, i.ID)
+}
+
+// maxCopies limits the agents that an image lists.
+const maxCopies = 1000
+
+// copiesOf returns the copies of images, by the names of their agents.
+func (r *Resolver) copiesOf(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]*ent.ImageCopy, error) {
+	images, err := r.Client.Image.Query().Where(entimage.IDIn(ids...)).All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[uuid.UUID][]*ent.ImageCopy, len(images))
+	byReference := map[string][]*ent.Image{}
+	for _, i := range images {
+		byReference[i.Reference] = append(byReference[i.Reference], i)
+	}
+	copies, err := r.Client.ImageCopy.Query().Where(imagecopy.ReferenceIn(slices.Collect(maps.Keys(byReference))...)).
+		Order(imagecopy.ByAgentField(agent.FieldName)).All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range copies {
+		for _, i := range byReference[c.Reference] {
+			if i.Digest == c.Digest && len(out[i.ID]) < maxCopies {
+				out[i.ID] = append(out[i.ID], c)
+			}
+		}
+	}
+	for _, id := range ids {
+		if out[id] == nil {
+			out[id] = []*ent.ImageCopy{}
+		}
+	}
+	return out, nil
 }
 
 func (r queryResolver) ImageUsage(ctx context.Context) (*commit.ImageUsage, error) {

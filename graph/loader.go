@@ -61,6 +61,7 @@ type loaderSet struct {
 	open                *loader[*ent.Vfolder]
 	volumeGrants        *loader[[]*ent.VolumeGrant]
 	versions            *loader[[]*ent.ImageVersion]
+	copies              *loader[[]*ent.ImageCopy]
 	fits                *fitLoader
 	users               *bySelection[*ent.User]
 	places              *loader[*scheduler.Place]
@@ -120,6 +121,7 @@ func (r *Resolver) newLoaders() *loaderSet {
 		open:           load(r.Folders.Open),
 		volumeGrants:   load(r.Folders.GrantsOf),
 		versions:       load(r.Images.VersionsOf),
+		copies:         load(r.copiesOf),
 		fits:           r.loadFits(),
 		users:          loadSelected(r.loadUsers),
 		places:         load(r.Advisor.Places),

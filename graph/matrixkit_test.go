@@ -228,6 +228,8 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 	k["ScanResult"] = c.ScanResult.Create().SetRegistry(reg).SetName("i:1").SetOutcome("new").SetScanID(uuid.New()).SaveX(ctx).ID
 	k["Image"] = c.Image.Create().SetReference(name + ".example.org/i:1").SetName("i:1").SetArchitecture("x86_64").
 		SetDigest("-").SetRegistry(reg).SaveX(ctx).ID
+	c.ImageCopy.Create().SetAgent(a).SetReference(name + ".example.org/i:1").SetDigest("-").SetState("present").ExecX(ctx)
+	c.Image.UpdateOneID(k["Image"]).AddAutoPullIDs(a.ResourceGroupID).ExecX(ctx)
 	for _, digest := range []string{"-", "+"} {
 		c.ImageVersion.Create().SetImageID(k["Image"]).SetDigest(digest).SetLayers([]report.Layer{{Digest: digest}}).
 			SetLabels(map[string]string{"v": digest}).SetEnvironment([]string{"V=" + digest}).ExecX(ctx)

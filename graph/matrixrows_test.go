@@ -73,6 +73,9 @@ var matrix = map[string]cell{
 		r := f.Client.Registry.Create().SetName(f.name()).SetHost(fmt.Sprint("127.0.0.1:", f.n)).SetPlainHTTP(true).SaveX(f.System(f.t))
 		return vars{"id": r.ID}
 	},
+	"prepullImage": func(f *fixture) vars {
+		return vars{"image": f.image().ID, "group": f.group().ID}
+	},
 	"rollbackImage":            func(f *fixture) vars { return vars{"id": f.image().ID} },
 	"deleteImage":              func(f *fixture) vars { return vars{"id": f.image().ID} },
 	"deleteImage of one's own": func(f *fixture) vars { return vars{"id": f.ownImage()} },

@@ -29,6 +29,7 @@ import (
 	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/prepull"
 	"github.com/berthhq/berth/manager/preset"
 	"github.com/berthhq/berth/manager/recovery"
 	"github.com/berthhq/berth/manager/role"
@@ -53,6 +54,7 @@ type Resolver struct {
 	Tasks        *task.Service
 	Images       *image.Service
 	Commits      *commit.Service
+	Prepulls     *prepull.Service
 	Providers    *oidc.Service
 	SignUps      *signup.Service
 	Policies     *policy.Service

@@ -49,6 +49,7 @@ import (
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/overlay"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/prepull"
 	"github.com/berthhq/berth/manager/preset"
 	"github.com/berthhq/berth/manager/recovery"
 	"github.com/berthhq/berth/manager/role"
@@ -94,6 +95,7 @@ type Manager struct {
 	idle       *idle.Service
 	core       *core.Core
 	commits    *commit.Service
+	prepulls   *prepull.Service
 	apps       *app.Service
 	templates  *template.Service
 	graph      *graph.Resolver
@@ -162,7 +164,7 @@ func (m *Manager) wire() error {
 	m.audit = audit.New(audit.Config{
 		Client: m.client, Sweepers: map[string]audit.Sweep{audit.Trash: m.folders.SweepTrash}, Logger: m.log,
 	})
-	if err := m.wireSessions(); err != nil {
+	if err := m.wireSessions(signer); err != nil {
 		return err
 	}
 	reach, err := egress.Parse(m.cfg.ObjectStorages)
@@ -180,7 +182,7 @@ func (m *Manager) wire() error {
 }
 
 // wireSessions creates the services that place, run and watch sessions.
-func (m *Manager) wireSessions() error {
+func (m *Manager) wireSessions(signer *ticket.Ring) error {
 	networks, err := overlay.Parse(m.cfg.OverlayRange)
 	if err != nil {
 		return err
@@ -192,12 +194,15 @@ func (m *Manager) wireSessions() error {
 	m.core = core.New(core.Config{
 		Templates: m.templates, Tasks: m.tasks, MaxArraySize: m.cfg.MaxArraySize, Images: m.cfg.Images,
 		Client: m.client, Bus: m.bus, Keys: m.keys, Policies: m.policies, Enrolments: m.enrolments, Volumes: m.folders,
-		Samples: m.stats, LogRetention: m.audit, Recovery: m.recovery, Networks: networks,
+		Samples: m.stats, LogRetention: m.audit, Recovery: m.recovery, Signer: signer, Networks: networks,
 		ID: m.id, Fingerprint: m.ca.Fingerprint(), Managers: m.tunnelAddresses, MassLoss: m.cfg.MassLossShare,
 		Registry: m.meter(), Logger: m.log,
 	})
 	m.commits = commit.New(commit.Config{
 		Client: m.client, Images: m.core.Images, Policies: m.policies, Tasks: m.tasks, Agents: m.core.Agents,
+	})
+	m.prepulls = prepull.New(prepull.Config{
+		Client: m.client, Tasks: m.tasks, Agents: m.core.Agents, Images: m.core.Images, Pins: m.core.Layers, Logger: m.log,
 	})
 	m.idle = idle.New(idle.Config{
 		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.core.Sessions, Redis: m.redis, Measurements: measurements, Logger: m.log,
@@ -220,7 +225,7 @@ func (m *Manager) wireHub() {
 func (m *Manager) resolver() *graph.Resolver {
 	return &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.core.Agents, Occupancy: m.core.Occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity,
-		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Providers: m.providers, SignUps: m.signups, Policies: m.policies,
+		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Prepulls: m.prepulls, Providers: m.providers, SignUps: m.signups, Policies: m.policies,
 		Groups: group.New(group.Config{Client: m.client, Bus: m.bus}), Roles: role.New(role.Config{Client: m.client, Open: m.auth}),
 		Sessions: m.core.Sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects,
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),

@@ -54,6 +54,55 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type LayerQuestion_End int32
+
+const (
+	LayerQuestion_NONE    LayerQuestion_End = 0
+	LayerQuestion_PRESENT LayerQuestion_End = 1 // the agent has the part
+	LayerQuestion_FAILED  LayerQuestion_End = 2 // the agent has given up
+)
+
+// Enum value maps for LayerQuestion_End.
+var (
+	LayerQuestion_End_name = map[int32]string{
+		0: "NONE",
+		1: "PRESENT",
+		2: "FAILED",
+	}
+	LayerQuestion_End_value = map[string]int32{
+		"NONE":    0,
+		"PRESENT": 1,
+		"FAILED":  2,
+	}
+)
+
+func (x LayerQuestion_End) Enum() *LayerQuestion_End {
+	p := new(LayerQuestion_End)
+	*p = x
+	return p
+}
+
+func (x LayerQuestion_End) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LayerQuestion_End) Descriptor() protoreflect.EnumDescriptor {
+	return file_agent_agentpb_agent_proto_enumTypes[0].Descriptor()
+}
+
+func (LayerQuestion_End) Type() protoreflect.EnumType {
+	return &file_agent_agentpb_agent_proto_enumTypes[0]
+}
+
+func (x LayerQuestion_End) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LayerQuestion_End.Descriptor instead.
+func (LayerQuestion_End) EnumDescriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{7, 0}
+}
+
 // UNIQUE: at most one kernel can use it on a device.
 type SlotType_Kind int32
 
@@ -91,11 +140,11 @@ func (x SlotType_Kind) String() string {
 }
 
 func (SlotType_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_agentpb_agent_proto_enumTypes[0].Descriptor()
+	return file_agent_agentpb_agent_proto_enumTypes[1].Descriptor()
 }
 
 func (SlotType_Kind) Type() protoreflect.EnumType {
-	return &file_agent_agentpb_agent_proto_enumTypes[0]
+	return &file_agent_agentpb_agent_proto_enumTypes[1]
 }
 
 func (x SlotType_Kind) Number() protoreflect.EnumNumber {
@@ -104,7 +153,7 @@ func (x SlotType_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SlotType_Kind.Descriptor instead.
 func (SlotType_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{6, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{11, 0}
 }
 
 type Device_Health int32
@@ -146,11 +195,11 @@ func (x Device_Health) String() string {
 }
 
 func (Device_Health) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_agentpb_agent_proto_enumTypes[1].Descriptor()
+	return file_agent_agentpb_agent_proto_enumTypes[2].Descriptor()
 }
 
 func (Device_Health) Type() protoreflect.EnumType {
-	return &file_agent_agentpb_agent_proto_enumTypes[1]
+	return &file_agent_agentpb_agent_proto_enumTypes[2]
 }
 
 func (x Device_Health) Number() protoreflect.EnumNumber {
@@ -159,7 +208,7 @@ func (x Device_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Device_Health.Descriptor instead.
 func (Device_Health) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{7, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{12, 0}
 }
 
 // The same kinds as accelerator.proto's.
@@ -208,11 +257,11 @@ func (x Link_Type) String() string {
 }
 
 func (Link_Type) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_agentpb_agent_proto_enumTypes[2].Descriptor()
+	return file_agent_agentpb_agent_proto_enumTypes[3].Descriptor()
 }
 
 func (Link_Type) Type() protoreflect.EnumType {
-	return &file_agent_agentpb_agent_proto_enumTypes[2]
+	return &file_agent_agentpb_agent_proto_enumTypes[3]
 }
 
 func (x Link_Type) Number() protoreflect.EnumNumber {
@@ -221,7 +270,7 @@ func (x Link_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Link_Type.Descriptor instead.
 func (Link_Type) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{10, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{15, 0}
 }
 
 type Plugin_State int32
@@ -260,11 +309,11 @@ func (x Plugin_State) String() string {
 }
 
 func (Plugin_State) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_agentpb_agent_proto_enumTypes[3].Descriptor()
+	return file_agent_agentpb_agent_proto_enumTypes[4].Descriptor()
 }
 
 func (Plugin_State) Type() protoreflect.EnumType {
-	return &file_agent_agentpb_agent_proto_enumTypes[3]
+	return &file_agent_agentpb_agent_proto_enumTypes[4]
 }
 
 func (x Plugin_State) Number() protoreflect.EnumNumber {
@@ -273,7 +322,7 @@ func (x Plugin_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Plugin_State.Descriptor instead.
 func (Plugin_State) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{11, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{16, 0}
 }
 
 type PluginCheck_Level int32
@@ -309,11 +358,11 @@ func (x PluginCheck_Level) String() string {
 }
 
 func (PluginCheck_Level) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_agentpb_agent_proto_enumTypes[4].Descriptor()
+	return file_agent_agentpb_agent_proto_enumTypes[5].Descriptor()
 }
 
 func (PluginCheck_Level) Type() protoreflect.EnumType {
-	return &file_agent_agentpb_agent_proto_enumTypes[4]
+	return &file_agent_agentpb_agent_proto_enumTypes[5]
 }
 
 func (x PluginCheck_Level) Number() protoreflect.EnumNumber {
@@ -322,7 +371,7 @@ func (x PluginCheck_Level) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PluginCheck_Level.Descriptor instead.
 func (PluginCheck_Level) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{12, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{17, 0}
 }
 
 type KernelState_Phase int32
@@ -364,11 +413,11 @@ func (x KernelState_Phase) String() string {
 }
 
 func (KernelState_Phase) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_agentpb_agent_proto_enumTypes[5].Descriptor()
+	return file_agent_agentpb_agent_proto_enumTypes[6].Descriptor()
 }
 
 func (KernelState_Phase) Type() protoreflect.EnumType {
-	return &file_agent_agentpb_agent_proto_enumTypes[5]
+	return &file_agent_agentpb_agent_proto_enumTypes[6]
 }
 
 func (x KernelState_Phase) Number() protoreflect.EnumNumber {
@@ -377,7 +426,7 @@ func (x KernelState_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use KernelState_Phase.Descriptor instead.
 func (KernelState_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33, 0}
 }
 
 type Metric_Quality int32
@@ -416,11 +465,11 @@ func (x Metric_Quality) String() string {
 }
 
 func (Metric_Quality) Descriptor() protoreflect.EnumDescriptor {
-	return file_agent_agentpb_agent_proto_enumTypes[6].Descriptor()
+	return file_agent_agentpb_agent_proto_enumTypes[7].Descriptor()
 }
 
 func (Metric_Quality) Type() protoreflect.EnumType {
-	return &file_agent_agentpb_agent_proto_enumTypes[6]
+	return &file_agent_agentpb_agent_proto_enumTypes[7]
 }
 
 func (x Metric_Quality) Number() protoreflect.EnumNumber {
@@ -429,7 +478,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{49, 0}
 }
 
 type WatchRequest struct {
@@ -743,6 +792,8 @@ type Report struct {
 	Plugins       []*Plugin              `protobuf:"bytes,9,rep,name=plugins,proto3" json:"plugins,omitempty"`
 	Probes        []*Probe               `protobuf:"bytes,10,rep,name=probes,proto3" json:"probes,omitempty"`     // what this host can and cannot do
 	Images        []string               `protobuf:"bytes,11,rep,name=images,proto3" json:"images,omitempty"`     // canonical references present
+	Contents      []*ImageContent        `protobuf:"bytes,20,rep,name=contents,proto3" json:"contents,omitempty"` // of the same images
+	Layers        string                 `protobuf:"bytes,21,opt,name=layers,proto3" json:"layers,omitempty"`     // address and TCP port where it serves parts of images to other agents; "" = nowhere
 	Volumes       []string               `protobuf:"bytes,12,rep,name=volumes,proto3" json:"volumes,omitempty"`   // names of volumes mounted here
 	Address       string                 `protobuf:"bytes,14,opt,name=address,proto3" json:"address,omitempty"`   // the node's own outward address, informational
 	Counters      []*CounterSet          `protobuf:"bytes,15,rep,name=counters,proto3" json:"counters,omitempty"` // shared hardware of partitions
@@ -860,6 +911,20 @@ func (x *Report) GetImages() []string {
 	return nil
 }
 
+func (x *Report) GetContents() []*ImageContent {
+	if x != nil {
+		return x.Contents
+	}
+	return nil
+}
+
+func (x *Report) GetLayers() string {
+	if x != nil {
+		return x.Layers
+	}
+	return ""
+}
+
 func (x *Report) GetVolumes() []string {
 	if x != nil {
 		return x.Volumes
@@ -902,6 +967,335 @@ func (x *Report) GetConditions() []*Condition {
 	return nil
 }
 
+// The parts of an image that is present.
+type ImageContent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reference     string                 `protobuf:"bytes,1,opt,name=reference,proto3" json:"reference,omitempty"`
+	Digest        []byte                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`                              // SHA-256 of its manifest, or of the index that names it
+	Layers        []*Layer               `protobuf:"bytes,3,rep,name=layers,proto3" json:"layers,omitempty"`                              // all parts: index, manifest, configuration, layers
+	UsedUnixMs    int64                  `protobuf:"varint,4,opt,name=used_unix_ms,json=usedUnixMs,proto3" json:"used_unix_ms,omitempty"` // when a container was last created from it, or when it was pulled
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImageContent) Reset() {
+	*x = ImageContent{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImageContent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImageContent) ProtoMessage() {}
+
+func (x *ImageContent) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImageContent.ProtoReflect.Descriptor instead.
+func (*ImageContent) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ImageContent) GetReference() string {
+	if x != nil {
+		return x.Reference
+	}
+	return ""
+}
+
+func (x *ImageContent) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *ImageContent) GetLayers() []*Layer {
+	if x != nil {
+		return x.Layers
+	}
+	return nil
+}
+
+func (x *ImageContent) GetUsedUnixMs() int64 {
+	if x != nil {
+		return x.UsedUnixMs
+	}
+	return 0
+}
+
+type Layer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digest        []byte                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"` // SHA-256
+	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Layer) Reset() {
+	*x = Layer{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Layer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Layer) ProtoMessage() {}
+
+func (x *Layer) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Layer.ProtoReflect.Descriptor instead.
+func (*Layer) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Layer) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *Layer) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+// A question of an agent, or the end of a fetch.
+type LayerQuestion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`        // of the question; 0: no answer is needed
+	Image         string                 `protobuf:"bytes,2,opt,name=image,proto3" json:"image,omitempty"`   // digest of the image, as in PullImageRequest
+	Digest        string                 `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"` // of the part
+	Failed        []string               `protobuf:"bytes,4,rep,name=failed,proto3" json:"failed,omitempty"` // agents that did not deliver it, or that sent wrong bytes before
+	End           LayerQuestion_End      `protobuf:"varint,5,opt,name=end,proto3,enum=berth.agent.v1.LayerQuestion_End" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LayerQuestion) Reset() {
+	*x = LayerQuestion{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LayerQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LayerQuestion) ProtoMessage() {}
+
+func (x *LayerQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LayerQuestion.ProtoReflect.Descriptor instead.
+func (*LayerQuestion) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *LayerQuestion) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *LayerQuestion) GetImage() string {
+	if x != nil {
+		return x.Image
+	}
+	return ""
+}
+
+func (x *LayerQuestion) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *LayerQuestion) GetFailed() []string {
+	if x != nil {
+		return x.Failed
+	}
+	return nil
+}
+
+func (x *LayerQuestion) GetEnd() LayerQuestion_End {
+	if x != nil {
+		return x.End
+	}
+	return LayerQuestion_NONE
+}
+
+// The answer to a question; without an id, only keys.
+type LayerAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Agent         string                 `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`     // that has the part or is fetching it; "" = the registry
+	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"` // of the agent, as in Report.layers
+	Ticket        string                 `protobuf:"bytes,4,opt,name=ticket,proto3" json:"ticket,omitempty"`   // that the other agent checks
+	Keys          [][]byte               `protobuf:"bytes,5,rep,name=keys,proto3" json:"keys,omitempty"`       // public keys of tickets, 32 bytes each; empty = unchanged
+	Pins          *Pins                  `protobuf:"bytes,6,opt,name=pins,proto3" json:"pins,omitempty"`       // absent = unchanged
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LayerAnswer) Reset() {
+	*x = LayerAnswer{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LayerAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LayerAnswer) ProtoMessage() {}
+
+func (x *LayerAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LayerAnswer.ProtoReflect.Descriptor instead.
+func (*LayerAnswer) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *LayerAnswer) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *LayerAnswer) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *LayerAnswer) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *LayerAnswer) GetTicket() string {
+	if x != nil {
+		return x.Ticket
+	}
+	return ""
+}
+
+func (x *LayerAnswer) GetKeys() [][]byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *LayerAnswer) GetPins() *Pins {
+	if x != nil {
+		return x.Pins
+	}
+	return nil
+}
+
+// The images that an agent keeps although it needs space. It removes none before it
+// has received a list.
+type Pins struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	References    []string               `protobuf:"bytes,1,rep,name=references,proto3" json:"references,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pins) Reset() {
+	*x = Pins{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pins) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pins) ProtoMessage() {}
+
+func (x *Pins) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pins.ProtoReflect.Descriptor instead.
+func (*Pins) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Pins) GetReferences() []string {
+	if x != nil {
+		return x.References
+	}
+	return nil
+}
+
 // How kernels on other agents reach those of this one.
 type Overlay struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -914,7 +1308,7 @@ type Overlay struct {
 
 func (x *Overlay) Reset() {
 	*x = Overlay{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[5]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +1320,7 @@ func (x *Overlay) String() string {
 func (*Overlay) ProtoMessage() {}
 
 func (x *Overlay) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[5]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +1333,7 @@ func (x *Overlay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Overlay.ProtoReflect.Descriptor instead.
 func (*Overlay) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{5}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Overlay) GetEndpoint() string {
@@ -983,7 +1377,7 @@ type SlotType struct {
 
 func (x *SlotType) Reset() {
 	*x = SlotType{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[6]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -995,7 +1389,7 @@ func (x *SlotType) String() string {
 func (*SlotType) ProtoMessage() {}
 
 func (x *SlotType) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[6]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1008,7 +1402,7 @@ func (x *SlotType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotType.ProtoReflect.Descriptor instead.
 func (*SlotType) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{6}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SlotType) GetName() string {
@@ -1109,7 +1503,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[7]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1121,7 +1515,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[7]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1134,7 +1528,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{7}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Device) GetId() string {
@@ -1274,7 +1668,7 @@ type CounterSet struct {
 
 func (x *CounterSet) Reset() {
 	*x = CounterSet{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[8]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1680,7 @@ func (x *CounterSet) String() string {
 func (*CounterSet) ProtoMessage() {}
 
 func (x *CounterSet) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[8]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1693,7 @@ func (x *CounterSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterSet.ProtoReflect.Descriptor instead.
 func (*CounterSet) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{8}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CounterSet) GetName() string {
@@ -1326,7 +1720,7 @@ type CounterUse struct {
 
 func (x *CounterUse) Reset() {
 	*x = CounterUse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[9]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1338,7 +1732,7 @@ func (x *CounterUse) String() string {
 func (*CounterUse) ProtoMessage() {}
 
 func (x *CounterUse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[9]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1351,7 +1745,7 @@ func (x *CounterUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterUse.ProtoReflect.Descriptor instead.
 func (*CounterUse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{9}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CounterUse) GetSet() string {
@@ -1382,7 +1776,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[10]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1394,7 +1788,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[10]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1407,7 +1801,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{10}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Link) GetA() string {
@@ -1466,7 +1860,7 @@ type Plugin struct {
 
 func (x *Plugin) Reset() {
 	*x = Plugin{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1478,7 +1872,7 @@ func (x *Plugin) String() string {
 func (*Plugin) ProtoMessage() {}
 
 func (x *Plugin) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[11]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1491,7 +1885,7 @@ func (x *Plugin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plugin.ProtoReflect.Descriptor instead.
 func (*Plugin) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{11}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Plugin) GetName() string {
@@ -1547,7 +1941,7 @@ type PluginCheck struct {
 
 func (x *PluginCheck) Reset() {
 	*x = PluginCheck{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1559,7 +1953,7 @@ func (x *PluginCheck) String() string {
 func (*PluginCheck) ProtoMessage() {}
 
 func (x *PluginCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[12]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1572,7 +1966,7 @@ func (x *PluginCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginCheck.ProtoReflect.Descriptor instead.
 func (*PluginCheck) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PluginCheck) GetName() string {
@@ -1606,7 +2000,7 @@ type RestartPluginRequest struct {
 
 func (x *RestartPluginRequest) Reset() {
 	*x = RestartPluginRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1618,7 +2012,7 @@ func (x *RestartPluginRequest) String() string {
 func (*RestartPluginRequest) ProtoMessage() {}
 
 func (x *RestartPluginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[13]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1631,7 +2025,7 @@ func (x *RestartPluginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartPluginRequest.ProtoReflect.Descriptor instead.
 func (*RestartPluginRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RestartPluginRequest) GetName() string {
@@ -1656,7 +2050,7 @@ type RestartPluginResponse struct {
 
 func (x *RestartPluginResponse) Reset() {
 	*x = RestartPluginResponse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +2062,7 @@ func (x *RestartPluginResponse) String() string {
 func (*RestartPluginResponse) ProtoMessage() {}
 
 func (x *RestartPluginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[14]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +2075,7 @@ func (x *RestartPluginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartPluginResponse.ProtoReflect.Descriptor instead.
 func (*RestartPluginResponse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{19}
 }
 
 type Probe struct {
@@ -1695,7 +2089,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1707,7 +2101,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[15]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1720,7 +2114,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Probe) GetName() string {
@@ -1759,7 +2153,7 @@ type PullImageRequest struct {
 
 func (x *PullImageRequest) Reset() {
 	*x = PullImageRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +2165,7 @@ func (x *PullImageRequest) String() string {
 func (*PullImageRequest) ProtoMessage() {}
 
 func (x *PullImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[16]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +2178,7 @@ func (x *PullImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullImageRequest.ProtoReflect.Descriptor instead.
 func (*PullImageRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PullImageRequest) GetReference() string {
@@ -1850,7 +2244,7 @@ type PullProgress struct {
 
 func (x *PullProgress) Reset() {
 	*x = PullProgress{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1862,7 +2256,7 @@ func (x *PullProgress) String() string {
 func (*PullProgress) ProtoMessage() {}
 
 func (x *PullProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[17]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1875,7 +2269,7 @@ func (x *PullProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullProgress.ProtoReflect.Descriptor instead.
 func (*PullProgress) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PullProgress) GetReference() string {
@@ -1931,7 +2325,7 @@ type Allocation struct {
 
 func (x *Allocation) Reset() {
 	*x = Allocation{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1943,7 +2337,7 @@ func (x *Allocation) String() string {
 func (*Allocation) ProtoMessage() {}
 
 func (x *Allocation) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[18]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1956,7 +2350,7 @@ func (x *Allocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocation.ProtoReflect.Descriptor instead.
 func (*Allocation) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Allocation) GetDeviceId() string {
@@ -1994,7 +2388,7 @@ type Mount struct {
 
 func (x *Mount) Reset() {
 	*x = Mount{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2006,7 +2400,7 @@ func (x *Mount) String() string {
 func (*Mount) ProtoMessage() {}
 
 func (x *Mount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[19]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2019,7 +2413,7 @@ func (x *Mount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mount.ProtoReflect.Descriptor instead.
 func (*Mount) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Mount) GetVolume() string {
@@ -2097,7 +2491,7 @@ type CreateKernelRequest struct {
 
 func (x *CreateKernelRequest) Reset() {
 	*x = CreateKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2109,7 +2503,7 @@ func (x *CreateKernelRequest) String() string {
 func (*CreateKernelRequest) ProtoMessage() {}
 
 func (x *CreateKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[20]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2122,7 +2516,7 @@ func (x *CreateKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateKernelRequest.ProtoReflect.Descriptor instead.
 func (*CreateKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CreateKernelRequest) GetEpoch() int64 {
@@ -2298,7 +2692,7 @@ type KernelCluster struct {
 
 func (x *KernelCluster) Reset() {
 	*x = KernelCluster{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2310,7 +2704,7 @@ func (x *KernelCluster) String() string {
 func (*KernelCluster) ProtoMessage() {}
 
 func (x *KernelCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[21]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2323,7 +2717,7 @@ func (x *KernelCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelCluster.ProtoReflect.Descriptor instead.
 func (*KernelCluster) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *KernelCluster) GetSecret() []byte {
@@ -2350,7 +2744,7 @@ type KernelMember struct {
 
 func (x *KernelMember) Reset() {
 	*x = KernelMember{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2362,7 +2756,7 @@ func (x *KernelMember) String() string {
 func (*KernelMember) ProtoMessage() {}
 
 func (x *KernelMember) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2375,7 +2769,7 @@ func (x *KernelMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelMember.ProtoReflect.Descriptor instead.
 func (*KernelMember) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *KernelMember) GetHostname() string {
@@ -2408,7 +2802,7 @@ type KernelNetwork struct {
 
 func (x *KernelNetwork) Reset() {
 	*x = KernelNetwork{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2814,7 @@ func (x *KernelNetwork) String() string {
 func (*KernelNetwork) ProtoMessage() {}
 
 func (x *KernelNetwork) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2827,7 @@ func (x *KernelNetwork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelNetwork.ProtoReflect.Descriptor instead.
 func (*KernelNetwork) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *KernelNetwork) GetVni() uint32 {
@@ -2482,7 +2876,7 @@ type KernelPeer struct {
 
 func (x *KernelPeer) Reset() {
 	*x = KernelPeer{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2494,7 +2888,7 @@ func (x *KernelPeer) String() string {
 func (*KernelPeer) ProtoMessage() {}
 
 func (x *KernelPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2507,7 +2901,7 @@ func (x *KernelPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelPeer.ProtoReflect.Descriptor instead.
 func (*KernelPeer) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *KernelPeer) GetHostname() string {
@@ -2543,7 +2937,7 @@ type UpdateMountsRequest struct {
 
 func (x *UpdateMountsRequest) Reset() {
 	*x = UpdateMountsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2555,7 +2949,7 @@ func (x *UpdateMountsRequest) String() string {
 func (*UpdateMountsRequest) ProtoMessage() {}
 
 func (x *UpdateMountsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2568,7 +2962,7 @@ func (x *UpdateMountsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMountsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateMountsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *UpdateMountsRequest) GetEpoch() int64 {
@@ -2610,7 +3004,7 @@ type MountUpdate struct {
 
 func (x *MountUpdate) Reset() {
 	*x = MountUpdate{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2622,7 +3016,7 @@ func (x *MountUpdate) String() string {
 func (*MountUpdate) ProtoMessage() {}
 
 func (x *MountUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2635,7 +3029,7 @@ func (x *MountUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountUpdate.ProtoReflect.Descriptor instead.
 func (*MountUpdate) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MountUpdate) GetTarget() string {
@@ -2667,7 +3061,7 @@ type UpdateMountsResponse struct {
 
 func (x *UpdateMountsResponse) Reset() {
 	*x = UpdateMountsResponse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2679,7 +3073,7 @@ func (x *UpdateMountsResponse) String() string {
 func (*UpdateMountsResponse) ProtoMessage() {}
 
 func (x *UpdateMountsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2692,7 +3086,7 @@ func (x *UpdateMountsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMountsResponse.ProtoReflect.Descriptor instead.
 func (*UpdateMountsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{32}
 }
 
 type KernelState struct {
@@ -2722,7 +3116,7 @@ type KernelState struct {
 
 func (x *KernelState) Reset() {
 	*x = KernelState{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2734,7 +3128,7 @@ func (x *KernelState) String() string {
 func (*KernelState) ProtoMessage() {}
 
 func (x *KernelState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2747,7 +3141,7 @@ func (x *KernelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelState.ProtoReflect.Descriptor instead.
 func (*KernelState) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *KernelState) GetKernelId() string {
@@ -2868,7 +3262,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2880,7 +3274,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2893,7 +3287,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Step) GetName() string {
@@ -2940,7 +3334,7 @@ type GetKernelRequest struct {
 
 func (x *GetKernelRequest) Reset() {
 	*x = GetKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2952,7 +3346,7 @@ func (x *GetKernelRequest) String() string {
 func (*GetKernelRequest) ProtoMessage() {}
 
 func (x *GetKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2965,7 +3359,7 @@ func (x *GetKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKernelRequest.ProtoReflect.Descriptor instead.
 func (*GetKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetKernelRequest) GetKernelId() string {
@@ -2987,7 +3381,7 @@ type TerminateKernelRequest struct {
 
 func (x *TerminateKernelRequest) Reset() {
 	*x = TerminateKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2999,7 +3393,7 @@ func (x *TerminateKernelRequest) String() string {
 func (*TerminateKernelRequest) ProtoMessage() {}
 
 func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3012,7 +3406,7 @@ func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateKernelRequest.ProtoReflect.Descriptor instead.
 func (*TerminateKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TerminateKernelRequest) GetEpoch() int64 {
@@ -3053,7 +3447,7 @@ type ForgetKernelRequest struct {
 
 func (x *ForgetKernelRequest) Reset() {
 	*x = ForgetKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3065,7 +3459,7 @@ func (x *ForgetKernelRequest) String() string {
 func (*ForgetKernelRequest) ProtoMessage() {}
 
 func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3078,7 +3472,7 @@ func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelRequest.ProtoReflect.Descriptor instead.
 func (*ForgetKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ForgetKernelRequest) GetEpoch() int64 {
@@ -3103,7 +3497,7 @@ type ForgetKernelResponse struct {
 
 func (x *ForgetKernelResponse) Reset() {
 	*x = ForgetKernelResponse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3115,7 +3509,7 @@ func (x *ForgetKernelResponse) String() string {
 func (*ForgetKernelResponse) ProtoMessage() {}
 
 func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3128,7 +3522,7 @@ func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelResponse.ProtoReflect.Descriptor instead.
 func (*ForgetKernelResponse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{38}
 }
 
 type CommitKernelRequest struct {
@@ -3148,7 +3542,7 @@ type CommitKernelRequest struct {
 
 func (x *CommitKernelRequest) Reset() {
 	*x = CommitKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3160,7 +3554,7 @@ func (x *CommitKernelRequest) String() string {
 func (*CommitKernelRequest) ProtoMessage() {}
 
 func (x *CommitKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3173,7 +3567,7 @@ func (x *CommitKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitKernelRequest.ProtoReflect.Descriptor instead.
 func (*CommitKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CommitKernelRequest) GetEpoch() int64 {
@@ -3257,7 +3651,7 @@ type CommitProgress struct {
 
 func (x *CommitProgress) Reset() {
 	*x = CommitProgress{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3269,7 +3663,7 @@ func (x *CommitProgress) String() string {
 func (*CommitProgress) ProtoMessage() {}
 
 func (x *CommitProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3282,7 +3676,7 @@ func (x *CommitProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitProgress.ProtoReflect.Descriptor instead.
 func (*CommitProgress) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CommitProgress) GetPhase() string {
@@ -3360,7 +3754,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3766,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3385,7 +3779,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LogsRequest) GetKernelId() string {
@@ -3426,7 +3820,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3438,7 +3832,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3451,7 +3845,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3484,7 +3878,7 @@ type ExecInput struct {
 
 func (x *ExecInput) Reset() {
 	*x = ExecInput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3496,7 +3890,7 @@ func (x *ExecInput) String() string {
 func (*ExecInput) ProtoMessage() {}
 
 func (x *ExecInput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3509,7 +3903,7 @@ func (x *ExecInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecInput.ProtoReflect.Descriptor instead.
 func (*ExecInput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ExecInput) GetInput() isExecInput_Input {
@@ -3611,7 +4005,7 @@ type ExecStart struct {
 
 func (x *ExecStart) Reset() {
 	*x = ExecStart{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3623,7 +4017,7 @@ func (x *ExecStart) String() string {
 func (*ExecStart) ProtoMessage() {}
 
 func (x *ExecStart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3636,7 +4030,7 @@ func (x *ExecStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecStart.ProtoReflect.Descriptor instead.
 func (*ExecStart) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ExecStart) GetKernelId() string {
@@ -3684,7 +4078,7 @@ type WindowSize struct {
 
 func (x *WindowSize) Reset() {
 	*x = WindowSize{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3696,7 +4090,7 @@ func (x *WindowSize) String() string {
 func (*WindowSize) ProtoMessage() {}
 
 func (x *WindowSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3709,7 +4103,7 @@ func (x *WindowSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowSize.ProtoReflect.Descriptor instead.
 func (*WindowSize) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WindowSize) GetColumns() uint32 {
@@ -3741,7 +4135,7 @@ type ExecOutput struct {
 
 func (x *ExecOutput) Reset() {
 	*x = ExecOutput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3753,7 +4147,7 @@ func (x *ExecOutput) String() string {
 func (*ExecOutput) ProtoMessage() {}
 
 func (x *ExecOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3766,7 +4160,7 @@ func (x *ExecOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecOutput.ProtoReflect.Descriptor instead.
 func (*ExecOutput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ExecOutput) GetOutput() isExecOutput_Output {
@@ -3851,7 +4245,7 @@ type StatsReport struct {
 
 func (x *StatsReport) Reset() {
 	*x = StatsReport{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3863,7 +4257,7 @@ func (x *StatsReport) String() string {
 func (*StatsReport) ProtoMessage() {}
 
 func (x *StatsReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3876,7 +4270,7 @@ func (x *StatsReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReport.ProtoReflect.Descriptor instead.
 func (*StatsReport) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StatsReport) GetUnixMs() int64 {
@@ -3910,7 +4304,7 @@ type KernelStats struct {
 
 func (x *KernelStats) Reset() {
 	*x = KernelStats{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3922,7 +4316,7 @@ func (x *KernelStats) String() string {
 func (*KernelStats) ProtoMessage() {}
 
 func (x *KernelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3935,7 +4329,7 @@ func (x *KernelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelStats.ProtoReflect.Descriptor instead.
 func (*KernelStats) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *KernelStats) GetKernelId() string {
@@ -3968,7 +4362,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3980,7 +4374,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3993,7 +4387,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Metric) GetName() string {
@@ -4061,7 +4455,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\tCondition\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\bR\x06status\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xdb\x05\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xad\x06\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
@@ -4075,7 +4469,9 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\aplugins\x18\t \x03(\v2\x16.berth.agent.v1.PluginR\aplugins\x12-\n" +
 	"\x06probes\x18\n" +
 	" \x03(\v2\x15.berth.agent.v1.ProbeR\x06probes\x12\x16\n" +
-	"\x06images\x18\v \x03(\tR\x06images\x12\x18\n" +
+	"\x06images\x18\v \x03(\tR\x06images\x128\n" +
+	"\bcontents\x18\x14 \x03(\v2\x1c.berth.agent.v1.ImageContentR\bcontents\x12\x16\n" +
+	"\x06layers\x18\x15 \x01(\tR\x06layers\x12\x18\n" +
 	"\avolumes\x18\f \x03(\tR\avolumes\x12\x18\n" +
 	"\aaddress\x18\x0e \x01(\tR\aaddress\x126\n" +
 	"\bcounters\x18\x0f \x03(\v2\x1a.berth.agent.v1.CounterSetR\bcounters\x12*\n" +
@@ -4083,7 +4479,38 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\aoverlay\x18\x11 \x01(\v2\x17.berth.agent.v1.OverlayR\aoverlay\x129\n" +
 	"\n" +
 	"conditions\x18\x12 \x03(\v2\x19.berth.agent.v1.ConditionR\n" +
-	"conditionsJ\x04\b\r\x10\x0eR\x0fruntime_classes\"I\n" +
+	"conditionsJ\x04\b\r\x10\x0eR\x0fruntime_classes\"\x95\x01\n" +
+	"\fImageContent\x12\x1c\n" +
+	"\treference\x18\x01 \x01(\tR\treference\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\x12-\n" +
+	"\x06layers\x18\x03 \x03(\v2\x15.berth.agent.v1.LayerR\x06layers\x12 \n" +
+	"\fused_unix_ms\x18\x04 \x01(\x03R\n" +
+	"usedUnixMs\"3\n" +
+	"\x05Layer\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\"\xc4\x01\n" +
+	"\rLayerQuestion\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05image\x18\x02 \x01(\tR\x05image\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\tR\x06digest\x12\x16\n" +
+	"\x06failed\x18\x04 \x03(\tR\x06failed\x123\n" +
+	"\x03end\x18\x05 \x01(\x0e2!.berth.agent.v1.LayerQuestion.EndR\x03end\"(\n" +
+	"\x03End\x12\b\n" +
+	"\x04NONE\x10\x00\x12\v\n" +
+	"\aPRESENT\x10\x01\x12\n" +
+	"\n" +
+	"\x06FAILED\x10\x02\"\xa3\x01\n" +
+	"\vLayerAnswer\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06ticket\x18\x04 \x01(\tR\x06ticket\x12\x12\n" +
+	"\x04keys\x18\x05 \x03(\fR\x04keys\x12(\n" +
+	"\x04pins\x18\x06 \x01(\v2\x14.berth.agent.v1.PinsR\x04pins\"&\n" +
+	"\x04Pins\x12\x1e\n" +
+	"\n" +
+	"references\x18\x01 \x03(\tR\n" +
+	"references\"I\n" +
 	"\aOverlay\x12\x1a\n" +
 	"\bendpoint\x18\x01 \x01(\tR\bendpoint\x12\x10\n" +
 	"\x03mtu\x18\x02 \x01(\rR\x03mtu\x12\x10\n" +
@@ -4419,10 +4846,11 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\n" +
 	"ATTRIBUTED\x10\x01\x12\r\n" +
 	"\tESTIMATED\x10\x02\x12\x0f\n" +
-	"\vUNAVAILABLE\x10\x032\xfb\x06\n" +
+	"\vUNAVAILABLE\x10\x032\xc5\a\n" +
 	"\x05Agent\x12>\n" +
 	"\x05Watch\x12\x1c.berth.agent.v1.WatchRequest\x1a\x15.berth.agent.v1.Event0\x01\x12M\n" +
-	"\tPullImage\x12 .berth.agent.v1.PullImageRequest\x1a\x1c.berth.agent.v1.PullProgress0\x01\x12P\n" +
+	"\tPullImage\x12 .berth.agent.v1.PullImageRequest\x1a\x1c.berth.agent.v1.PullProgress0\x01\x12H\n" +
+	"\x06Layers\x12\x1b.berth.agent.v1.LayerAnswer\x1a\x1d.berth.agent.v1.LayerQuestion(\x010\x01\x12P\n" +
 	"\fCreateKernel\x12#.berth.agent.v1.CreateKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12J\n" +
 	"\tGetKernel\x12 .berth.agent.v1.GetKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12V\n" +
 	"\x0fTerminateKernel\x12&.berth.agent.v1.TerminateKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12Y\n" +
@@ -4445,141 +4873,153 @@ func file_agent_agentpb_agent_proto_rawDescGZIP() []byte {
 	return file_agent_agentpb_agent_proto_rawDescData
 }
 
-var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_agent_agentpb_agent_proto_goTypes = []any{
-	(SlotType_Kind)(0),             // 0: berth.agent.v1.SlotType.Kind
-	(Device_Health)(0),             // 1: berth.agent.v1.Device.Health
-	(Link_Type)(0),                 // 2: berth.agent.v1.Link.Type
-	(Plugin_State)(0),              // 3: berth.agent.v1.Plugin.State
-	(PluginCheck_Level)(0),         // 4: berth.agent.v1.PluginCheck.Level
-	(KernelState_Phase)(0),         // 5: berth.agent.v1.KernelState.Phase
-	(Metric_Quality)(0),            // 6: berth.agent.v1.Metric.Quality
-	(*WatchRequest)(nil),           // 7: berth.agent.v1.WatchRequest
-	(*Event)(nil),                  // 8: berth.agent.v1.Event
-	(*Heartbeat)(nil),              // 9: berth.agent.v1.Heartbeat
-	(*Condition)(nil),              // 10: berth.agent.v1.Condition
-	(*Report)(nil),                 // 11: berth.agent.v1.Report
-	(*Overlay)(nil),                // 12: berth.agent.v1.Overlay
-	(*SlotType)(nil),               // 13: berth.agent.v1.SlotType
-	(*Device)(nil),                 // 14: berth.agent.v1.Device
-	(*CounterSet)(nil),             // 15: berth.agent.v1.CounterSet
-	(*CounterUse)(nil),             // 16: berth.agent.v1.CounterUse
-	(*Link)(nil),                   // 17: berth.agent.v1.Link
-	(*Plugin)(nil),                 // 18: berth.agent.v1.Plugin
-	(*PluginCheck)(nil),            // 19: berth.agent.v1.PluginCheck
-	(*RestartPluginRequest)(nil),   // 20: berth.agent.v1.RestartPluginRequest
-	(*RestartPluginResponse)(nil),  // 21: berth.agent.v1.RestartPluginResponse
-	(*Probe)(nil),                  // 22: berth.agent.v1.Probe
-	(*PullImageRequest)(nil),       // 23: berth.agent.v1.PullImageRequest
-	(*PullProgress)(nil),           // 24: berth.agent.v1.PullProgress
-	(*Allocation)(nil),             // 25: berth.agent.v1.Allocation
-	(*Mount)(nil),                  // 26: berth.agent.v1.Mount
-	(*CreateKernelRequest)(nil),    // 27: berth.agent.v1.CreateKernelRequest
-	(*KernelCluster)(nil),          // 28: berth.agent.v1.KernelCluster
-	(*KernelMember)(nil),           // 29: berth.agent.v1.KernelMember
-	(*KernelNetwork)(nil),          // 30: berth.agent.v1.KernelNetwork
-	(*KernelPeer)(nil),             // 31: berth.agent.v1.KernelPeer
-	(*UpdateMountsRequest)(nil),    // 32: berth.agent.v1.UpdateMountsRequest
-	(*MountUpdate)(nil),            // 33: berth.agent.v1.MountUpdate
-	(*UpdateMountsResponse)(nil),   // 34: berth.agent.v1.UpdateMountsResponse
-	(*KernelState)(nil),            // 35: berth.agent.v1.KernelState
-	(*Step)(nil),                   // 36: berth.agent.v1.Step
-	(*GetKernelRequest)(nil),       // 37: berth.agent.v1.GetKernelRequest
-	(*TerminateKernelRequest)(nil), // 38: berth.agent.v1.TerminateKernelRequest
-	(*ForgetKernelRequest)(nil),    // 39: berth.agent.v1.ForgetKernelRequest
-	(*ForgetKernelResponse)(nil),   // 40: berth.agent.v1.ForgetKernelResponse
-	(*CommitKernelRequest)(nil),    // 41: berth.agent.v1.CommitKernelRequest
-	(*CommitProgress)(nil),         // 42: berth.agent.v1.CommitProgress
-	(*LogsRequest)(nil),            // 43: berth.agent.v1.LogsRequest
-	(*LogChunk)(nil),               // 44: berth.agent.v1.LogChunk
-	(*ExecInput)(nil),              // 45: berth.agent.v1.ExecInput
-	(*ExecStart)(nil),              // 46: berth.agent.v1.ExecStart
-	(*WindowSize)(nil),             // 47: berth.agent.v1.WindowSize
-	(*ExecOutput)(nil),             // 48: berth.agent.v1.ExecOutput
-	(*StatsReport)(nil),            // 49: berth.agent.v1.StatsReport
-	(*KernelStats)(nil),            // 50: berth.agent.v1.KernelStats
-	(*Metric)(nil),                 // 51: berth.agent.v1.Metric
-	nil,                            // 52: berth.agent.v1.Device.CapacityEntry
-	nil,                            // 53: berth.agent.v1.Device.AttributesEntry
-	nil,                            // 54: berth.agent.v1.CounterSet.CountersEntry
-	nil,                            // 55: berth.agent.v1.CounterUse.AmountsEntry
-	nil,                            // 56: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	nil,                            // 57: berth.agent.v1.ExecStart.EnvironmentEntry
+	(LayerQuestion_End)(0),         // 0: berth.agent.v1.LayerQuestion.End
+	(SlotType_Kind)(0),             // 1: berth.agent.v1.SlotType.Kind
+	(Device_Health)(0),             // 2: berth.agent.v1.Device.Health
+	(Link_Type)(0),                 // 3: berth.agent.v1.Link.Type
+	(Plugin_State)(0),              // 4: berth.agent.v1.Plugin.State
+	(PluginCheck_Level)(0),         // 5: berth.agent.v1.PluginCheck.Level
+	(KernelState_Phase)(0),         // 6: berth.agent.v1.KernelState.Phase
+	(Metric_Quality)(0),            // 7: berth.agent.v1.Metric.Quality
+	(*WatchRequest)(nil),           // 8: berth.agent.v1.WatchRequest
+	(*Event)(nil),                  // 9: berth.agent.v1.Event
+	(*Heartbeat)(nil),              // 10: berth.agent.v1.Heartbeat
+	(*Condition)(nil),              // 11: berth.agent.v1.Condition
+	(*Report)(nil),                 // 12: berth.agent.v1.Report
+	(*ImageContent)(nil),           // 13: berth.agent.v1.ImageContent
+	(*Layer)(nil),                  // 14: berth.agent.v1.Layer
+	(*LayerQuestion)(nil),          // 15: berth.agent.v1.LayerQuestion
+	(*LayerAnswer)(nil),            // 16: berth.agent.v1.LayerAnswer
+	(*Pins)(nil),                   // 17: berth.agent.v1.Pins
+	(*Overlay)(nil),                // 18: berth.agent.v1.Overlay
+	(*SlotType)(nil),               // 19: berth.agent.v1.SlotType
+	(*Device)(nil),                 // 20: berth.agent.v1.Device
+	(*CounterSet)(nil),             // 21: berth.agent.v1.CounterSet
+	(*CounterUse)(nil),             // 22: berth.agent.v1.CounterUse
+	(*Link)(nil),                   // 23: berth.agent.v1.Link
+	(*Plugin)(nil),                 // 24: berth.agent.v1.Plugin
+	(*PluginCheck)(nil),            // 25: berth.agent.v1.PluginCheck
+	(*RestartPluginRequest)(nil),   // 26: berth.agent.v1.RestartPluginRequest
+	(*RestartPluginResponse)(nil),  // 27: berth.agent.v1.RestartPluginResponse
+	(*Probe)(nil),                  // 28: berth.agent.v1.Probe
+	(*PullImageRequest)(nil),       // 29: berth.agent.v1.PullImageRequest
+	(*PullProgress)(nil),           // 30: berth.agent.v1.PullProgress
+	(*Allocation)(nil),             // 31: berth.agent.v1.Allocation
+	(*Mount)(nil),                  // 32: berth.agent.v1.Mount
+	(*CreateKernelRequest)(nil),    // 33: berth.agent.v1.CreateKernelRequest
+	(*KernelCluster)(nil),          // 34: berth.agent.v1.KernelCluster
+	(*KernelMember)(nil),           // 35: berth.agent.v1.KernelMember
+	(*KernelNetwork)(nil),          // 36: berth.agent.v1.KernelNetwork
+	(*KernelPeer)(nil),             // 37: berth.agent.v1.KernelPeer
+	(*UpdateMountsRequest)(nil),    // 38: berth.agent.v1.UpdateMountsRequest
+	(*MountUpdate)(nil),            // 39: berth.agent.v1.MountUpdate
+	(*UpdateMountsResponse)(nil),   // 40: berth.agent.v1.UpdateMountsResponse
+	(*KernelState)(nil),            // 41: berth.agent.v1.KernelState
+	(*Step)(nil),                   // 42: berth.agent.v1.Step
+	(*GetKernelRequest)(nil),       // 43: berth.agent.v1.GetKernelRequest
+	(*TerminateKernelRequest)(nil), // 44: berth.agent.v1.TerminateKernelRequest
+	(*ForgetKernelRequest)(nil),    // 45: berth.agent.v1.ForgetKernelRequest
+	(*ForgetKernelResponse)(nil),   // 46: berth.agent.v1.ForgetKernelResponse
+	(*CommitKernelRequest)(nil),    // 47: berth.agent.v1.CommitKernelRequest
+	(*CommitProgress)(nil),         // 48: berth.agent.v1.CommitProgress
+	(*LogsRequest)(nil),            // 49: berth.agent.v1.LogsRequest
+	(*LogChunk)(nil),               // 50: berth.agent.v1.LogChunk
+	(*ExecInput)(nil),              // 51: berth.agent.v1.ExecInput
+	(*ExecStart)(nil),              // 52: berth.agent.v1.ExecStart
+	(*WindowSize)(nil),             // 53: berth.agent.v1.WindowSize
+	(*ExecOutput)(nil),             // 54: berth.agent.v1.ExecOutput
+	(*StatsReport)(nil),            // 55: berth.agent.v1.StatsReport
+	(*KernelStats)(nil),            // 56: berth.agent.v1.KernelStats
+	(*Metric)(nil),                 // 57: berth.agent.v1.Metric
+	nil,                            // 58: berth.agent.v1.Device.CapacityEntry
+	nil,                            // 59: berth.agent.v1.Device.AttributesEntry
+	nil,                            // 60: berth.agent.v1.CounterSet.CountersEntry
+	nil,                            // 61: berth.agent.v1.CounterUse.AmountsEntry
+	nil,                            // 62: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	nil,                            // 63: berth.agent.v1.ExecStart.EnvironmentEntry
 }
 var file_agent_agentpb_agent_proto_depIdxs = []int32{
-	11, // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
-	35, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
-	49, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
-	24, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
-	9,  // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
-	10, // 5: berth.agent.v1.Heartbeat.conditions:type_name -> berth.agent.v1.Condition
-	13, // 6: berth.agent.v1.Report.slot_types:type_name -> berth.agent.v1.SlotType
-	14, // 7: berth.agent.v1.Report.devices:type_name -> berth.agent.v1.Device
-	35, // 8: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
-	18, // 9: berth.agent.v1.Report.plugins:type_name -> berth.agent.v1.Plugin
-	22, // 10: berth.agent.v1.Report.probes:type_name -> berth.agent.v1.Probe
-	15, // 11: berth.agent.v1.Report.counters:type_name -> berth.agent.v1.CounterSet
-	17, // 12: berth.agent.v1.Report.links:type_name -> berth.agent.v1.Link
-	12, // 13: berth.agent.v1.Report.overlay:type_name -> berth.agent.v1.Overlay
-	10, // 14: berth.agent.v1.Report.conditions:type_name -> berth.agent.v1.Condition
-	0,  // 15: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
-	52, // 16: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
-	53, // 17: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
-	1,  // 18: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
-	16, // 19: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
-	54, // 20: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
-	55, // 21: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
-	2,  // 22: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
-	3,  // 23: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
-	19, // 24: berth.agent.v1.Plugin.checks:type_name -> berth.agent.v1.PluginCheck
-	4,  // 25: berth.agent.v1.PluginCheck.level:type_name -> berth.agent.v1.PluginCheck.Level
-	25, // 26: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
-	26, // 27: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
-	56, // 28: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	30, // 29: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
-	28, // 30: berth.agent.v1.CreateKernelRequest.cluster:type_name -> berth.agent.v1.KernelCluster
-	29, // 31: berth.agent.v1.KernelCluster.members:type_name -> berth.agent.v1.KernelMember
-	31, // 32: berth.agent.v1.KernelNetwork.peers:type_name -> berth.agent.v1.KernelPeer
-	33, // 33: berth.agent.v1.UpdateMountsRequest.mounts:type_name -> berth.agent.v1.MountUpdate
-	5,  // 34: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
-	36, // 35: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
-	25, // 36: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
-	46, // 37: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
-	47, // 38: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	57, // 39: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
-	47, // 40: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	50, // 41: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	51, // 42: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	51, // 43: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
-	6,  // 44: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
-	7,  // 45: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
-	23, // 46: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
-	27, // 47: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
-	37, // 48: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
-	38, // 49: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
-	32, // 50: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
-	41, // 51: berth.agent.v1.Agent.CommitKernel:input_type -> berth.agent.v1.CommitKernelRequest
-	39, // 52: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	20, // 53: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
-	43, // 54: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	45, // 55: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	8,  // 56: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	24, // 57: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	35, // 58: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	35, // 59: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
-	35, // 60: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	34, // 61: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
-	42, // 62: berth.agent.v1.Agent.CommitKernel:output_type -> berth.agent.v1.CommitProgress
-	40, // 63: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	21, // 64: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
-	44, // 65: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	48, // 66: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	56, // [56:67] is the sub-list for method output_type
-	45, // [45:56] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	12, // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
+	41, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
+	55, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
+	30, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
+	10, // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
+	11, // 5: berth.agent.v1.Heartbeat.conditions:type_name -> berth.agent.v1.Condition
+	19, // 6: berth.agent.v1.Report.slot_types:type_name -> berth.agent.v1.SlotType
+	20, // 7: berth.agent.v1.Report.devices:type_name -> berth.agent.v1.Device
+	41, // 8: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
+	24, // 9: berth.agent.v1.Report.plugins:type_name -> berth.agent.v1.Plugin
+	28, // 10: berth.agent.v1.Report.probes:type_name -> berth.agent.v1.Probe
+	13, // 11: berth.agent.v1.Report.contents:type_name -> berth.agent.v1.ImageContent
+	21, // 12: berth.agent.v1.Report.counters:type_name -> berth.agent.v1.CounterSet
+	23, // 13: berth.agent.v1.Report.links:type_name -> berth.agent.v1.Link
+	18, // 14: berth.agent.v1.Report.overlay:type_name -> berth.agent.v1.Overlay
+	11, // 15: berth.agent.v1.Report.conditions:type_name -> berth.agent.v1.Condition
+	14, // 16: berth.agent.v1.ImageContent.layers:type_name -> berth.agent.v1.Layer
+	0,  // 17: berth.agent.v1.LayerQuestion.end:type_name -> berth.agent.v1.LayerQuestion.End
+	17, // 18: berth.agent.v1.LayerAnswer.pins:type_name -> berth.agent.v1.Pins
+	1,  // 19: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
+	58, // 20: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
+	59, // 21: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
+	2,  // 22: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
+	22, // 23: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
+	60, // 24: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
+	61, // 25: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
+	3,  // 26: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
+	4,  // 27: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
+	25, // 28: berth.agent.v1.Plugin.checks:type_name -> berth.agent.v1.PluginCheck
+	5,  // 29: berth.agent.v1.PluginCheck.level:type_name -> berth.agent.v1.PluginCheck.Level
+	31, // 30: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
+	32, // 31: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
+	62, // 32: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	36, // 33: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
+	34, // 34: berth.agent.v1.CreateKernelRequest.cluster:type_name -> berth.agent.v1.KernelCluster
+	35, // 35: berth.agent.v1.KernelCluster.members:type_name -> berth.agent.v1.KernelMember
+	37, // 36: berth.agent.v1.KernelNetwork.peers:type_name -> berth.agent.v1.KernelPeer
+	39, // 37: berth.agent.v1.UpdateMountsRequest.mounts:type_name -> berth.agent.v1.MountUpdate
+	6,  // 38: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
+	42, // 39: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
+	31, // 40: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
+	52, // 41: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
+	53, // 42: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
+	63, // 43: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	53, // 44: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
+	56, // 45: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	57, // 46: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	57, // 47: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	7,  // 48: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
+	8,  // 49: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
+	29, // 50: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
+	16, // 51: berth.agent.v1.Agent.Layers:input_type -> berth.agent.v1.LayerAnswer
+	33, // 52: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
+	43, // 53: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
+	44, // 54: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
+	38, // 55: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
+	47, // 56: berth.agent.v1.Agent.CommitKernel:input_type -> berth.agent.v1.CommitKernelRequest
+	45, // 57: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	26, // 58: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
+	49, // 59: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	51, // 60: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	9,  // 61: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	30, // 62: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	15, // 63: berth.agent.v1.Agent.Layers:output_type -> berth.agent.v1.LayerQuestion
+	41, // 64: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	41, // 65: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
+	41, // 66: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	40, // 67: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
+	48, // 68: berth.agent.v1.Agent.CommitKernel:output_type -> berth.agent.v1.CommitProgress
+	46, // 69: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	27, // 70: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
+	50, // 71: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	54, // 72: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	61, // [61:73] is the sub-list for method output_type
+	49, // [49:61] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_agent_agentpb_agent_proto_init() }
@@ -4594,15 +5034,15 @@ func file_agent_agentpb_agent_proto_init() {
 		(*Event_Pull)(nil),
 		(*Event_Heartbeat)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[7].OneofWrappers = []any{}
-	file_agent_agentpb_agent_proto_msgTypes[38].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[12].OneofWrappers = []any{}
+	file_agent_agentpb_agent_proto_msgTypes[43].OneofWrappers = []any{
 		(*ExecInput_Start)(nil),
 		(*ExecInput_Stdin)(nil),
 		(*ExecInput_StdinEof)(nil),
 		(*ExecInput_Resize)(nil),
 		(*ExecInput_Signal)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[41].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[46].OneofWrappers = []any{
 		(*ExecOutput_Stdout)(nil),
 		(*ExecOutput_Stderr)(nil),
 		(*ExecOutput_Exit)(nil),
@@ -4613,8 +5053,8 @@ func file_agent_agentpb_agent_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_agentpb_agent_proto_rawDesc), len(file_agent_agentpb_agent_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   51,
+			NumEnums:      8,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

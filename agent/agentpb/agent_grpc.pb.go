@@ -54,6 +54,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Agent_Watch_FullMethodName           = "/berth.agent.v1.Agent/Watch"
 	Agent_PullImage_FullMethodName       = "/berth.agent.v1.Agent/PullImage"
+	Agent_Layers_FullMethodName          = "/berth.agent.v1.Agent/Layers"
 	Agent_CreateKernel_FullMethodName    = "/berth.agent.v1.Agent/CreateKernel"
 	Agent_GetKernel_FullMethodName       = "/berth.agent.v1.Agent/GetKernel"
 	Agent_TerminateKernel_FullMethodName = "/berth.agent.v1.Agent/TerminateKernel"
@@ -74,6 +75,10 @@ type AgentClient interface {
 	// PullImage makes an image present and streams progress; the last message
 	// has done set. NOT_FOUND: no such image at its registry.
 	PullImage(ctx context.Context, in *PullImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PullProgress], error)
+	// Layers is how an agent asks where it fetches the parts of images from: it sends
+	// questions, and the manager that leads answers them. The manager keeps one open
+	// while it leads. Without it, agents fetch everything from the registries.
+	Layers(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[LayerAnswer, LayerQuestion], error)
 	CreateKernel(ctx context.Context, in *CreateKernelRequest, opts ...grpc.CallOption) (*KernelState, error)
 	// GetKernel returns the state of a kernel that has a record on this node.
 	// NOT_FOUND: it has none.
@@ -153,6 +158,19 @@ func (c *agentClient) PullImage(ctx context.Context, in *PullImageRequest, opts 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_PullImageClient = grpc.ServerStreamingClient[PullProgress]
 
+func (c *agentClient) Layers(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[LayerAnswer, LayerQuestion], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[2], Agent_Layers_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[LayerAnswer, LayerQuestion]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_LayersClient = grpc.BidiStreamingClient[LayerAnswer, LayerQuestion]
+
 func (c *agentClient) CreateKernel(ctx context.Context, in *CreateKernelRequest, opts ...grpc.CallOption) (*KernelState, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(KernelState)
@@ -195,7 +213,7 @@ func (c *agentClient) UpdateMounts(ctx context.Context, in *UpdateMountsRequest,
 
 func (c *agentClient) CommitKernel(ctx context.Context, in *CommitKernelRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CommitProgress], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[2], Agent_CommitKernel_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[3], Agent_CommitKernel_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +252,7 @@ func (c *agentClient) RestartPlugin(ctx context.Context, in *RestartPluginReques
 
 func (c *agentClient) Logs(ctx context.Context, in *LogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[3], Agent_Logs_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[4], Agent_Logs_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +271,7 @@ type Agent_LogsClient = grpc.ServerStreamingClient[LogChunk]
 
 func (c *agentClient) Exec(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExecInput, ExecOutput], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[4], Agent_Exec_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[5], Agent_Exec_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -273,6 +291,10 @@ type AgentServer interface {
 	// PullImage makes an image present and streams progress; the last message
 	// has done set. NOT_FOUND: no such image at its registry.
 	PullImage(*PullImageRequest, grpc.ServerStreamingServer[PullProgress]) error
+	// Layers is how an agent asks where it fetches the parts of images from: it sends
+	// questions, and the manager that leads answers them. The manager keeps one open
+	// while it leads. Without it, agents fetch everything from the registries.
+	Layers(grpc.BidiStreamingServer[LayerAnswer, LayerQuestion]) error
 	CreateKernel(context.Context, *CreateKernelRequest) (*KernelState, error)
 	// GetKernel returns the state of a kernel that has a record on this node.
 	// NOT_FOUND: it has none.
@@ -319,6 +341,9 @@ func (UnimplementedAgentServer) Watch(*WatchRequest, grpc.ServerStreamingServer[
 }
 func (UnimplementedAgentServer) PullImage(*PullImageRequest, grpc.ServerStreamingServer[PullProgress]) error {
 	return status.Error(codes.Unimplemented, "method PullImage not implemented")
+}
+func (UnimplementedAgentServer) Layers(grpc.BidiStreamingServer[LayerAnswer, LayerQuestion]) error {
+	return status.Error(codes.Unimplemented, "method Layers not implemented")
 }
 func (UnimplementedAgentServer) CreateKernel(context.Context, *CreateKernelRequest) (*KernelState, error) {
 	return nil, status.Error(codes.Unimplemented, "method CreateKernel not implemented")
@@ -389,6 +414,13 @@ func _Agent_PullImage_Handler(srv interface{}, stream grpc.ServerStream) error {
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_PullImageServer = grpc.ServerStreamingServer[PullProgress]
+
+func _Agent_Layers_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(AgentServer).Layers(&grpc.GenericServerStream[LayerAnswer, LayerQuestion]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_LayersServer = grpc.BidiStreamingServer[LayerAnswer, LayerQuestion]
 
 func _Agent_CreateKernel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CreateKernelRequest)
@@ -569,6 +601,12 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "PullImage",
 			Handler:       _Agent_PullImage_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "Layers",
+			Handler:       _Agent_Layers_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 		{
 			StreamName:    "CommitKernel",

@@ -87,6 +87,7 @@ type PullRequest struct {
 	PlainHTTP bool
 	Username  string
 	Password  string
+	Peers     Peers // other agents, nil = everything comes from the registry; needs Digest
 	// Proxy is the URL of the proxy to the registry, "" = that of the environment. Certificates are
 	// trusted in addition to those of the machine, in PEM.
 	Proxy, Certificates string
@@ -129,6 +130,16 @@ type Image struct {
 	Entrypoint   []string
 	WorkingDir   string
 	User         string
+	// Parts are all parts of the image that are present: index, manifest, configuration, layers. Only Images
+	// returns them, and Used.
+	Parts []ImagePart
+	Used  time.Time // when a container was last created from the image, or when it was pulled
+}
+
+// ImagePart is a part of an image.
+type ImagePart struct {
+	Digest string
+	Size   int64
 }
 
 // Spec describes a container.

@@ -17,6 +17,8 @@ import (
 	"github.com/berthhq/berth/agent/condition"
 	"github.com/berthhq/berth/agent/device"
 	"github.com/berthhq/berth/agent/kernel"
+	"github.com/berthhq/berth/agent/layers"
+	"github.com/berthhq/berth/agent/runtime/containerd"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 	"github.com/berthhq/berth/internal/confine"
 	"github.com/berthhq/berth/internal/netlist"
@@ -61,6 +63,7 @@ func agentCommand() *cobra.Command {
 		lists   networkLists
 		keep    bool
 		ended   endedOptions
+		images  agent.ImageConfig
 		floors  floorOptions
 		ops     string
 	)
@@ -78,7 +81,7 @@ func agentCommand() *cobra.Command {
 			cfg := agent.Config{
 				Name: o.name, Dir: o.dir, Version: version, Managers: o.managers, JoinToken: token, CAFingerprint: o.fingerprint,
 				Volumes: map[string]string{}, ScopeMounts: map[string]scopemount.Rule{}, ResourceGroup: group, Overlay: overlay, KeepSessions: keep, Logger: log,
-				EndedKernels: ended.kernels, EndedLogBytes: ended.logMiB << 20,
+				EndedKernels: ended.kernels, EndedLogBytes: ended.logMiB << 20, Images: images,
 				ShimPath: filepath.Join(o.bin, "containerd-shim-runc-v2"), RuncPath: filepath.Join(o.bin, "runc"),
 				RunnerPath: filepath.Join(o.bin, "berth-runner"), Registry: opsserver.NewRegistry(version, "agent"),
 			}
@@ -153,6 +156,7 @@ func agentCommand() *cobra.Command {
 	pathFlag(cmd, &file, "plugin-file", "", "YAML file of further accelerator plugins, with their settings, roots and permissions")
 	f.StringVar(&group, "resource-group", "", "resource group at the first registration")
 	f.StringVar(&overlay, "overlay", "", "address at which agents of other machines reach this one, for sessions over several agents: an IPv4 address, :UDP-port or both (default: the address on the route to the managers, and :4789), or off")
+	imageFlags(cmd, &images)
 	lists.flags(cmd)
 	floors.flags(cmd)
 	f.StringVar(&ops, "metrics", "", metricsHelp)
@@ -171,6 +175,17 @@ func (o *endedOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&o.kernels, "keep-ended", kernel.DefaultEndedKernels, "number of ended containers whose exit code and log are kept, if no manager removes them earlier")
 	f.Int64Var(&o.logMiB, "keep-ended-log-mib", kernel.DefaultEndedLogBytes>>20, "MiB of logs of ended containers that are kept; the oldest are removed first")
+}
+
+// imageFlags are the flags of an agent about how images reach it.
+func imageFlags(cmd *cobra.Command, c *agent.ImageConfig) {
+	f := cmd.Flags()
+	f.StringVar(&c.Listen, "image-exchange", "", "address at which other agents fetch images from this one: an IP address, :TCP-port or both (default: the address on the route to the managers, and :8426), or off")
+	f.IntVar(&c.Transfers, "image-transfers", containerd.DefaultTransfers, "number of image layers that are fetched at a time")
+	f.IntVar(&c.Cleanup.Above, "image-cleanup-above", agent.DefaultCleanupAbove, "percentage of the images' disk in use from which on images are removed, the least recently used first; 0 = never")
+	f.IntVar(&c.Cleanup.Below, "image-cleanup-below", agent.DefaultCleanupBelow, "percentage of the images' disk in use at which no more images are removed")
+	f.DurationVar(&c.Cleanup.Grace, "image-cleanup-grace", agent.DefaultCleanupGrace, "time since the last use in which an image is not removed")
+	f.IntVar(&c.Uploads, "image-uploads", layers.DefaultUploads, "number of parts of images that are sent to other agents at a time")
 }
 
 func storageCommand() *cobra.Command {

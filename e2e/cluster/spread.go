@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/internal/registry"
@@ -38,6 +40,7 @@ type Spread struct {
 	Agents   []*Process
 	Proxies  []*Process
 	Wires    []*Wire // connection to each storage proxy
+	Egress   *Egress // of the registry
 
 	proxies      int
 	volumes      []Volume
@@ -144,7 +147,10 @@ func (s *Spread) openRegistry(context.Context) (err error) {
 	s.registryHost = l.Addr().String()
 	serving, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	go func() { _ = s.registry.Serve(serving, l) }()
+	s.Egress = &Egress{registry: s.registry}
+	server := &http.Server{Handler: s.Egress, ReadHeaderTimeout: 10 * time.Second}
+	context.AfterFunc(serving, func() { _ = server.Close() })
+	go func() { _ = server.Serve(l) }()
 	return nil
 }
 
@@ -208,6 +214,10 @@ func (s *Spread) joinAgents(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		exchange, err := freePort("tcp")
+		if err != nil {
+			return err
+		}
 		plugins := filepath.Join(s.data, name+".yaml")
 		if err := os.WriteFile(plugins, fmt.Appendf(nil, "plugins: [{path: %s, force: true, config: {devices: %d, seed: 1}}]\n",
 			filepath.Join(s.bin, "plugins/accelerator/mock"), devices), 0o644); err != nil {
@@ -216,7 +226,7 @@ func (s *Spread) joinAgents(ctx context.Context) error {
 		x := s.process(name)
 		s.Agents = append(s.Agents, x)
 		x.args = append(strings.Fields(token.Command)[1:], "--name", name, "--data", filepath.Join(s.data, "agent", name), "--bin", s.bin,
-			"--plugin-file", plugins, "--overlay", overlay, "--keep-sessions=false")
+			"--plugin-file", plugins, "--overlay", overlay, "--image-exchange", exchange, "--keep-sessions=false")
 		if err := x.Start(); err != nil {
 			return err
 		}

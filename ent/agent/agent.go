@@ -66,6 +66,8 @@ const (
 	EdgeResourceGroup = "resource_group"
 	// EdgeDevices holds the string denoting the devices edge name in mutations.
 	EdgeDevices = "devices"
+	// EdgeImageCopies holds the string denoting the image_copies edge name in mutations.
+	EdgeImageCopies = "image_copies"
 	// EdgeWantedBy holds the string denoting the wanted_by edge name in mutations.
 	EdgeWantedBy = "wanted_by"
 	// Table holds the table name of the agent in the database.
@@ -84,6 +86,13 @@ const (
 	DevicesInverseTable = "devices"
 	// DevicesColumn is the table column denoting the devices relation/edge.
 	DevicesColumn = "agent_id"
+	// ImageCopiesTable is the table that holds the image_copies relation/edge.
+	ImageCopiesTable = "image_copies"
+	// ImageCopiesInverseTable is the table name for the ImageCopy entity.
+	// It exists in this package in order to avoid circular dependency with the "imagecopy" package.
+	ImageCopiesInverseTable = "image_copies"
+	// ImageCopiesColumn is the table column denoting the image_copies relation/edge.
+	ImageCopiesColumn = "agent_id"
 	// WantedByTable is the table that holds the wanted_by relation/edge. The primary key declared below.
 	WantedByTable = "session_agents"
 	// WantedByInverseTable is the table name for the Session entity.
@@ -328,6 +337,20 @@ func ByDevices(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
+// ByImageCopiesCount orders the results by image_copies count.
+func ByImageCopiesCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newImageCopiesStep(), opts...)
+	}
+}
+
+// ByImageCopies orders the results by image_copies terms.
+func ByImageCopies(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newImageCopiesStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByWantedByCount orders the results by wanted_by count.
 func ByWantedByCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -353,6 +376,13 @@ func newDevicesStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(DevicesInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, DevicesTable, DevicesColumn),
+	)
+}
+func newImageCopiesStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(ImageCopiesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, ImageCopiesTable, ImageCopiesColumn),
 	)
 }
 func newWantedByStep() *sqlgraph.Step {

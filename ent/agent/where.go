@@ -812,6 +812,29 @@ func HasDevicesWith(preds ...predicate.Device) predicate.Agent {
 	})
 }
 
+// HasImageCopies applies the HasEdge predicate on the "image_copies" edge.
+func HasImageCopies() predicate.Agent {
+	return predicate.Agent(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, ImageCopiesTable, ImageCopiesColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasImageCopiesWith applies the HasEdge predicate on the "image_copies" edge with a given conditions (other predicates).
+func HasImageCopiesWith(preds ...predicate.ImageCopy) predicate.Agent {
+	return predicate.Agent(func(s *sql.Selector) {
+		step := newImageCopiesStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // HasWantedBy applies the HasEdge predicate on the "wanted_by" edge.
 func HasWantedBy() predicate.Agent {
 	return predicate.Agent(func(s *sql.Selector) {

@@ -225,6 +225,18 @@ func (f ImageFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ImageMutation", m)
 }
 
+// The ImageCopyFunc type is an adapter to allow the use of ordinary
+// function as ImageCopy mutator.
+type ImageCopyFunc func(context.Context, *ent.ImageCopyMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ImageCopyFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ImageCopyMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ImageCopyMutation", m)
+}
+
 // The ImageVersionFunc type is an adapter to allow the use of ordinary
 // function as ImageVersion mutator.
 type ImageVersionFunc func(context.Context, *ent.ImageVersionMutation) (ent.Value, error)

@@ -65,6 +65,8 @@ const (
 	EdgeVersions = "versions"
 	// EdgeRegistry holds the string denoting the registry edge name in mutations.
 	EdgeRegistry = "registry"
+	// EdgeAutoPull holds the string denoting the auto_pull edge name in mutations.
+	EdgeAutoPull = "auto_pull"
 	// EdgeOwner holds the string denoting the owner edge name in mutations.
 	EdgeOwner = "owner"
 	// EdgeProject holds the string denoting the project edge name in mutations.
@@ -85,6 +87,11 @@ const (
 	RegistryInverseTable = "registries"
 	// RegistryColumn is the table column denoting the registry relation/edge.
 	RegistryColumn = "registry_id"
+	// AutoPullTable is the table that holds the auto_pull relation/edge. The primary key declared below.
+	AutoPullTable = "image_auto_pull"
+	// AutoPullInverseTable is the table name for the ResourceGroup entity.
+	// It exists in this package in order to avoid circular dependency with the "resourcegroup" package.
+	AutoPullInverseTable = "resource_groups"
 	// OwnerTable is the table that holds the owner relation/edge.
 	OwnerTable = "images"
 	// OwnerInverseTable is the table name for the User entity.
@@ -127,6 +134,12 @@ var Columns = []string{
 	FieldAddedBytes,
 	FieldCommittedAt,
 }
+
+var (
+	// AutoPullPrimaryKey and AutoPullColumn2 are the table columns denoting the
+	// primary key for the auto_pull relation (M2M).
+	AutoPullPrimaryKey = []string{"image_id", "resource_group_id"}
+)
 
 // ValidColumn reports if the column name is valid (part of the table columns).
 func ValidColumn(column string) bool {
@@ -383,6 +396,20 @@ func ByRegistryField(field string, opts ...sql.OrderTermOption) OrderOption {
 	}
 }
 
+// ByAutoPullCount orders the results by auto_pull count.
+func ByAutoPullCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newAutoPullStep(), opts...)
+	}
+}
+
+// ByAutoPull orders the results by auto_pull terms.
+func ByAutoPull(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newAutoPullStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByOwnerField orders the results by owner field.
 func ByOwnerField(field string, opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -408,6 +435,13 @@ func newRegistryStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(RegistryInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, true, RegistryTable, RegistryColumn),
+	)
+}
+func newAutoPullStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(AutoPullInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2M, false, AutoPullTable, AutoPullPrimaryKey...),
 	)
 }
 func newOwnerStep() *sqlgraph.Step {

@@ -1197,6 +1197,29 @@ func HasRegistryWith(preds ...predicate.Registry) predicate.Image {
 	})
 }
 
+// HasAutoPull applies the HasEdge predicate on the "auto_pull" edge.
+func HasAutoPull() predicate.Image {
+	return predicate.Image(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, false, AutoPullTable, AutoPullPrimaryKey...),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasAutoPullWith applies the HasEdge predicate on the "auto_pull" edge with a given conditions (other predicates).
+func HasAutoPullWith(preds ...predicate.ResourceGroup) predicate.Image {
+	return predicate.Image(func(s *sql.Selector) {
+		step := newAutoPullStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // HasOwner applies the HasEdge predicate on the "owner" edge.
 func HasOwner() predicate.Image {
 	return predicate.Image(func(s *sql.Selector) {

@@ -26,6 +26,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -609,6 +610,33 @@ func (f TraverseImage) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.ImageQuery", q)
+}
+
+// The ImageCopyFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ImageCopyFunc func(context.Context, *ent.ImageCopyQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ImageCopyFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ImageCopyQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ImageCopyQuery", q)
+}
+
+// The TraverseImageCopy type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseImageCopy func(context.Context, *ent.ImageCopyQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseImageCopy) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseImageCopy) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ImageCopyQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ImageCopyQuery", q)
 }
 
 // The ImageVersionFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1730,6 +1758,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.IdleCheckerQuery, predicate.IdleChecker, idlechecker.OrderOption]{typ: ent.TypeIdleChecker, tq: q}, nil
 	case *ent.ImageQuery:
 		return &query[*ent.ImageQuery, predicate.Image, image.OrderOption]{typ: ent.TypeImage, tq: q}, nil
+	case *ent.ImageCopyQuery:
+		return &query[*ent.ImageCopyQuery, predicate.ImageCopy, imagecopy.OrderOption]{typ: ent.TypeImageCopy, tq: q}, nil
 	case *ent.ImageVersionQuery:
 		return &query[*ent.ImageVersionQuery, predicate.ImageVersion, imageversion.OrderOption]{typ: ent.TypeImageVersion, tq: q}, nil
 	case *ent.InvitationQuery:

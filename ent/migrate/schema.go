@@ -781,6 +781,43 @@ var (
 			},
 		},
 	}
+	// ImageCopiesColumns holds the columns for the "image_copies" table.
+	ImageCopiesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "reference", Type: field.TypeString},
+		{Name: "digest", Type: field.TypeString},
+		{Name: "state", Type: field.TypeEnum, Enums: []string{"pulling", "present"}},
+		{Name: "done_bytes", Type: field.TypeInt64, Default: 0},
+		{Name: "total_bytes", Type: field.TypeInt64, Default: 0},
+		{Name: "used_at", Type: field.TypeTime, Nullable: true},
+		{Name: "agent_id", Type: field.TypeUUID},
+	}
+	// ImageCopiesTable holds the schema information for the "image_copies" table.
+	ImageCopiesTable = &schema.Table{
+		Name:       "image_copies",
+		Columns:    ImageCopiesColumns,
+		PrimaryKey: []*schema.Column{ImageCopiesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "image_copies_agents_image_copies",
+				Columns:    []*schema.Column{ImageCopiesColumns[7]},
+				RefColumns: []*schema.Column{AgentsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "imagecopy_agent_id_reference",
+				Unique:  true,
+				Columns: []*schema.Column{ImageCopiesColumns[7], ImageCopiesColumns[1]},
+			},
+			{
+				Name:    "imagecopy_reference",
+				Unique:  false,
+				Columns: []*schema.Column{ImageCopiesColumns[1]},
+			},
+		},
+	}
 	// ImageVersionsColumns holds the columns for the "image_versions" table.
 	ImageVersionsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -2686,6 +2723,31 @@ var (
 			},
 		},
 	}
+	// ImageAutoPullColumns holds the columns for the "image_auto_pull" table.
+	ImageAutoPullColumns = []*schema.Column{
+		{Name: "image_id", Type: field.TypeUUID},
+		{Name: "resource_group_id", Type: field.TypeUUID},
+	}
+	// ImageAutoPullTable holds the schema information for the "image_auto_pull" table.
+	ImageAutoPullTable = &schema.Table{
+		Name:       "image_auto_pull",
+		Columns:    ImageAutoPullColumns,
+		PrimaryKey: []*schema.Column{ImageAutoPullColumns[0], ImageAutoPullColumns[1]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "image_auto_pull_image_id",
+				Columns:    []*schema.Column{ImageAutoPullColumns[0]},
+				RefColumns: []*schema.Column{ImagesColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "image_auto_pull_resource_group_id",
+				Columns:    []*schema.Column{ImageAutoPullColumns[1]},
+				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+	}
 	// RegistryProjectsColumns holds the columns for the "registry_projects" table.
 	RegistryProjectsColumns = []*schema.Column{
 		{Name: "registry_id", Type: field.TypeUUID},
@@ -2756,6 +2818,7 @@ var (
 		IdleBindingsTable,
 		IdleCheckersTable,
 		ImagesTable,
+		ImageCopiesTable,
 		ImageVersionsTable,
 		InvitationsTable,
 		JoinTokensTable,
@@ -2797,6 +2860,7 @@ var (
 		VolumesTable,
 		VolumeGrantsTable,
 		DomainRegistriesTable,
+		ImageAutoPullTable,
 		RegistryProjectsTable,
 		SessionAgentsTable,
 	}
@@ -2835,6 +2899,7 @@ func init() {
 	ImagesTable.ForeignKeys[0].RefTable = UsersTable
 	ImagesTable.ForeignKeys[1].RefTable = ProjectsTable
 	ImagesTable.ForeignKeys[2].RefTable = RegistriesTable
+	ImageCopiesTable.ForeignKeys[0].RefTable = AgentsTable
 	ImageVersionsTable.ForeignKeys[0].RefTable = ImagesTable
 	InvitationsTable.ForeignKeys[0].RefTable = DomainsTable
 	InvitationsTable.ForeignKeys[1].RefTable = ProjectsTable
@@ -2917,6 +2982,8 @@ func init() {
 	}
 	DomainRegistriesTable.ForeignKeys[0].RefTable = DomainsTable
 	DomainRegistriesTable.ForeignKeys[1].RefTable = RegistriesTable
+	ImageAutoPullTable.ForeignKeys[0].RefTable = ImagesTable
+	ImageAutoPullTable.ForeignKeys[1].RefTable = ResourceGroupsTable
 	RegistryProjectsTable.ForeignKeys[0].RefTable = RegistriesTable
 	RegistryProjectsTable.ForeignKeys[1].RefTable = ProjectsTable
 	SessionAgentsTable.ForeignKeys[0].RefTable = SessionsTable

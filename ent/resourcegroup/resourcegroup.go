@@ -61,6 +61,8 @@ const (
 	FieldLookback = "lookback"
 	// EdgeAgents holds the string denoting the agents edge name in mutations.
 	EdgeAgents = "agents"
+	// EdgeKeptImages holds the string denoting the kept_images edge name in mutations.
+	EdgeKeptImages = "kept_images"
 	// EdgeGrants holds the string denoting the grants edge name in mutations.
 	EdgeGrants = "grants"
 	// EdgeShares holds the string denoting the shares edge name in mutations.
@@ -78,6 +80,11 @@ const (
 	AgentsInverseTable = "agents"
 	// AgentsColumn is the table column denoting the agents relation/edge.
 	AgentsColumn = "resource_group_id"
+	// KeptImagesTable is the table that holds the kept_images relation/edge. The primary key declared below.
+	KeptImagesTable = "image_auto_pull"
+	// KeptImagesInverseTable is the table name for the Image entity.
+	// It exists in this package in order to avoid circular dependency with the "image" package.
+	KeptImagesInverseTable = "images"
 	// GrantsTable is the table that holds the grants relation/edge.
 	GrantsTable = "group_grants"
 	// GrantsInverseTable is the table name for the GroupGrant entity.
@@ -133,6 +140,12 @@ var Columns = []string{
 	FieldHalfLife,
 	FieldLookback,
 }
+
+var (
+	// KeptImagesPrimaryKey and KeptImagesColumn2 are the table columns denoting the
+	// primary key for the kept_images relation (M2M).
+	KeptImagesPrimaryKey = []string{"image_id", "resource_group_id"}
+)
 
 // ValidColumn reports if the column name is valid (part of the table columns).
 func ValidColumn(column string) bool {
@@ -493,6 +506,20 @@ func ByAgents(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
+// ByKeptImagesCount orders the results by kept_images count.
+func ByKeptImagesCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newKeptImagesStep(), opts...)
+	}
+}
+
+// ByKeptImages orders the results by kept_images terms.
+func ByKeptImages(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newKeptImagesStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByGrantsCount orders the results by grants count.
 func ByGrantsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -553,6 +580,13 @@ func newAgentsStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(AgentsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, AgentsTable, AgentsColumn),
+	)
+}
+func newKeptImagesStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(KeptImagesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2M, true, KeptImagesTable, KeptImagesPrimaryKey...),
 	)
 }
 func newGrantsStep() *sqlgraph.Step {

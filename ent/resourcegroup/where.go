@@ -749,6 +749,29 @@ func HasAgentsWith(preds ...predicate.Agent) predicate.ResourceGroup {
 	})
 }
 
+// HasKeptImages applies the HasEdge predicate on the "kept_images" edge.
+func HasKeptImages() predicate.ResourceGroup {
+	return predicate.ResourceGroup(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, true, KeptImagesTable, KeptImagesPrimaryKey...),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasKeptImagesWith applies the HasEdge predicate on the "kept_images" edge with a given conditions (other predicates).
+func HasKeptImagesWith(preds ...predicate.Image) predicate.ResourceGroup {
+	return predicate.ResourceGroup(func(s *sql.Selector) {
+		step := newKeptImagesStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // HasGrants applies the HasEdge predicate on the "grants" edge.
 func HasGrants() predicate.ResourceGroup {
 	return predicate.ResourceGroup(func(s *sql.Selector) {

@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
@@ -804,6 +805,25 @@ func init() {
 	imageDescID := imageMixinFields0[0].Descriptor()
 	// image.DefaultID holds the default value on creation for the id field.
 	image.DefaultID = imageDescID.Default.(func() uuid.UUID)
+	imagecopyMixin := schema.ImageCopy{}.Mixin()
+	imagecopyInters := schema.ImageCopy{}.Interceptors()
+	imagecopy.Interceptors[0] = imagecopyInters[0]
+	imagecopyMixinFields0 := imagecopyMixin[0].Fields()
+	_ = imagecopyMixinFields0
+	imagecopyFields := schema.ImageCopy{}.Fields()
+	_ = imagecopyFields
+	// imagecopyDescDoneBytes is the schema descriptor for done_bytes field.
+	imagecopyDescDoneBytes := imagecopyFields[3].Descriptor()
+	// imagecopy.DefaultDoneBytes holds the default value on creation for the done_bytes field.
+	imagecopy.DefaultDoneBytes = imagecopyDescDoneBytes.Default.(int64)
+	// imagecopyDescTotalBytes is the schema descriptor for total_bytes field.
+	imagecopyDescTotalBytes := imagecopyFields[4].Descriptor()
+	// imagecopy.DefaultTotalBytes holds the default value on creation for the total_bytes field.
+	imagecopy.DefaultTotalBytes = imagecopyDescTotalBytes.Default.(int64)
+	// imagecopyDescID is the schema descriptor for id field.
+	imagecopyDescID := imagecopyMixinFields0[0].Descriptor()
+	// imagecopy.DefaultID holds the default value on creation for the id field.
+	imagecopy.DefaultID = imagecopyDescID.Default.(func() uuid.UUID)
 	imageversionMixin := schema.ImageVersion{}.Mixin()
 	imageversionInters := schema.ImageVersion{}.Interceptors()
 	imageversion.Interceptors[0] = imageversionInters[0]

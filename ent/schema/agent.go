@@ -3,6 +3,7 @@ package schema
 import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
@@ -51,6 +52,7 @@ func (Agent) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.From("resource_group", ResourceGroup.Type).Ref("agents").Field("resource_group_id").Unique().Required(),
 		edge.To("devices", Device.Type),
+		edge.To("image_copies", ImageCopy.Type).Annotations(entsql.OnDelete(entsql.Cascade), entgql.Skip()),
 		edge.From("wanted_by", Session.Type).Ref("agents").Annotations(entgql.Skip()),
 	}
 }

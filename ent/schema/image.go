@@ -51,6 +51,7 @@ func (Image) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.To("versions", ImageVersion.Type).Annotations(entsql.OnDelete(entsql.Cascade), entgql.Skip()),
 		edge.From("registry", Registry.Type).Ref("images").Field("registry_id").Unique(),
+		edge.To("auto_pull", ResourceGroup.Type), // whose agents keep it
 		edge.To("owner", User.Type).Field("owner_id").Unique(),
 		edge.To("project", Project.Type).Field("project_id").Unique(),
 	}

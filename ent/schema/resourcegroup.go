@@ -47,6 +47,7 @@ func (ResourceGroup) Fields() []ent.Field {
 func (ResourceGroup) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.To("agents", Agent.Type).Annotations(entgql.RelayConnection()),
+		edge.From("kept_images", Image.Type).Ref("auto_pull").Annotations(entgql.Skip()),
 		edge.To("grants", GroupGrant.Type).Annotations(entsql.OnDelete(entsql.Cascade)),
 		edge.To("shares", ShareWeight.Type).Annotations(entgql.Skip(), entsql.OnDelete(entsql.Cascade)),
 		edge.To("idle_bindings", IdleBinding.Type).Annotations(entgql.Skip(), entsql.OnDelete(entsql.Cascade)),

@@ -85,7 +85,7 @@ var (
 	objectColumns = map[string]string{
 		"domains": "id", "projects": "id", "memberships": "project_id", "users": "id", "roles": "id", "role_grants": "role_id",
 		"resource_policies": "id", "resource_groups": "id", "group_grants": "resource_group_id", "resource_presets": "id",
-		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "image_versions": "image_id", "scan_results": "registry_id", "volumes": "id", "volume_grants": "volume_id", "object_storages": "id",
+		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "image_versions": "image_id", "image_copies": "agent_id", "scan_results": "registry_id", "volumes": "id", "volume_grants": "volume_id", "object_storages": "id",
 		"sessions": "id", "kernels": "session_id", "allocations": "session_id", "session_events": "session_id",
 		"session_mounts": "session_id", "app_shares": "session_id", "session_dependencies": "session_id", "session_groups": "id", "session_arrays": "id", "session_templates": "id", "share_weights": "resource_group_id",
 		"idle_checkers": "id", "idle_bindings": "checker_id", "vfolders": "id", "vfolder_shares": "vfolder_id", "tasks": "id",
@@ -429,6 +429,7 @@ func (ResourcePreset) Interceptors() []ent.Interceptor {
 }
 func (Agent) Interceptors() []ent.Interceptor        { return visible(access.Agent, visibleAgent) }
 func (Device) Interceptors() []ent.Interceptor       { return visible(access.Agent, visibleDevice) }
+func (ImageCopy) Interceptors() []ent.Interceptor    { return visible(access.Agent, visibleDevice) }
 func (SlotType) Interceptors() []ent.Interceptor     { return visible(access.Agent, anyone) }
 func (Registry) Interceptors() []ent.Interceptor     { return visible(access.Registry, anyone) }
 func (Image) Interceptors() []ent.Interceptor        { return visible(access.Image, visibleImage) }

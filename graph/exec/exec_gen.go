@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/idlechecker"
 	image1 "github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/loginattempt"
@@ -64,6 +65,7 @@ import (
 	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/prepull"
 	"github.com/berthhq/berth/manager/preset"
 	"github.com/berthhq/berth/manager/recovery"
 	"github.com/berthhq/berth/manager/role"
@@ -190,6 +192,7 @@ var waiting = answer.Waiting{
 	{Object: "Image", Field: "tagDigest"}:                   true,
 	{Object: "Image", Field: "versions"}:                    true,
 	{Object: "Image", Field: "change"}:                      true,
+	{Object: "Image", Field: "copies"}:                      true,
 	{Object: "Image", Field: "apps"}:                        true,
 	{Object: "Image", Field: "permissions"}:                 true,
 	{Object: "Kernel", Field: "stats"}:                      true,
@@ -344,6 +347,8 @@ type ImageResolver interface {
 	Versions(ctx context.Context, obj *ent.Image) ([]*ent.ImageVersion, error)
 	Change(ctx context.Context, obj *ent.Image, from *string, to *string) (*image.ImageChange, error)
 
+	Copies(ctx context.Context, obj *ent.Image) ([]*ent.ImageCopy, error)
+
 	Apps(ctx context.Context, obj *ent.Image) ([]*app.ImageApp, error)
 	Permissions(ctx context.Context, obj *ent.Image) ([]access.Operation, error)
 }
@@ -408,6 +413,7 @@ type MutationResolver interface {
 	RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error)
 	UpdateImage(ctx context.Context, input image.UpdateImageInput) (*image.ImagePayload, error)
 	RollbackImage(ctx context.Context, input image.RollbackImageInput) (*image.ImagePayload, error)
+	PrepullImage(ctx context.Context, input prepull.PrepullImageInput) (*prepull.PrepullImagePayload, error)
 	DeleteImage(ctx context.Context, input image.DeleteImageInput) (*image.DeleteImagePayload, error)
 	CommitSession(ctx context.Context, input commit.CommitSessionInput) (*commit.CommitSessionPayload, error)
 	SetRecovery(ctx context.Context, input recovery.SetRecoveryInput) (*recovery.Payload, error)
@@ -847,6 +853,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputObjectStorageOrder,
 			ec.unmarshalInputObjectStorageWhereInput,
 			ec.unmarshalInputOpenAppInput,
+			ec.unmarshalInputPrepullImageInput,
 			ec.unmarshalInputProjectOrder,
 			ec.unmarshalInputProjectWhereInput,
 			ec.unmarshalInputQuotaScopeOrder,
@@ -2829,6 +2836,25 @@ type Image implements Node @allow(to: USER) {
   addedBytes: Int64!
   "The time of the last commit; null for other images."
   committedAt: Time
+  "The agents that have the content of this image or are pulling it, by name, at most 1000. An agent with former content of the tag is not in the list."
+  copies: [ImageCopy!]!
+  "The resource groups whose agents keep the image: they pull it before a session needs it, and do not remove it to free space."
+  autoPull: [ResourceGroup!]!
+}
+
+enum ImageCopyState { PULLING PRESENT }
+
+"An image on an agent."
+type ImageCopy @allow(to: USER) {
+  id: ID!
+  agent: Agent!
+  state: ImageCopyState!
+  "Bytes of its parts that are present. While it is pulled, it is a few seconds old."
+  doneBytes: Int64!
+  "0 while it is not known."
+  totalBytes: Int64!
+  "When a container was last created from it on the agent, as far as the agent has reported it; null while it is pulled."
+  usedAt: Time
 }
 
 "A document that is attached to an image."
@@ -3005,7 +3031,11 @@ input UpdateImageInput {
   tagPolicy: ImageTagPolicy
   "At most 500 characters; empty ends the deprecation."
   deprecated: String
+  "Resource groups whose agents keep the image, at most 100; needs the permission to change those that are added or removed."
+  autoPull: [ID!]
 }
+"The agents of the resource group pull the image."
+input PrepullImageInput { image: ID! group: ID! }
 
 type RegistryPayload @allow(to: SUPERADMIN) { registry: Registry! }
 type DeleteRegistryPayload @allow(to: SUPERADMIN) { id: ID! }
@@ -3023,6 +3053,7 @@ type RegistryCheck @allow(to: SUPERADMIN) {
 "The checks in their order, up to the first one that prevents the others."
 type TestRegistryPayload @allow(to: SUPERADMIN) { registry: Registry! checks: [RegistryCheck!]! }
 type ImagePayload @allow(to: USER) { image: Image! }
+type PrepullImagePayload @allow(to: SUPERADMIN) { task: Task! }
 type DeleteImagePayload @allow(to: USER) { id: ID! }
 type SweepRegistryPayload @allow(to: USER) { registry: Registry! task: Task! }
 "The path at the managers to which the registry posts its events, and the secret that it sends as the value of Authorization. The secret is shown once. Both are null if the webhook is off."
@@ -3051,6 +3082,8 @@ extend type Mutation {
   updateImage(input: UpdateImageInput!): ImagePayload! @allow(to: USER, scope: ADMIN)
   "Gives an image a former digest of its tag, and pins it. Sessions that run keep theirs."
   rollbackImage(input: RollbackImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  "Enqueues a task that pulls an image on all agents of a resource group, or returns the one that has not ended. Needs the permission to change the group."
+  prepullImage(input: PrepullImageInput!): PrepullImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "An image that was made of a session is also deleted from its registry, whose next sweep frees its layers. Its owner can delete it."
   deleteImage(input: DeleteImageInput!): DeleteImagePayload! @allow(to: USER, scope: ADMIN)
   "Enqueues a task. Mounted folders, the files and variables that Berth adds, histories of shells and files with credentials stay out of the image. FAILED_PRECONDITION if the session does not run, RESOURCE_EXHAUSTED with the limit if the viewer has too many images."
@@ -6746,6 +6779,10 @@ func (ec *executionContext) childFields_Image(ctx context.Context, field graphql
 		return ec.fieldContext_Image_addedBytes(ctx, field)
 	case "committedAt":
 		return ec.fieldContext_Image_committedAt(ctx, field)
+	case "copies":
+		return ec.fieldContext_Image_copies(ctx, field)
+	case "autoPull":
+		return ec.fieldContext_Image_autoPull(ctx, field)
 	case "apps":
 		return ec.fieldContext_Image_apps(ctx, field)
 	case "permissions":
@@ -6822,6 +6859,24 @@ func (ec *executionContext) childFields_ImageConnection(ctx context.Context, fie
 		return ec.fieldContext_ImageConnection_totalCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ImageConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ImageCopy(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ImageCopy_id(ctx, field)
+	case "agent":
+		return ec.fieldContext_ImageCopy_agent(ctx, field)
+	case "state":
+		return ec.fieldContext_ImageCopy_state(ctx, field)
+	case "doneBytes":
+		return ec.fieldContext_ImageCopy_doneBytes(ctx, field)
+	case "totalBytes":
+		return ec.fieldContext_ImageCopy_totalBytes(ctx, field)
+	case "usedAt":
+		return ec.fieldContext_ImageCopy_usedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImageCopy", field.Name)
 }
 
 func (ec *executionContext) childFields_ImageEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7628,6 +7683,14 @@ func (ec *executionContext) childFields_PolicyAttachment(ctx context.Context, fi
 		return ec.fieldContext_PolicyAttachment_createdAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PolicyAttachment", field.Name)
+}
+
+func (ec *executionContext) childFields_PrepullImagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "task":
+		return ec.fieldContext_PrepullImagePayload_task(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PrepullImagePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_PresetFit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -10962,6 +11025,20 @@ func (ec *executionContext) field_Mutation_openApp_args(ctx context.Context, raw
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (app.OpenAppInput, error) {
 			return ec.unmarshalNOpenAppInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋappᚐOpenAppInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_prepullImage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (prepull.PrepullImageInput, error) {
+			return ec.unmarshalNPrepullImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋprepullᚐPrepullImageInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -24221,6 +24298,80 @@ func (ec *executionContext) fieldContext_Image_committedAt(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _Image_copies(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_copies(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Image().Copies(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.ImageCopy) graphql.Marshaler {
+			return ec.marshalNImageCopy2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageCopyᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_copies(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Image",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageCopy(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Image_autoPull(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_Image_autoPull(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.AutoPull(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalNResourceGroup2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroupᚄ(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_autoPull(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AutoPull(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.ResourceGroup) graphql.Marshaler {
+			return ec.marshalNResourceGroup2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐResourceGroupᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_autoPull(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Image",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceGroup(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Image_apps(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -24917,6 +25068,166 @@ func (ec *executionContext) _ImageConnection_totalCount(ctx context.Context, fie
 }
 func (ec *executionContext) fieldContext_ImageConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ImageConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImageCopy_id(ctx context.Context, field graphql.CollectedField, obj *ent.ImageCopy) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageCopy_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageCopy_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageCopy", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ImageCopy_agent(ctx context.Context, field graphql.CollectedField, obj *ent.ImageCopy) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_ImageCopy_agent(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Agent(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalNAgent2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgent(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageCopy_agent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agent(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Agent) graphql.Marshaler {
+			return ec.marshalNAgent2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAgent(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageCopy_agent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageCopy",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Agent(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImageCopy_state(ctx context.Context, field graphql.CollectedField, obj *ent.ImageCopy) (ret graphql.Marshaler) {
+	ret = ec.marshalNImageCopyState2githubᚗcomᚋberthhqᚋberthᚋentᚋimagecopyᚐState(answer.Quiet, field.Selections, obj.State)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageCopy_state(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.State, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v imagecopy.State) graphql.Marshaler {
+			return ec.marshalNImageCopyState2githubᚗcomᚋberthhqᚋberthᚋentᚋimagecopyᚐState(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageCopy_state(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageCopy", field, false, false, errors.New("field of type ImageCopyState does not have child fields"))
+}
+
+func (ec *executionContext) _ImageCopy_doneBytes(ctx context.Context, field graphql.CollectedField, obj *ent.ImageCopy) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.DoneBytes)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageCopy_doneBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DoneBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageCopy_doneBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageCopy", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ImageCopy_totalBytes(ctx context.Context, field graphql.CollectedField, obj *ent.ImageCopy) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.TotalBytes)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageCopy_totalBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageCopy_totalBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageCopy", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ImageCopy_usedAt(ctx context.Context, field graphql.CollectedField, obj *ent.ImageCopy) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.UsedAt)
+}
+func (ec *executionContext) fieldContext_ImageCopy_usedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageCopy", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
 func (ec *executionContext) _ImageEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.ImageEdge) (ret graphql.Marshaler) {
@@ -30836,6 +31147,51 @@ func (ec *executionContext) fieldContext_Mutation_rollbackImage(ctx context.Cont
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_rollbackImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_prepullImage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_prepullImage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().PrepullImage(ctx, fc.Args["input"].(prepull.PrepullImageInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *prepull.PrepullImagePayload) graphql.Marshaler {
+			return ec.marshalNPrepullImagePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋprepullᚐPrepullImagePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_prepullImage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PrepullImagePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_prepullImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -37071,6 +37427,30 @@ func (ec *executionContext) _PolicyAttachment_createdAt(ctx context.Context, fie
 }
 func (ec *executionContext) fieldContext_PolicyAttachment_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("PolicyAttachment", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _PrepullImagePayload_task(ctx context.Context, field graphql.CollectedField, obj *prepull.PrepullImagePayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_PrepullImagePayload_task(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Task
+	fc.Result = v
+	return ec.marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_PrepullImagePayload_task(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PrepullImagePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Task(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _PresetFit_state(ctx context.Context, field graphql.CollectedField, obj *preset.PresetFit) (ret graphql.Marshaler) {
@@ -63544,6 +63924,43 @@ func (ec *executionContext) unmarshalInputOpenAppInput(ctx context.Context, obj 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputPrepullImageInput(ctx context.Context, obj any) (prepull.PrepullImageInput, error) {
+	var it prepull.PrepullImageInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"image", "group"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "image":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("image"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Image = data
+		case "group":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("group"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Group = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputProjectOrder(ctx context.Context, obj any) (ent.ProjectOrder, error) {
 	var it ent.ProjectOrder
 	if obj == nil {
@@ -67140,7 +67557,7 @@ func (ec *executionContext) unmarshalInputUpdateImageInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "description", "visibility", "project", "tagPolicy", "deprecated"}
+	fieldsInOrder := [...]string{"id", "description", "visibility", "project", "tagPolicy", "deprecated", "autoPull"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -67189,6 +67606,13 @@ func (ec *executionContext) unmarshalInputUpdateImageInput(ctx context.Context, 
 				return it, err
 			}
 			it.Deprecated = data
+		case "autoPull":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("autoPull"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AutoPull = data
 		}
 	}
 	return it, nil
@@ -71464,6 +71888,13 @@ func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, ob
 			out.SetNonNull(i, ec._Image_addedBytes(ctx, field, obj))
 		case "committedAt":
 			out.Set(i, ec._Image_committedAt(ctx, field, obj))
+		case "copies":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Image_copies(ctx, field, obj)
+			})
+		case "autoPull":
+			out.SetNonNull(i, ec._Image_autoPull(ctx, field, obj))
 		case "apps":
 			field := field
 			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
@@ -71588,6 +72019,35 @@ func (ec *executionContext) _ImageConnection(ctx context.Context, sel ast.Select
 			out.SetNonNull(i, ec._ImageConnection_pageInfo(ctx, field, obj))
 		case "totalCount":
 			out.SetNonNull(i, ec._ImageConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var imageCopyImplementors = []string{"ImageCopy"}
+
+func (ec *executionContext) _ImageCopy(ctx context.Context, sel ast.SelectionSet, obj *ent.ImageCopy) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, imageCopyImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ImageCopy"))
+		case "id":
+			out.SetNonNull(i, ec._ImageCopy_id(ctx, field, obj))
+		case "agent":
+			out.SetNonNull(i, ec._ImageCopy_agent(ctx, field, obj))
+		case "state":
+			out.SetNonNull(i, ec._ImageCopy_state(ctx, field, obj))
+		case "doneBytes":
+			out.SetNonNull(i, ec._ImageCopy_doneBytes(ctx, field, obj))
+		case "totalBytes":
+			out.SetNonNull(i, ec._ImageCopy_totalBytes(ctx, field, obj))
+		case "usedAt":
+			out.Set(i, ec._ImageCopy_usedAt(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -72870,6 +73330,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "prepullImage":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_prepullImage(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "deleteImage":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteImage(ctx, field)
@@ -73975,6 +74442,25 @@ func (ec *executionContext) _PolicyAttachment(ctx context.Context, sel ast.Selec
 			out.Set(i, ec._PolicyAttachment_withinProject(ctx, field, obj))
 		case "createdAt":
 			out.SetNonNull(i, ec._PolicyAttachment_createdAt(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var prepullImagePayloadImplementors = []string{"PrepullImagePayload"}
+
+func (ec *executionContext) _PrepullImagePayload(ctx context.Context, sel ast.SelectionSet, obj *prepull.PrepullImagePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, prepullImagePayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("PrepullImagePayload"))
+		case "task":
+			out.SetNonNull(i, ec._PrepullImagePayload_task(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -81375,6 +81861,44 @@ func (ec *executionContext) marshalNImageConnection2ᚖgithubᚗcomᚋberthhqᚋ
 	return ec._ImageConnection(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNImageCopy2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageCopyᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.ImageCopy) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNImageCopy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageCopy(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNImageCopy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageCopy(ctx context.Context, sel ast.SelectionSet, v *ent.ImageCopy) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ImageCopy(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNImageCopyState2githubᚗcomᚋberthhqᚋberthᚋentᚋimagecopyᚐState(ctx context.Context, v any) (imagecopy.State, error) {
+
+	res, err := answer.ReadWord[imagecopy.State](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNImageCopyState2githubᚗcomᚋberthhqᚋberthᚋentᚋimagecopyᚐState(ctx context.Context, sel ast.SelectionSet, v imagecopy.State) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
 func (ec *executionContext) unmarshalNImageOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageOrder(ctx context.Context, v any) (*ent.ImageOrder, error) {
 	res, err := ec.unmarshalInputImageOrder(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
@@ -82502,6 +83026,21 @@ func (ec *executionContext) marshalNPreemptionScope2githubᚗcomᚋberthhqᚋber
 
 	_ = sel
 	return answer.Word(v)
+}
+
+func (ec *executionContext) unmarshalNPrepullImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋprepullᚐPrepullImageInput(ctx context.Context, v any) (prepull.PrepullImageInput, error) {
+	res, err := ec.unmarshalInputPrepullImageInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPrepullImagePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋprepullᚐPrepullImagePayload(ctx context.Context, sel ast.SelectionSet, v *prepull.PrepullImagePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PrepullImagePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNPresetFit2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋpresetᚐPresetFit(ctx context.Context, sel ast.SelectionSet, v *preset.PresetFit) graphql.Marshaler {

@@ -2,7 +2,7 @@
 // own certificate authority, the one-time join, and the tunnels that nodes (agents, storage
 // proxies) open to every manager and serve gRPC on. Managers import Hub and CA, nodes import Node.
 //
-// A node listens nowhere. It dials a manager with TLS 1.3 and one of two application protocols:
+// A node does not listen for managers. It dials a manager with TLS 1.3 and one of two application protocols:
 //
 //   - berth-join: the Cluster service. Join needs no certificate, only a
 //     one-time token; the node knows the authority by its fingerprint.
@@ -11,6 +11,9 @@
 //     gRPC client, or opens streams of bytes with Peer.Open, which reach the
 //     node's Streams. Streams that the node opens reach the Services that the
 //     manager has for the node's role.
+//
+// Agents can also listen for each other: ServeNodes and DialNode configure TLS for
+// connections between nodes of a role.
 package cluster
 
 import (

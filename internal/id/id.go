@@ -63,6 +63,7 @@ const (
 	SessionTemplate   Kind = 51
 	ScanResult        Kind = 56
 	ImageVersion      Kind = 57
+	ImageCopy         Kind = 61
 	Other             Kind = 63
 )
 

@@ -1,6 +1,6 @@
-// Package ticket creates and verifies the short signed tickets with which people move bytes over a
-// storage proxy's HTTP side. The manager signs and the proxy verifies, without a call between them.
-// Only these two import it.
+// Package ticket creates and verifies short signed tickets: those with which people move bytes over a
+// storage proxy's HTTP side, and those with which an agent fetches the parts of an image from another
+// agent. The manager signs; the proxy or the other agent verifies, without a call between them.
 package ticket
 
 import (
@@ -18,6 +18,9 @@ const (
 	Upload   = "upload"
 	Download = "download"
 	Archive  = "archive"
+	// Layers is for agents: User is the name of the agent that fetches, and Path the digest of the
+	// image whose parts it can fetch.
+	Layers = "layers"
 )
 
 // Claims are the contents of a ticket: the user, the operation, the path and the expiry.

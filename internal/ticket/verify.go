@@ -87,7 +87,7 @@ func (v *Verifier) open(token string) (p payload, err error) {
 	return p, nil
 }
 
-const stranger = "not signed with a key that this proxy knows"
+const stranger = "not signed with a known key"
 
 // check verifies everything except the time.
 func (k *keys) check(token string) (payload, error) {

@@ -45,12 +45,26 @@ type Recorder interface {
 	Record(ctx context.Context, agent uuid.UUID, r *agentpb.StatsReport)
 }
 
+// Layers is the knowledge about the parts of images on agents.
+type Layers interface {
+	// Serve answers the questions of an agent until ctx ends.
+	Serve(ctx context.Context, agent string, rpc agentpb.AgentClient)
+	Report(agent string, r *agentpb.Report)
+	Gone(agent string)
+	// Pulling permits an agent to fetch the parts of the image with a digest from other agents, until the
+	// returned function is called.
+	Pulling(agent, image string) (ended func())
+	// Missing returns the bytes of an image that an agent lacks; known is false if no agent has the image.
+	Missing(agent, reference string) (bytes int64, known bool)
+}
+
 // Config has the dependencies of a Service.
 type Config struct {
 	Client     *ent.Client
 	Bus        *event.Bus
 	Samples    Recorder
 	Enrolments *enrolment.Service // checks that machines belong to the cluster; nil: all do
+	Layers     Layers             // nil: agents fetch images from the registries
 	// Fingerprint of the cluster CA, which a joining machine checks.
 	Fingerprint string
 	// ID of this manager; other managers see it with the agents that this one reaches.
@@ -85,8 +99,11 @@ type leadership struct {
 type conn struct {
 	rpc     agentpb.AgentClient
 	peer    *cluster.Peer
-	changed chan struct{}   // closed when the watch should restart
-	images  map[string]bool // replaced, never modified
+	changed chan struct{}     // closed when the watch should restart
+	images  map[string]bool   // replaced, never modified
+	id      uuid.UUID         // zero before the first report
+	digests map[string]string // of images, by reference, as far as they were reported
+	rate    float64           // bytes of images that it pulls in a second; 0: not measured yet
 
 	// The following fields belong to the goroutine that watches.
 	conditions []report.Condition
@@ -203,6 +220,13 @@ func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 	if err != nil {
 		return errgrpc.ToNative(err)
 	}
+	if s.Layers != nil {
+		defer s.Layers.Gone(c.peer.Name)
+		var answering sync.WaitGroup
+		defer answering.Wait()
+		defer cancel()
+		answering.Go(func() { s.Layers.Serve(ctx, c.peer.Name, c.rpc) })
+	}
 	id := uuid.Nil
 	for {
 		ev, err := stream.Recv()
@@ -222,7 +246,7 @@ func (s *Service) watch(ctx context.Context, c *conn, lead *leadership) error {
 			lead.observer.Observe(ctx, id, e.Kernel)
 		case *agentpb.Event_Pull:
 			if e.Pull.Done {
-				s.addImage(c, e.Pull.Reference)
+				s.addImage(c, e.Pull.Reference, e.Pull.Digest)
 				s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: id})
 			}
 			lead.observer.ObservePull(ctx, id, e.Pull)
@@ -262,11 +286,15 @@ func (s *Service) seen(ctx context.Context, id uuid.UUID, c *conn, beat *agentpb
 	return nil
 }
 
-func (s *Service) addImage(c *conn, reference string) {
+func (s *Service) addImage(c *conn, reference, digest string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.images = maps.Clone(c.images)
+	c.images, c.digests = maps.Clone(c.images), maps.Clone(c.digests)
 	c.images[reference] = true
+	if c.digests == nil {
+		c.digests = map[string]string{}
+	}
+	c.digests[reference] = digest
 }
 
 // Images returns the references of the images on an agent, as far as this manager knows. The
@@ -280,9 +308,17 @@ func (s *Service) Images(name string) map[string]bool {
 	return nil
 }
 
-// HasImage reports whether the agent has the image, as far as this manager knows.
-func (s *Service) HasImage(name, reference string) bool {
-	return s.Images(name)[reference]
+// HasImage reports whether the agent has the image, as far as this manager knows. A tag that has moved leaves
+// its former digest on agents.
+func (s *Service) HasImage(name, reference, digest string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.conns[name]
+	if c == nil || !c.images[reference] {
+		return false
+	}
+	has := c.digests[reference]
+	return has == "" || digest == "" || has == digest
 }
 
 // RPC returns the client of a connected agent. The error is of class unavailable if the agent

@@ -33,9 +33,16 @@ func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observ
 	for _, ref := range r.Images {
 		images[ref] = true
 	}
+	digests := make(map[string]string, len(r.Contents))
+	for _, i := range r.Contents {
+		digests[i.Reference] = digestOf(i)
+	}
 	s.mu.Lock()
-	c.images = images
+	c.images, c.digests = images, digests
 	s.mu.Unlock()
+	if s.Layers != nil {
+		s.Layers.Report(c.peer.Name, r)
+	}
 
 	tx, err := s.Client.Tx(ctx)
 	if err != nil {
@@ -50,6 +57,12 @@ func (s *Service) record(ctx context.Context, c *conn, r *agentpb.Report, observ
 		if err := s.Enrolments.AdmitIn(ctx, tx, c.peer.Role, c.peer.Name, c.peer.Enrolment); err != nil {
 			return uuid.Nil, err
 		}
+	}
+	s.mu.Lock()
+	c.id = id
+	s.mu.Unlock()
+	if err := recordImages(ctx, tx, id, r.Contents); err != nil {
+		return uuid.Nil, err
 	}
 	counted, err := upsertSlotTypes(ctx, tx, r.SlotTypes)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager/agents"
+	"github.com/berthhq/berth/manager/distribution"
 	"github.com/berthhq/berth/manager/enrolment"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/occupancy"
@@ -46,13 +47,14 @@ type Config struct {
 	Enrolments   *enrolment.Service // nil: every machine belongs to the cluster
 	Volumes      session.Volumes    // nil: sessions mount nothing
 	Samples      Samples
-	LogRetention logs.Retention    // nil: logs of ended sessions stay
-	Recovery     Recovery          // nil: no recovery mode
-	Templates    session.Templates // nil: no templates
-	Tasks        *task.Service     // nil: registries cannot be scanned
-	MaxArraySize int               // of sessions; 0: session.DefaultArraySize
-	Images       image.Own         // registry for images of sessions; zero: no such registry
-	Networks     overlay.Range     // for sessions on several agents; zero: overlay.Default
+	LogRetention logs.Retention      // nil: logs of ended sessions stay
+	Recovery     Recovery            // nil: no recovery mode
+	Templates    session.Templates   // nil: no templates
+	Tasks        *task.Service       // nil: registries cannot be scanned
+	MaxArraySize int                 // of sessions; 0: session.DefaultArraySize
+	Images       image.Own           // registry for images of sessions; zero: no such registry
+	Signer       distribution.Signer // of tickets for agents; nil: they fetch images from the registries only
+	Networks     overlay.Range       // for sessions on several agents; zero: overlay.Default
 
 	ID          string          // of this manager
 	Fingerprint string          // of the cluster CA
@@ -70,6 +72,7 @@ type Core struct {
 	Scheduler *scheduler.Scheduler
 	Sessions  *session.Service
 	Occupancy *occupancy.Service
+	Layers    *distribution.Service
 }
 
 // New wires the services. Sessions need the scheduler to choose resource groups, and the
@@ -79,9 +82,10 @@ func New(cfg Config) *Core {
 	c := &Core{Images: image.New(image.Config{
 		Client: cfg.Client, Keys: cfg.Keys, Own: cfg.Images, Tasks: cfg.Tasks, Registry: cfg.Registry, Logger: cfg.Logger,
 	})}
+	c.Layers = distribution.New(cfg.Signer, cfg.Logger)
 	c.Agents = agents.New(agents.Config{
 		Client: cfg.Client, Bus: cfg.Bus, Samples: cfg.Samples, Enrolments: cfg.Enrolments, Fingerprint: cfg.Fingerprint,
-		ID: cfg.ID, MassLoss: cfg.MassLoss, Managers: cfg.Managers, Logger: cfg.Logger,
+		ID: cfg.ID, MassLoss: cfg.MassLoss, Managers: cfg.Managers, Layers: c.Layers, Logger: cfg.Logger,
 	})
 	orphans := launch.NewOrphans()
 	c.Scheduler = scheduler.New(scheduler.Config{

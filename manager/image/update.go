@@ -24,6 +24,7 @@ type UpdateImageInput struct {
 	Project     *uuid.UUID
 	TagPolicy   *entimage.TagPolicy
 	Deprecated  *string
+	AutoPull    []uuid.UUID // resource groups whose agents keep the image; nil: unchanged
 }
 
 // Limits of texts, in characters.
@@ -52,6 +53,11 @@ func (s *Service) UpdateImage(ctx context.Context, in UpdateImageInput) (*ImageP
 	}
 	return s.changeImage(ctx, in.ID, func(tx *ent.Tx, i *ent.Image) (*ent.ImageUpdateOne, error) {
 		u := i.Update().SetNillableDescription(in.Description).SetNillableDeprecated(in.Deprecated)
+		if in.AutoPull != nil {
+			if err := s.autoPull(ctx, u, i, in.AutoPull); err != nil {
+				return nil, err
+			}
+		}
 		if in.Visibility != nil {
 			if err := s.show(ctx, tx, u, i, in); err != nil {
 				return nil, err

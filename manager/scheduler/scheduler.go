@@ -31,10 +31,12 @@ type Orphans interface {
 	On(agent uuid.UUID) map[string]resource.Slots
 }
 
-// Images returns the references of the images on an agent. Of equally good agents, the
-// scheduler prefers one that has the image.
+// Images returns the references of the images on an agent, and what it lacks of others. Of equally good
+// agents, the scheduler prefers one that has the image, and then one that lacks less of it.
 type Images interface {
 	Images(agent string) map[string]bool
+	// Lacks returns the bytes of an image that an agent must fetch; known is false if no agent has the image.
+	Lacks(agent, reference string) (bytes int64, known bool)
 }
 
 // Config has the dependencies of a Scheduler.

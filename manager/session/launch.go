@@ -15,7 +15,6 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/internal/lifecycle"
-	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/session/agentcall"
@@ -29,8 +28,8 @@ import (
 // and the start, so the session passes both states in one move.
 func (s step) prepare(ctx context.Context) (bool, time.Duration, error) {
 	for _, k := range s.sess.Edges.Kernels {
-		if !s.Agents.HasImage(k.Edges.Agent.Name, s.sess.Edges.Image.Reference) {
-			return true, 0, s.move(ctx, move.Move{To: lifecycle.Preparing, Phase: "prepare", Message: "fetching the image"})
+		if !s.Agents.HasImage(k.Edges.Agent.Name, s.sess.Edges.Image.Reference, s.sess.Edges.Image.Digest) {
+			return true, 0, s.move(ctx, move.Move{To: lifecycle.Preparing, Phase: "prepare", Message: s.fetching(k)})
 		}
 	}
 	if err := s.refreshMounts(ctx); err != nil {
@@ -56,6 +55,14 @@ func (s step) refreshMounts(ctx context.Context) error {
 	}
 	s.sess.Edges.Mounts = mounts
 	return nil
+}
+
+// fetching says that an agent fetches the image, and how much of it.
+func (s step) fetching(k *ent.Kernel) string {
+	if missing := s.Agents.Missing(k.Edges.Agent.Name, s.sess.Edges.Image.Reference); missing != "" {
+		return "fetching the image: " + missing
+	}
+	return "fetching the image"
 }
 
 // creating is the move before the agents are asked.
@@ -107,7 +114,7 @@ func newPulls(s *Service) *pulls { return &pulls{s: s, m: map[string]*pull{}} }
 // that waited for a pull gets its result once.
 func (p *pulls) ensure(ctx context.Context, agent string, sess *ent.Session) (bool, error) {
 	img := sess.Edges.Image
-	if p.s.Agents.HasImage(agent, img.Reference) {
+	if p.s.Agents.HasImage(agent, img.Reference, img.Digest) {
 		return true, nil
 	}
 	key := agent + " " + img.Reference
@@ -123,14 +130,13 @@ func (p *pulls) ensure(ctx context.Context, agent string, sess *ent.Session) (bo
 		}
 		return running.err == nil, running.err
 	}
-	rpc, err := p.s.Agents.RPC(agent)
-	if err != nil {
+	if _, err := p.s.Agents.RPC(agent); err != nil {
 		return false, err
 	}
 	one := &pull{waiting: map[uuid.UUID]bool{sess.ID: true}}
 	p.m[key] = one
 	p.running.Go(func() {
-		err := p.s.fetch(ctx, rpc, img)
+		err := p.s.fetch(ctx, agent, img)
 		p.mu.Lock()
 		one.done, one.err = true, err
 		waiting := store.IDs(one.waiting)
@@ -152,28 +158,17 @@ func (p *pulls) forget(key string, one *pull) {
 	}
 }
 
-func (s *Service) fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.Image) error {
+func (s *Service) fetch(ctx context.Context, agent string, img *ent.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, lifecycle.Deadline(lifecycle.Preparing))
 	defer cancel()
-	reg := img.Edges.Registry
-	if reg == nil {
-		return problem.Precondition("the registry of image %s was removed", img.Name)
-	}
-	password, err := s.Images.Password(reg)
+	request, err := s.Images.PullRequest(img)
 	if err != nil {
 		return err
 	}
-	stream, err := rpc.PullImage(ctx, &agentpb.PullImageRequest{
-		Reference: img.Reference, Digest: img.Digest,
-		PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: password, Proxy: reg.Proxy, Certificates: reg.Certificates,
-	})
-	for err == nil {
-		var m *agentpb.PullProgress
-		if m, err = stream.Recv(); err == nil && m.Done {
-			return nil
-		}
+	if err := s.Agents.Pull(ctx, agent, request); err != nil {
+		return fmt.Errorf("fetch image %s: %w", img.Name, err)
 	}
-	return fmt.Errorf("fetch image %s: %w", img.Name, errgrpc.ToNative(err))
+	return nil
 }
 
 // create asks the agents to start the containers. It can be repeated: an agent answers with the

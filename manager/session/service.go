@@ -32,7 +32,11 @@ import (
 // Agents reaches the worker machines.
 type Agents interface {
 	RPC(agent string) (agentpb.AgentClient, error)
-	HasImage(agent, reference string) bool
+	HasImage(agent, reference, digest string) bool
+	// Pull makes an image present on an agent.
+	Pull(ctx context.Context, agent string, r *agentpb.PullImageRequest) error
+	// Missing describes what an agent lacks of an image, such as "312 MiB, about 4 s"; "" if it is not known.
+	Missing(agent, reference string) string
 	// Disrupted reports whether so many agents of a group are unreachable at once that sessions
 	// there must not be ended or moved because of that.
 	Disrupted(group uuid.UUID) bool
@@ -58,7 +62,7 @@ type Need struct {
 
 // Images finds registered images and the credentials of their registries.
 type Images interface {
-	Password(registry *ent.Registry) (string, error)
+	PullRequest(img *ent.Image) (*agentpb.PullImageRequest, error)
 	Resolve(ctx context.Context, reference string) (*ent.Image, error)
 }
 

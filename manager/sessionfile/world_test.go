@@ -152,7 +152,13 @@ type agents struct{ agentpb.AgentClient }
 func (agents) Disrupted(uuid.UUID) bool { return false }
 
 // HasImage implements session.Agents.
-func (agents) HasImage(string, string) bool { return true }
+func (agents) HasImage(_, _, _ string) bool { return true }
+
+// Missing implements session.Agents.
+func (agents) Missing(_, _ string) string { return "" }
+
+// Pull implements session.Agents.
+func (agents) Pull(context.Context, string, *agentpb.PullImageRequest) error { return nil }
 
 func (a agents) RPC(name string) (agentpb.AgentClient, error) {
 	if name != "machine" {

@@ -115,7 +115,7 @@ const withFiles = (f) => ({
   files: ({ path }) => filesOf(f, path),
   mountedBy: w.sessions.filter((s) => !s.terminatedAt && s.mounts.some((m) => m.vfolder === f)),
 });
-const everything = () => [...w.sessions, ...w.folders.map(withFiles), ...w.agents, ...w.users];
+const everything = () => [...w.sessions, ...w.folders.map(withFiles), ...w.agents, ...w.users, ...w.images];
 async function* stream(name, pick, start = []) {
   const events = on(w.bus, name);
   yield* start.map(pick);
@@ -303,7 +303,13 @@ const root = {
       { step: "LISTING", works: true, text: "The registry lists its repositories." },
     ],
   },
-  updateImage: ({ input }) => ({ image: Object.assign(find(w.images, input.id), input) }),
+  updateImage: ({ input }) => {
+    const { autoPull, ...rest } = input;
+    const image = Object.assign(find(w.images, input.id), rest);
+    if (autoPull) image.autoPull = autoPull.includes(w.group.id) ? [w.group] : [];
+    return { image };
+  },
+  prepullImage: () => ({ task: scanned() }),
   rollbackImage: ({ input }) => ({ image: find(w.images, input.id) }),
   sessionChanged: ({ id }) => stream("session", (s) => ({ sessionChanged: s }), id ? [find(w.sessions, id)] : []),
   agentChanged: () => stream("agent", (a) => ({ agentChanged: a }), w.agents),

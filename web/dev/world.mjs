@@ -191,6 +191,20 @@ export const agents = [
   agent("dock-2", 2),
   agent("dock-3", 0, { status: "LOST", lastSeenAt: ago(400) }),
 ];
+for (const [i, image] of images.entries())
+  Object.assign(image, {
+    autoPull: i === 0 ? [group] : [],
+    copies: agents.slice(0, 2 - (i % 2)).map((agent, at) => ({
+      __typename: "ImageCopy",
+      id: randomUUID(),
+      agent,
+      state: at === 0 ? "PRESENT" : "PULLING",
+      doneBytes: at === 0 ? image.sizeBytes : 62e6,
+      totalBytes: image.sizeBytes,
+      usedAt: at === 0 ? ago(900) : null,
+    })),
+  });
+
 Object.assign(agents[1].devices[3], {
   health: "UNHEALTHY",
   allocatable: false,

@@ -175,6 +175,10 @@ export const words = {
     ALIVE: "Available",
     GONE: "Missing",
   } satisfies Record<Value<"ImageStatus">, string>,
+  ImageCopyState: {
+    PULLING: "Pulling",
+    PRESENT: "Present",
+  } satisfies Record<Value<"ImageCopyState">, string>,
   ImageTagPolicy: {
     REGISTRY: "As its registry says",
     PINNED: "Keep the digest",

@@ -4,6 +4,7 @@
 package containerd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,16 +35,33 @@ type Config struct {
 	Shim   string // containerd-shim-runc-v2
 	Runner string // berth-runner, the log writer
 	Runc   string // the OCI runtime binary
-	Logger *slog.Logger
+	// Transfers is the number of layers that are fetched at a time, over all pulls; 0 = DefaultTransfers.
+	Transfers int
+	Fetched   Fetched // nil: nothing is counted
+	Logger    *slog.Logger
 }
+
+// Fetched counts what pulls fetch.
+type Fetched interface {
+	Received(n int)                // bytes from a registry
+	Fetched(source, result string) // a part from "registry" or "agent": "ok", "failed" or "corrupt"
+}
+
+// DefaultTransfers is the number of layers that are fetched at a time.
+const DefaultTransfers = 4
 
 // Runtime implements runtime.Runtime.
 type Runtime struct {
 	cfg    Config
 	client *client.Client
 
+	store     string        // directory of the content store, "" = it is not on this host
+	transfers chan struct{} // one element for each layer that is being fetched
+	arriving  *arrivals
+
 	mu     sync.Mutex
 	images map[string]parsedImage // by manifest digest
+	used   map[string]time.Time   // images, by name, since the times were last stored
 }
 
 var _ runtime.Runtime = (*Runtime)(nil)
@@ -63,7 +81,13 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{cfg: cfg, client: c, images: map[string]parsedImage{}}
+	r := &Runtime{
+		cfg: cfg, client: c, images: map[string]parsedImage{}, used: map[string]time.Time{}, arriving: newArrivals(),
+		transfers: make(chan struct{}, cmp.Or(cfg.Transfers, DefaultTransfers)),
+	}
+	if r.store, err = contentDirectory(named(ctx), c); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
 	if err := errors.Join(r.dropSnapshots(ctx), r.wakeAll(ctx)); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -110,7 +134,14 @@ func (r *Runtime) Answers(ctx context.Context) error {
 }
 
 // Close closes the connection; containers continue.
-func (r *Runtime) Close() error { return r.client.Close() }
+func (r *Runtime) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := r.storeUses(named(ctx)); err != nil {
+		r.cfg.Logger.Debug("times of the last use of images not stored", "error", err)
+	}
+	return r.client.Close()
+}
 
 // named adds containerd's namespace and a silent logger to a context: the client library also
 // returns everything that it logs as an error.

@@ -45,6 +45,7 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 	if err != nil {
 		return nil, err
 	}
+	r.use(img.Name())
 	root, err := r.snapshot(ctx, s.ID, parsed.parent)
 	if err != nil {
 		return nil, fmt.Errorf("create container %s: prepare snapshot: %w", s.ID, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/errdefs"
 	"github.com/opencontainers/image-spec/identity"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -21,6 +22,7 @@ const snapshotter = "overlayfs"
 type parsedImage struct {
 	config ocispec.Image
 	parent string // parent of the containers' snapshots
+	parts  []runtime.ImagePart
 }
 
 // Image returns a present image, and NotFound if it was not pulled.
@@ -50,6 +52,11 @@ func (r *Runtime) Images(ctx context.Context) ([]runtime.Image, error) {
 			r.cfg.Logger.Debug("image left out", "image", img.Name(), "error", err)
 			continue
 		}
+		parsed, err := r.parse(ctx, img) // remembered by describe
+		if err != nil {
+			continue
+		}
+		described.Parts, described.Used = parsed.parts, r.lastUse(img)
 		out = append(out, described)
 	}
 	return out, nil
@@ -86,9 +93,30 @@ func (r *Runtime) parse(ctx context.Context, img client.Image) (parsedImage, err
 	if err := json.Unmarshal(blob, &p.config); err != nil {
 		return parsedImage{}, fmt.Errorf("image %s: configuration: %w: %w", img.Name(), err, errdefs.ErrInvalidArgument)
 	}
+	if p.parts, err = presentParts(ctx, img); err != nil {
+		return parsedImage{}, fmt.Errorf("image %s: list parts: %w", img.Name(), err)
+	}
 	p.parent = identity.ChainID(p.config.RootFS.DiffIDs).String()
 	r.mu.Lock()
 	r.images[key] = p
 	r.mu.Unlock()
 	return p, nil
+}
+
+// presentParts returns the parts of an image that are present. An index also names the manifests of other
+// architectures.
+func presentParts(ctx context.Context, img client.Image) (parts []runtime.ImagePart, err error) {
+	store := img.ContentStore()
+	children := images.ChildrenHandler(store)
+	err = images.Walk(ctx, images.HandlerFunc(func(ctx context.Context, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
+		if _, err := store.Info(ctx, desc.Digest); err != nil {
+			if errdefs.IsNotFound(err) {
+				err = images.ErrSkipDesc
+			}
+			return nil, err
+		}
+		parts = append(parts, runtime.ImagePart{Digest: desc.Digest.String(), Size: desc.Size})
+		return children(ctx, desc)
+	}), img.Target())
+	return parts, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/remotes"
 	"github.com/containerd/containerd/v2/core/remotes/docker"
-	"github.com/containerd/errdefs"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/berthhq/berth/agent/runtime"
@@ -29,28 +27,19 @@ const progressInterval = 200 * time.Millisecond
 func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress func(runtime.Progress)) (runtime.Image, error) {
 	ctx = named(ctx)
 	if img, ok := r.present(ctx, req); ok {
+		r.use(req.Reference) // a container follows
 		return img, nil
 	}
 	progress(runtime.Progress{Phase: "resolving"})
+	begun := time.Now()
 	resolver, err := newResolver(req)
 	if err != nil {
 		return runtime.Image{}, fmt.Errorf("resolve image %s: %w", req.Reference, err)
 	}
-	wanted := req.Reference
-	if req.Digest != "" && !strings.Contains(wanted, "@") {
-		wanted += "@" + req.Digest
-	}
-	_, desc, err := resolver.Resolve(ctx, wanted)
-	if errdefs.IsNotFound(err) && wanted != req.Reference {
-		return runtime.Image{}, fmt.Errorf("the registry of image %s no longer has %s: %w: %w",
-			req.Reference, req.Digest, errdefs.ErrFailedPrecondition, err)
-	}
+	f := &fetch{runtime: r, req: req, resolver: resolver}
+	desc, err := f.resolve(ctx)
 	if err != nil {
-		return runtime.Image{}, fmt.Errorf("resolve image %s: %w", wanted, err)
-	}
-	if req.Digest != "" && desc.Digest.String() != req.Digest {
-		return runtime.Image{}, fmt.Errorf("image %s is %s at its registry, not %s: %w",
-			req.Reference, desc.Digest, req.Digest, errdefs.ErrFailedPrecondition)
+		return runtime.Image{}, err
 	}
 
 	meter := &meter{store: r.client.ContentStore(), parts: map[string]ocispec.Descriptor{}}
@@ -60,12 +49,14 @@ func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress fu
 		client.WithPullUnpack,
 		client.WithPullSnapshotter(snapshotter),
 		client.WithImageHandler(images.HandlerFunc(meter.see)),
+		client.WithImageHandler(images.HandlerFunc(f.part)),
 		client.WithImageHandlerWrapper(withoutURLs),
 	)
 	stop()
 	if err != nil {
-		return runtime.Image{}, fmt.Errorf("pull image %s: %w", req.Reference, err)
+		return runtime.Image{}, fmt.Errorf("pull image %s: %w", req.Reference, r.noSpace(ctx, meter, err))
 	}
+	f.log(begun)
 	return r.describe(ctx, img)
 }
 

@@ -33,3 +33,26 @@ func TestImageIsPreferred(t *testing.T) {
 		t.Errorf("the image outweighs the strategy: %+v", d)
 	}
 }
+
+// TestMostOfAnImageIsPreferred checks that, of equal agents without the image, the one that has most of its layers is
+// chosen, and that a small difference does not count.
+func TestMostOfAnImageIsPreferred(t *testing.T) {
+	s := newSite()
+	lacks := map[int]int64{0: 400 << 20, 1: 300 << 20, 2: 50 << 20, 3: 49 << 20}
+	for i := range 5 {
+		s.agent(fmt.Sprint("a", i))
+		bytes, known := lacks[i]
+		s.Agents[i].Lacks = func(string) (int64, bool) { return bytes, known }
+	}
+	s.ask("most of it", 0, resource.Slots{"cpu": 1000}).Image = "python"
+	if d := s.decide(t)["most of it"]; !d.Placed() || d.Assignments[0].AgentID != s.Agents[2].ID {
+		t.Errorf("not where most of the image is: %+v", d)
+	}
+	s.Pending = nil
+	s.Groups[0].Strategy = plan.StrategyConcentrated
+	s.Agents[4].Devices[0].Used = resource.Slots{"cpu": 4000} // which is preferred
+	s.ask("packed", 0, resource.Slots{"cpu": 1000}).Image = "python"
+	if d := s.decide(t)["packed"]; !d.Placed() || d.Assignments[0].AgentID != s.Agents[4].ID {
+		t.Errorf("layers outweigh the strategy: %+v", d)
+	}
+}

@@ -93,11 +93,14 @@ type Agent struct {
 	Architecture string
 	Volumes      []string        // mounted there
 	Images       map[string]bool // present on the agent
-	Devices      []Device
-	Counts       report.Counts   // the only amounts that a kernel can have there
-	Counters     report.Counters // of hardware that its devices share
-	Links        []report.Link   // between its devices, by their names
-	LastUsed     time.Time       // when a kernel was last placed on it
+	// Lacks returns the bytes that the agent must fetch to have an image. It depends only on what was known when the
+	// snapshot was taken, or later. known is false, or Lacks nil, if that is not known.
+	Lacks    func(image string) (bytes int64, known bool)
+	Devices  []Device
+	Counts   report.Counts   // the only amounts that a kernel can have there
+	Counters report.Counters // of hardware that its devices share
+	Links    []report.Link   // between its devices, by their names
+	LastUsed time.Time       // when a kernel was last placed on it
 	// Alone is the reason why kernels there cannot reach kernels on other agents, so that only
 	// whole sessions can run there; empty: they can.
 	Alone string
@@ -147,7 +150,7 @@ type Request struct {
 	// Architecture is empty if any is suitable.
 	Architecture string
 	Volumes      []string // must be mounted on the agent
-	Image        string   // agents that have it are preferred among equals
+	Image        string   // agents that have it, or most of it, are preferred among equals
 	// Agents are the requested agents: preferred or, if Strict, required.
 	Agents []uuid.UUID
 	Strict bool

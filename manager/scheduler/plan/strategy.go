@@ -139,9 +139,9 @@ func (q *queue) spread(s *shape, i int) (far int64) {
 const maxLook = 64
 
 // member returns the first agent of a class that a kernel can use, or one of the next ones
-// that has its image.
+// that has its image or lacks less of it.
 func (q *queue) member(k *class, may func(*agent) bool) int {
-	first, looked := -1, 0
+	best, least, looked := -1, int64(math.MaxInt64), 0
 	for _, n := range k.members {
 		a := &q.c.agents[n]
 		if looked == maxLook {
@@ -153,13 +153,27 @@ func (q *queue) member(k *class, may func(*agent) bool) int {
 		if q.image == "" || a.src.Images[q.image] {
 			return int(n)
 		}
-		if first < 0 {
-			first = int(n)
+		if lacks := a.lacks(q.image); best < 0 || lacks < least {
+			best, least = int(n), lacks
 		}
 		looked++
 	}
-	return first
+	return best
 }
+
+// lacks returns the bytes of an image that an agent must fetch, in steps of lackStep. An agent of
+// which that is not known comes last.
+func (a *agent) lacks(image string) int64 {
+	if a.src.Lacks != nil {
+		if bytes, known := a.src.Lacks(image); known {
+			return bytes / lackStep
+		}
+	}
+	return math.MaxInt64
+}
+
+// lackStep is the difference between two agents that counts: agents fetch less in a moment.
+const lackStep = 8 << 20
 
 // longestAgo returns the agent of a class on which a kernel was placed longest ago.
 func (q *queue) longestAgo(k *class, may func(*agent) bool) (pick int, last time.Time) {

@@ -7,6 +7,7 @@ import { t } from "../../../i18n";
 import { word } from "../../../words";
 import { bytes, when } from "../../format";
 import { FailureNote } from "../../Note";
+import { ImageCopies } from "./ImageCopies";
 
 const VersionsQuery = graphql(`
   query ImageVersions($id: ID!) {
@@ -96,6 +97,7 @@ export function ImageVersions({ id, name, may, onClose, onDone }: Props) {
             </tbody>
           </table>
           {image.change ? <Change change={image.change} /> : null}
+          <ImageCopies id={id} may={may} />
           <NativeSelect
             label={t("When the tag moves")}
             disabled={!may}

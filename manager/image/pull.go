@@ -1,0 +1,24 @@
+package image
+
+import (
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/problem"
+)
+
+// PullRequest returns the request with which an agent pulls an image, with the credentials of the image's registry. The
+// image has its registry loaded.
+func (s *Service) PullRequest(img *ent.Image) (*agentpb.PullImageRequest, error) {
+	reg := img.Edges.Registry
+	if reg == nil {
+		return nil, problem.Precondition("the registry of image %s was removed", img.Name)
+	}
+	password, err := s.Password(reg)
+	if err != nil {
+		return nil, err
+	}
+	return &agentpb.PullImageRequest{
+		Reference: img.Reference, Digest: img.Digest,
+		PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: password, Proxy: reg.Proxy, Certificates: reg.Certificates,
+	}, nil
+}
