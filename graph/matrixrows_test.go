@@ -81,8 +81,11 @@ var matrix = map[string]cell{
 	"deleteImage of one's own": func(f *fixture) vars { return vars{"id": f.ownImage()} },
 	"updateImage":              func(f *fixture) vars { return vars{"id": f.image().ID, "description": "x"} },
 	"updateImage of one's own": func(f *fixture) vars { return vars{"id": f.ownImage(), "description": "x"} },
-	"updateImage deprecated":   func(f *fixture) vars { return vars{"id": f.image().ID, "deprecated": f.name()} },
-	"commitSession":            func(f *fixture) vars { return vars{"session": f.running(), "name": "env"} },
+	"updateImage autoPull of one's own": func(f *fixture) vars {
+		return vars{"id": f.ownImage(), "autoPull": []uuid.UUID{f.group().ID}}
+	},
+	"updateImage deprecated": func(f *fixture) vars { return vars{"id": f.image().ID, "deprecated": f.name()} },
+	"commitSession":          func(f *fixture) vars { return vars{"session": f.running(), "name": "env"} },
 	"createSession": func(f *fixture) vars {
 		return vars{"image": f.startable().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
 	},

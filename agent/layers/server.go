@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -179,5 +178,3 @@ func (s *Server) await(ctx context.Context, w http.ResponseWriter, part runtime.
 		}
 	}
 }
-
-var _ io.Reader = (*frames)(nil)

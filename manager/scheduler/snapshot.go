@@ -106,7 +106,7 @@ func (s *Scheduler) readAgents(ctx context.Context, snap *plan.Snapshot, ids ...
 		}
 		if s.images != nil {
 			pa.Images = s.images.Images(a.Name)
-			pa.Lacks = func(image string) (int64, bool) { return s.images.Lacks(a.Name, image) }
+			pa.Layers = s.images
 		}
 		for _, d := range a.Edges.Devices {
 			pa.Devices = append(pa.Devices, plan.Device{

@@ -163,6 +163,7 @@ func (p *partFetch) discard(ctx context.Context, store content.Store) error {
 	return fmt.Errorf("remove a part of an image: it is still open: %w", errdefs.ErrUnavailable)
 }
 
+// closing is the interval at which discard tries again.
 const closing = 20 * time.Millisecond
 
 // open opens the part at the source that is best now.

@@ -38,11 +38,10 @@ func TestImageIsPreferred(t *testing.T) {
 // chosen, and that a small difference does not count.
 func TestMostOfAnImageIsPreferred(t *testing.T) {
 	s := newSite()
-	lacks := map[int]int64{0: 400 << 20, 1: 300 << 20, 2: 50 << 20, 3: 49 << 20}
+	lacks := layers{"a0": 400 << 20, "a1": 300 << 20, "a2": 50 << 20, "a3": 49 << 20}
 	for i := range 5 {
 		s.agent(fmt.Sprint("a", i))
-		bytes, known := lacks[i]
-		s.Agents[i].Lacks = func(string) (int64, bool) { return bytes, known }
+		s.Agents[i].Layers = lacks
 	}
 	s.ask("most of it", 0, resource.Slots{"cpu": 1000}).Image = "python"
 	if d := s.decide(t)["most of it"]; !d.Placed() || d.Assignments[0].AgentID != s.Agents[2].ID {
@@ -55,4 +54,12 @@ func TestMostOfAnImageIsPreferred(t *testing.T) {
 	if d := s.decide(t)["packed"]; !d.Placed() || d.Assignments[0].AgentID != s.Agents[4].ID {
 		t.Errorf("layers outweigh the strategy: %+v", d)
 	}
+}
+
+// layers has the bytes that agents lack of any image.
+type layers map[string]int64
+
+func (l layers) Lacks(agent, _ string) (int64, bool) {
+	bytes, known := l[agent]
+	return bytes, known
 }

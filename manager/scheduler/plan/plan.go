@@ -82,6 +82,12 @@ type SlotType struct {
 	Unified       bool     // one of several names for the same capacity
 }
 
+// Layers knows the parts of images on agents, from memory. Agents are compared, so it must be comparable.
+type Layers interface {
+	// Lacks returns the bytes that an agent must fetch to have an image; known is false if no agent has it.
+	Lacks(agent, image string) (bytes int64, known bool)
+}
+
 // Agent is one worker machine.
 type Agent struct {
 	ID           uuid.UUID
@@ -93,9 +99,8 @@ type Agent struct {
 	Architecture string
 	Volumes      []string        // mounted there
 	Images       map[string]bool // present on the agent
-	// Lacks returns the bytes that the agent must fetch to have an image. It depends only on what was known when the
-	// snapshot was taken, or later. known is false, or Lacks nil, if that is not known.
-	Lacks    func(image string) (bytes int64, known bool)
+	// Layers knows what the agent lacks of images that it does not have; nil: that is not known.
+	Layers   Layers
 	Devices  []Device
 	Counts   report.Counts   // the only amounts that a kernel can have there
 	Counters report.Counters // of hardware that its devices share

@@ -164,8 +164,8 @@ func (q *queue) member(k *class, may func(*agent) bool) int {
 // lacks returns the bytes of an image that an agent must fetch, in steps of lackStep. An agent of
 // which that is not known comes last.
 func (a *agent) lacks(image string) int64 {
-	if a.src.Lacks != nil {
-		if bytes, known := a.src.Lacks(image); known {
+	if a.src.Layers != nil {
+		if bytes, known := a.src.Layers.Lacks(a.src.Name, image); known {
 			return bytes / lackStep
 		}
 	}
