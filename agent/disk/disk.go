@@ -175,3 +175,6 @@ func (d *Disks) Usage(path string) (Usage, error) {
 		Inodes: int64(st.Files - st.Ffree), MaxInodes: int64(st.Files),
 	}, nil
 }
+
+// Limits reports whether directories have limits on this machine.
+func (d *Disks) Limits() bool { return d.way != None }
