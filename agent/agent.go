@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/build"
 	"github.com/berthhq/berth/agent/condition"
 	"github.com/berthhq/berth/agent/device"
 	"github.com/berthhq/berth/agent/disk"
@@ -71,6 +72,7 @@ type Config struct {
 	ShimPath         string
 	RuncPath         string
 	RunnerPath       string
+	BuilderPath      string       // berth-builder; "" = the agent builds no images
 	Subnet           netip.Prefix // of the kernels; zero = network.DefaultSubnet
 	// Overlay is the address to which other agents send overlay traffic: an IP address, a port or
 	// both. The default address is the local one of the connection to the managers, the default
@@ -96,9 +98,10 @@ type Config struct {
 	Registry      *prometheus.Registry // nil disables metrics
 	Logger        *slog.Logger
 
-	// Runtime and Network replace the real ones in tests that need no containers.
-	Runtime runtime.Runtime
-	Network kernel.Network
+	// Runtime, Network and Builders replace the real ones in tests that need no containers.
+	Runtime  runtime.Runtime
+	Network  kernel.Network
+	Builders kernel.Builders
 }
 
 // OverlayOff as Config.Overlay excludes this agent from sessions that span several agents.
@@ -314,7 +317,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	a.monitor.Check(ctx)
 	a.kernels, err = kernel.New(kernel.Config{
 		Blame: a.monitor.Blame, Agent: a.id, Dir: a.cfg.Dir, Runtime: a.runtime, Devices: a.devices, Network: a.network,
-		Volumes: a.volumes, Disks: a.disks, Runner: a.cfg.RunnerPath, PidsLimit: a.cfg.PidsLimit,
+		Volumes: a.volumes, Disks: a.disks, Builders: a.builders(), Runner: a.cfg.RunnerPath, PidsLimit: a.cfg.PidsLimit,
 		LogBytes: a.cfg.LogFileBytes, LogFiles: a.cfg.LogFiles,
 		EndedKernels: a.cfg.EndedKernels, EndedLogBytes: a.cfg.EndedLogBytes, OnChange: a.hub.kernelChanged, Logger: a.log,
 	})
@@ -324,6 +327,14 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	a.pulls = newPulls(a.runtime, a.hub, a.meter)
 	a.stats = stats.New(a.kernels, a.devices, a.cfg.Dir, a.log)
 	return nil
+}
+
+// builders returns what builds images; nil if this agent builds none.
+func (a *Agent) builders() kernel.Builders {
+	if a.cfg.Builders != nil || a.cfg.BuilderPath == "" {
+		return a.cfg.Builders
+	}
+	return build.New(build.Config{Program: a.cfg.BuilderPath, Runc: a.cfg.RuncPath, Dir: filepath.Join(a.cfg.Dir, "builds"), Disks: a.disks})
 }
 
 // openDisks selects the mechanism that limits the disk space of kernels.

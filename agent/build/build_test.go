@@ -279,3 +279,19 @@ func TestFailedStep(t *testing.T) {
 		t.Errorf("the output lacks that of the first step:\n%s", text)
 	}
 }
+
+// A machine without the project's cache takes the results of steps from the registry.
+func TestCacheInRegistry(t *testing.T) {
+	s := newSite(t)
+	r := s.request(simple)
+	r.Context = archive(t, map[string]string{"note": "from the context"})
+	r.Cache = build.Cache{Repository: build.Repository{Name: s.registry.Host + "/cache/one", PlainHTTP: true}, Export: "a"}
+	first, _ := s.must(t, "one", r)
+	s.cfg.Dir = filepath.Join(t.TempDir(), "other")
+	s.Builders = build.New(s.cfg)
+	r.Cache.Import = []string{"missing", "a"}
+	second, text := s.must(t, "one", r)
+	if second.Digest != first.Digest || second.Cached != second.Steps {
+		t.Errorf("a build on another machine: %+v, first %+v\n%s", second, first, text)
+	}
+}

@@ -301,7 +301,7 @@ func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent
 		JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
 		Volumes: volumes, Plugins: p.plugins, Conditions: floors,
 		ContainerdSocket: cfg.Address(), ShimPath: filepath.Join(p.bin, "containerd-shim-runc-v2"),
-		RuncPath: filepath.Join(p.bin, "runc"), RunnerPath: filepath.Join(p.bin, "berth-runner"),
+		RuncPath: filepath.Join(p.bin, "runc"), RunnerPath: filepath.Join(p.bin, "berth-runner"), BuilderPath: filepath.Join(p.bin, "berth-builder"),
 		KeepSessions: !p.stopSessions, Registry: p.metrics, Logger: p.log.With("part", "agent"),
 	}
 	if err := p.networks.set(&node); err != nil {

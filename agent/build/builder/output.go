@@ -120,7 +120,7 @@ func (o *output) Writer(ctx context.Context, opts ...content.WriterOpt) (content
 		return nil, err
 	}
 	desc.MediaType = "application/octet-stream"
-	to, err := o.pusher.Writer(ctx, desc)
+	to, err := o.pusher.Push(ctx, desc)
 	if err == nil {
 		o.mu.Lock()
 		o.done.Sent += desc.Size

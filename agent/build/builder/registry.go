@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/agent/build"
+	"github.com/berthhq/berth/agent/runtime/push"
 )
 
 // registries are the registries of base images.
@@ -105,9 +106,10 @@ func exported(c build.Cache) remotecache.ResolveCacheExporterFunc {
 		if c.Name == "" {
 			return nil, errdefs.ErrInvalidArgument
 		}
-		remote := docker.NewResolver(docker.ResolverOptions{Hosts: hostsOf(c.PlainHTTP, c.Username, c.Password)})
 		name := c.Name + ":" + attrs[attrTag]
-		pusher, err := remote.Pusher(ctx, name)
+		pusher, err := push.NewPusher(ctx, push.Target{
+			Repository: name, PlainHTTP: c.PlainHTTP, Username: c.Username, Password: c.Password, MountFrom: c.MountFrom,
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -16,8 +16,9 @@ import (
 
 // watch follows the steps of a build.
 type watch struct {
-	mu    sync.Mutex
-	steps map[digest.Digest]*client.Vertex
+	mu     sync.Mutex
+	steps  map[digest.Digest]*client.Vertex
+	cached map[digest.Digest]bool // also if the result had to be fetched later
 }
 
 // display shows the progress of a build as text.
@@ -60,10 +61,11 @@ func (w *watch) note(s *client.SolveStatus) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.steps == nil {
-		w.steps = map[digest.Digest]*client.Vertex{}
+		w.steps, w.cached = map[digest.Digest]*client.Vertex{}, map[digest.Digest]bool{}
 	}
 	for _, v := range s.Vertexes {
 		w.steps[v.Digest] = v
+		w.cached[v.Digest] = w.cached[v.Digest] || v.Cached
 	}
 }
 
@@ -77,7 +79,7 @@ func (w *watch) counts() (steps, cached int) {
 			continue
 		}
 		steps++
-		if v.Cached {
+		if w.cached[v.Digest] {
 			cached++
 		}
 	}

@@ -23,7 +23,7 @@ import (
 
 // Target is a repository and the credentials for it.
 type Target struct {
-	Repository string // host/path
+	Repository string // host/path, also with a tag
 	PlainHTTP  bool
 	Username   string
 	Password   string
@@ -139,7 +139,7 @@ type sender struct {
 
 // send sends one part unless the registry has it.
 func (s *sender) send(ctx context.Context, l Layer) error {
-	w, err := s.pusher.Writer(ctx, l.Descriptor)
+	w, err := s.pusher.Push(ctx, l.Descriptor)
 	if errdefs.IsAlreadyExists(err) {
 		s.add(l.Size)
 		return nil

@@ -28,9 +28,9 @@ func NewPusher(ctx context.Context, t Target) (*Pusher, error) {
 	return &Pusher{target: t, remote: remote}, nil
 }
 
-// Writer returns a writer of one part, and AlreadyExists if the registry has it, or could take it from the
-// target's MountFrom.
-func (p *Pusher) Writer(ctx context.Context, desc ocispec.Descriptor) (content.Writer, error) {
+// Push implements remotes.Pusher: it returns a writer of one part, and AlreadyExists if the registry has it, or
+// could take it from the target's MountFrom.
+func (p *Pusher) Push(ctx context.Context, desc ocispec.Descriptor) (content.Writer, error) {
 	if p.target.MountFrom != "" && !images.IsManifestType(desc.MediaType) {
 		host, _, _ := strings.Cut(p.target.Repository, "/")
 		desc.Annotations = maps.Clone(desc.Annotations)
@@ -45,7 +45,7 @@ func (p *Pusher) Writer(ctx context.Context, desc ocispec.Descriptor) (content.W
 // Bytes sends a part that is in memory, unless the registry has it.
 func (p *Pusher) Bytes(ctx context.Context, mediaType string, b []byte) error {
 	l := text(mediaType, b)
-	w, err := p.Writer(ctx, l.Descriptor)
+	w, err := p.Push(ctx, l.Descriptor)
 	if errdefs.IsAlreadyExists(err) {
 		return nil
 	}
