@@ -14,8 +14,8 @@ import (
 
 const module = "github.com/berthhq/berth/"
 
-// rule says what the packages below from may import of this module. The first
-// rule whose from matches a package decides.
+// rule lists the packages of this module that the packages below from can import. The first rule
+// with a matching from decides.
 type rule struct {
 	from  string
 	allow []string // prefixes; nothing of ours when empty
@@ -24,36 +24,36 @@ type rule struct {
 
 var rules = []rule{
 	{"internal/resource", nil, "slot arithmetic is a leaf"},
-	{"internal/access", nil, "who may do what is a leaf"},
-	{"internal/viewer", []string{"internal/access"}, "who asks is a leaf, but for what he may do"},
+	{"internal/access", nil, "permissions are a leaf"},
+	{"internal/viewer", []string{"internal/access"}, "the viewer is a leaf, except for permissions"},
 	{"internal/id", nil, "ids are a leaf"},
 	{"internal/lifecycle", nil, "the state machine is a leaf"},
 	{"internal/appstate", nil, "messages are a leaf"},
 	{"internal/containerfile", nil, "messages are a leaf"},
-	{"internal/portstream", nil, "a connection knows no component"},
+	{"internal/portstream", nil, "a connection does not depend on components"},
 	{"internal/report", []string{"internal/resource"}, "reports know amounts alone"},
-	{"internal/fixture", []string{"internal/fixture", "plugins/accelerator/acceleratorpb"}, "a simulated machine knows only the roots of a plugin"},
-	{"internal/conformance", []string{"plugins/suite"}, "the commands of suites show what any suite finds"},
+	{"internal/fixture", []string{"internal/fixture", "plugins/accelerator/acceleratorpb"}, "a simulated machine depends only on the roots of a plugin"},
+	{"internal/conformance", []string{"plugins/suite"}, "the commands of suites work with any suite"},
 	{"internal/simulator/simulatortest", []string{"internal/simulator", "internal/testvm", "plugins/volume"}, "the harness drives a plugin against a simulator"},
-	{"internal/simulator", []string{"internal/simulator", "internal/testvm", "plugins/volume/btrfs/qgroup", "plugins/volume/reflink"}, "a simulated product knows no plugin"},
-	{"internal/", []string{"internal/"}, "what every component may use knows no component"},
+	{"internal/simulator", []string{"internal/simulator", "internal/testvm", "plugins/volume/btrfs/qgroup", "plugins/volume/reflink"}, "a simulated product does not depend on plugins"},
+	{"internal/", []string{"internal/"}, "packages for every component do not depend on components"},
 	{"plugins/accelerator/acceleratorpb", nil, "a contract knows nobody"},
 	{"plugins/volume/volumepb", nil, "a contract knows nobody"},
-	{"plugins/suite", []string{"plugins/process"}, "what suites share knows no contract"},
-	{"plugins/accelerator/acceleratortest", []string{"plugins/accelerator", "plugins/suite", "internal/fixture"}, "the suite stands plugins on machines that are made up"},
+	{"plugins/suite", []string{"plugins/process"}, "the common part of suites does not depend on contracts"},
+	{"plugins/accelerator/acceleratortest", []string{"plugins/accelerator", "plugins/suite", "internal/fixture"}, "the suite runs plugins on simulated machines"},
 	{"plugins/process", nil, "to start a program is a leaf"},
 	{"plugins/accelerator", []string{"plugins/accelerator", "plugins/process"}, "a vendor's plugin imports only what an outsider can"},
-	{"plugins/volume/volumetest", []string{"plugins/volume", "plugins/suite"}, "a suite knows its contract alone"},
+	{"plugins/volume/volumetest", []string{"plugins/volume", "plugins/suite"}, "a suite depends only on its contract"},
 	{"plugins/volume", []string{"plugins/volume", "plugins/process"}, "a vendor's plugin imports only what an outsider can"},
 	{"agent/agentpb", nil, "a contract knows nobody"},
 	{"storage/storagepb", nil, "a contract knows nobody"},
 	{"agent", []string{"agent", "plugins/accelerator", "plugins/volume/xfs/prjquota", "internal/"}, "an agent runs where there is no database"},
 	{"storage", []string{"storage", "plugins/volume", "internal/"}, "a storage proxy runs where there is no database"},
-	{"ent", []string{"ent", "internal/resource", "internal/viewer", "internal/access", "internal/id", "internal/lifecycle", "internal/report", "internal/appstate"}, "the data layer knows no service"},
+	{"ent", []string{"ent", "internal/resource", "internal/viewer", "internal/access", "internal/id", "internal/lifecycle", "internal/report", "internal/appstate"}, "the data layer does not depend on services"},
 	{"manager/scheduler/plan/openb", []string{"manager/scheduler/plan", "internal/resource"}, "the trace is given to the planner alone"},
 	{"manager/scheduler/plan", []string{"internal/resource", "internal/report"}, "the planner is pure"},
 	{"manager/permit", downhill("manager/permit"), "services import siblings only downhill"},
-	{"manager/store", []string{"ent", "internal/problem"}, "how services write knows no service"},
+	{"manager/store", []string{"ent", "internal/problem"}, "the helpers for writes do not depend on services"},
 	{"manager/slot", downhill("manager/slot"), "services import siblings only downhill"},
 	{"manager/leader", downhill("manager/leader"), "services import siblings only downhill"},
 	{"manager/task", downhill("manager/task", "manager/leader"), "services import siblings only downhill"},
@@ -61,7 +61,7 @@ var rules = []rule{
 	{"manager/group", downhill("manager/group"), "services import siblings only downhill"},
 	{"manager/role", downhill("manager/role"), "services import siblings only downhill"},
 	{"manager/policy", downhill("manager/policy"), "services import siblings only downhill"},
-	{"manager/image", downhill("manager/image"), "services import siblings only downhill"},
+	{"manager/image", downhill("manager/image", "manager/task"), "services import siblings only downhill"},
 	{"manager/stats", downhill("manager/stats"), "services import siblings only downhill"},
 	{"manager/enrolment", downhill("manager/enrolment"), "services import siblings only downhill"},
 	{"manager/agents", downhill("manager/agents", "manager/stats", "manager/enrolment"), "services import siblings only downhill"},
@@ -80,9 +80,10 @@ var rules = []rule{
 	{"manager/recovery", downhill("manager/recovery"), "services import siblings only downhill"},
 	{"manager/preset", downhill("manager/preset", "manager/scheduler"), "services import siblings only downhill"},
 	{"manager/idle", downhill("manager/idle", "manager/session", "manager/policy"), "services import siblings only downhill"},
-	{"manager/core", downhill("manager/core", "manager/agents", "manager/enrolment", "manager/image", "manager/occupancy", "manager/overlay", "manager/policy", "manager/scheduler", "manager/session"), "what is wired alike in production and in the simulation"},
-	{"gateway/sshproxy", []string{"internal/", "agent/agentpb"}, "the SSH server knows accounts and kernels as interfaces"},
-	{"gateway/sshaccess", []string{"gateway/sshproxy", "manager", "ent", "internal/", "agent/agentpb"}, "a gateway enters sessions with the services of a manager"},
+	{"manager/core", downhill("manager/core", "manager/agents", "manager/enrolment", "manager/image", "manager/occupancy", "manager/overlay", "manager/policy", "manager/scheduler", "manager/session", "manager/task"), "what is wired alike in production and in the simulation"},
+	{"gateway/sshproxy/sshproxytest", []string{"gateway/sshproxy", "internal/"}, "a gateway for tests is the SSH server"},
+	{"gateway/sshproxy", []string{"internal/"}, "the SSH server uses accounts and kernels through interfaces"},
+	{"gateway/sshaccess", []string{"gateway/sshproxy", "manager", "ent", "internal/"}, "a gateway enters sessions with the services of a manager"},
 	{"manager/app", downhill("manager/app", "manager/session", "manager/auth", "manager/policy"), "services import siblings only downhill"},
 	{"manager/commit", downhill("manager/commit", "manager/image", "manager/policy", "manager/task", "manager/leader"), "services import siblings only downhill"},
 	{"manager/attach", downhill("manager/attach", "manager/session", "manager/idle", "manager/audit"), "services import siblings only downhill"},
@@ -93,14 +94,14 @@ var rules = []rule{
 	{"manager", []string{"manager", "graph", "ent", "web", "internal/", "agent/agentpb", "storage/storagepb"}, "a manager reaches nodes only through their contracts"},
 	{"gateway", []string{"gateway", "manager", "ent", "internal/", "agent/agentpb"}, "a gateway enters sessions with the services of a manager"},
 	{"web", nil, "the page is files"},
-	{"cmd/berthd", []string{"manager", "gateway", "agent", "storage", "internal/"}, "the server's main knows every role"},
+	{"cmd/berthd", []string{"manager", "gateway", "agent", "storage", "internal/"}, "the server's main starts every role"},
 	{"cmd/berth-runner", []string{"agent/runner", "agent/logs"}, "the runner is small"},
 	{"client", []string{"internal/signature"}, "programs outside import it"},
-	{"cmd/berth/cli", []string{"client", "internal/", "cmd/berth/config", "cmd/berth/output"}, "what all commands share knows no command"},
-	{"cmd/berth/clitest", []string{"cmd/berth/cli"}, "what all tests of commands share knows no command"},
+	{"cmd/berth/cli", []string{"client", "internal/", "cmd/berth/config", "cmd/berth/output"}, "the common part of commands does not depend on commands"},
+	{"cmd/berth/clitest", []string{"cmd/berth/cli"}, "the common part of tests does not depend on commands"},
 	{"cmd/berth/admin", berthCommand("cmd/berth/audit", "cmd/berth/preset", "cmd/berth/usage"), "commands import each other only downhill"},
 	{"cmd/berth/", berthCommand("cmd/berth/admin/people", "cmd/berth/objectstorage", "cmd/berth/preset", "cmd/berth/session"), "commands import each other only downhill"},
-	{"cmd/", []string{"client", "internal/", "plugins/"}, "a client's main knows no server"},
+	{"cmd/", []string{"client", "internal/", "plugins/"}, "a client's main does not depend on servers"},
 	{"e2e", []string{""}, "scenarios may use anything"},
 	{"tools/", []string{""}, "tools may use anything"},
 }
@@ -109,7 +110,7 @@ func downhill(also ...string) []string {
 	return append(also, "manager/permit", "manager/slot", "manager/store", "ent", "internal/", "agent/agentpb", "storage/storagepb")
 }
 
-// berthCommand is what the commands about one noun may import.
+// berthCommand returns the packages that the commands about one noun can import.
 func berthCommand(also ...string) []string {
 	return append(also, "client", "internal/", "cmd/berth/cli", "cmd/berth/config", "cmd/berth/output", "cmd/berth/admin/task")
 }
@@ -201,8 +202,8 @@ func TestNoGrabBags(t *testing.T) {
 	}
 }
 
-// TestOneRowIsFirst keeps ent's Only from queries with a limit: Only sets a limit of two
-// rows of its own, so a second matching row is an error. First is meant.
+// TestOneRowIsFirst keeps ent's Only from queries with a limit: Only sets a limit of two rows of
+// its own, so a second matching row is an error. Use First.
 func TestOneRowIsFirst(t *testing.T) {
 	limited := regexp.MustCompile(`\.Limit\([^()]*\)[\w\s.()\[\],*"&]*?\.Only(ID)?X?\(`)
 	files, err := exec.Command("git", "ls-files", "-co", "--exclude-standard", "manager", "graph", "ent/schema", "cmd", "e2e").Output()

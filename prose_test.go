@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// phrase is wording that readers stumble over, and what to write instead. bad is a text
-// in which it is found, good one in which it is not.
+// phrase is wording that readers stumble over, with a replacement. bad is a text that contains it,
+// good one that does not.
 type phrase struct {
 	pattern string // spaces match line breaks, too
 	instead string
@@ -22,8 +22,8 @@ type phrase struct {
 	good    string
 }
 
-// phrases come from docs/style.md. A phrase belongs here only if it has a plain
-// replacement in every sentence; what needs judgement is for reviewers.
+// phrases come from docs/style.md. A phrase belongs here only if it has a plain replacement in
+// every sentence; reviewers decide about other wording.
 var phrases = []phrase{
 	{`tells? whether`, `"reports whether"`, "It tells whether\nit runs.", "Tell us what you need, whether it exists or not."},
 	{`(is|are|was|were|be|been|being|gets?) told`, `"is notified of", "gets" or "is reported"`, "The owner is told of it.", "The manual told them so."},
@@ -89,7 +89,7 @@ func (p phrase) compile() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(p.pattern, " ", `\s+`) + `)` + boundary(p.pattern))
 }
 
-// boundary ends a pattern at the end of a word, unless the pattern says itself how it ends.
+// boundary ends a pattern at the end of a word, unless the pattern has an end of its own.
 func boundary(pattern string) string {
 	if strings.HasSuffix(pattern, "])") {
 		return ""
@@ -102,7 +102,8 @@ var (
 	notMarkdown = regexp.MustCompile("(?ms)^ *```.*?^ *```|^    [^\n]*$|`[^`]*`|\\]\\([^)]*\\)")
 	literal     = regexp.MustCompile("\"\"\"(?s:.*?)\"\"\"|\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`")
 	sentence    = regexp.MustCompile(`\pL+\s+\pL`)
-	// Comments go before literals are looked for: an apostrophe or quote in one would begin a text.
+	// Comments are removed before literals are found, because an apostrophe or quote in a comment
+	// would begin a literal.
 	comment     = regexp.MustCompile(`(?s:/\*.*?\*/)|(?m:^\s*//.*$)`)
 	commentMark = regexp.MustCompile(`(?m)^[ \t.]*//`)
 )

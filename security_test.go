@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every test that docs/security.md names is there, in the package it names.
+// Every test in docs/security.md exists in the named package.
 func TestSecurityDoc(t *testing.T) {
 	doc, err := os.ReadFile("docs/security.md")
 	if err != nil {

@@ -47,12 +47,12 @@ func TestAccelerator(t *testing.T) {
 	if out, _ := n.exec(t, first.KernelId, "", "ls", "/dev"); !strings.Contains(out, "mock0\n") {
 		t.Errorf("devices %q", out)
 	}
-	told, _ := n.exec(t, first.KernelId, "", "cat", mount.Resources)
-	if !strings.HasPrefix(told, "MOCK_0_DEVICE="+strings.TrimPrefix(id, "mock:")+"\n") || !strings.HasSuffix(told, "\nMOCK_SHARES="+strings.TrimPrefix(id, "mock:")+":0.5\n") {
-		t.Errorf("resources %q", told)
+	resources, _ := n.exec(t, first.KernelId, "", "cat", mount.Resources)
+	if !strings.HasPrefix(resources, "MOCK_0_DEVICE="+strings.TrimPrefix(id, "mock:")+"\n") || !strings.HasSuffix(resources, "\nMOCK_SHARES="+strings.TrimPrefix(id, "mock:")+":0.5\n") {
+		t.Errorf("resources %q", resources)
 	}
 	if _, code := n.exec(t, first.KernelId, "", "write", mount.Resources, "text"); code == 0 {
-		t.Error("a container writes what it has")
+		t.Error("a container can write to its resources file")
 	}
 	kill()
 
@@ -60,8 +60,8 @@ func TestAccelerator(t *testing.T) {
 	if out, _ := n.exec(t, first.KernelId, "", "ls", "/dev"); !strings.Contains(out, "mock0\n") {
 		t.Errorf("devices after a restart %q", out)
 	}
-	if again, _ := n.exec(t, first.KernelId, "", "cat", mount.Resources); again != told {
-		t.Errorf("resources after a restart %q, before %q", again, told)
+	if again, _ := n.exec(t, first.KernelId, "", "cat", mount.Resources); again != resources {
+		t.Errorf("resources after a restart %q, before %q", again, resources)
 	}
 	n.start(t, second)
 	if _, err := n.CreateKernel(t.Context(), third); status.Code(err) != codes.ResourceExhausted {

@@ -176,7 +176,7 @@ func New(cfg Config) (*Agent, error) {
 	if len(cfg.Managers) > 0 {
 		a.node, err = cluster.NewNode(cluster.NodeConfig{
 			Role: cluster.RoleAgent, Name: cfg.Name, Dir: cfg.Dir, Managers: cfg.Managers,
-			JoinToken: cfg.JoinToken, CAFingerprint: cfg.CAFingerprint, Streams: a.ServePort, Logger: a.log,
+			JoinToken: cfg.JoinToken, CAFingerprint: cfg.CAFingerprint, Streams: a.ServeStream, Logger: a.log,
 		})
 		if err != nil {
 			return nil, err

@@ -59,7 +59,7 @@ func TestKernels(t *testing.T) {
 	t.Run("refusals", n.refusals)
 	t.Run("stats", n.stats)
 
-	t.Run("clean stop ends what runs", func(t *testing.T) {
+	t.Run("clean stop ends running kernels", func(t *testing.T) {
 		n.start(t, n.request("sleep", "600"))
 		n.start(t, n.request())
 		stop()
@@ -251,7 +251,7 @@ func (n *node) dial(t *testing.T, id string, port int) (string, error) {
 // Open implements portstream.Opener.
 func (n *node) Open(ctx context.Context) (net.Conn, error) {
 	ours, theirs := net.Pipe()
-	go n.agent.ServePort(context.WithoutCancel(ctx), theirs)
+	go n.agent.ServeStream(context.WithoutCancel(ctx), theirs)
 	return ours, nil
 }
 
@@ -454,7 +454,7 @@ func (n *node) refusals(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := n.CreateKernel(t.Context(), n.request()); status.Code(err) != codes.FailedPrecondition {
-		t.Errorf("a leader of before: %v", err)
+		t.Errorf("an earlier leader: %v", err)
 	}
 	n.epoch = 5 // for the tests that follow
 }

@@ -50,7 +50,7 @@ func newMeter(to prometheus.Registerer) *meter {
 			Buckets: []float64{.1, .5, 2, 10, 30, 120, 600, 1800},
 		}),
 		streams: f.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "berth_agent_streams", Help: "Streams that managers and gateways have open: Watch, Logs, Exec, PullImage, CommitKernel, BuildImage, and Port for a connection to a port.",
+			Name: "berth_agent_streams", Help: "Streams that managers and gateways have open: Watch, Logs, Exec, PullImage, CommitKernel, BuildImage, Port for a connection to a port, and SSH.",
 		}, []string{"call"}),
 	}
 	m.commits = f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_commits_total", Help: "Commits of containers to images that ended, by result."}, []string{"result"})
@@ -83,7 +83,9 @@ func newMeter(to prometheus.Registerer) *meter {
 	for _, s := range agentpb.Agent_ServiceDesc.Streams {
 		m.streams.WithLabelValues(s.StreamName).Set(0)
 	}
-	m.streams.WithLabelValues(portStream).Set(0)
+	for _, kind := range []string{portStream, sshStream} {
+		m.streams.WithLabelValues(kind).Set(0)
+	}
 	return m
 }
 

@@ -35,8 +35,8 @@ func (n *node) cluster(secret byte, hosts ...string) (list []*agentpb.CreateKern
 	return list
 }
 
-// The kernels of a session reach each other by SSH, and no others do. The image has one program and
-// no /etc, and the container runs as a user that the image does not know.
+// The kernels of a session reach each other by SSH, and other kernels do not. The image contains
+// one program and no /etc, and the container runs as a user that the image does not have.
 func TestSSHBetweenKernels(t *testing.T) {
 	n := newNode(t, v1.Config{Env: []string{"PATH=/bin"}})
 	defer n.run(t)()
@@ -67,8 +67,8 @@ func TestSSHBetweenKernels(t *testing.T) {
 		conn.Close()
 		t.Error("a kernel of another session reaches the server")
 	}
-	// The port is not on the loopback interface, so it is no app, and nothing that is forwarded to
-	// there reaches it.
+	// The port is not on the loopback interface, so it is not listed as an app, and forwards to
+	// loopback do not reach it.
 	if conn, err := sub.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", peer.Port)); err == nil {
 		conn.Close()
 		t.Error("the server listens on loopback")
@@ -98,7 +98,7 @@ func (n *node) peerFiles(t *testing.T, kernel string, c *ssh.Client) {
 	if out, _ := n.exec(t, kernel, "", "cat", "/etc/passwd"); !strings.Contains(out, "work:x:4321:1234::/home/work:/bin/sh\n") {
 		t.Errorf("the users are %q", out)
 	}
-	wait.Until(t, "the client is told to read the configuration", func() bool {
+	wait.Until(t, "the client's file includes the configuration", func() bool {
 		out, code := n.exec(t, kernel, "", "cat", "/home/work/.ssh/config")
 		return code == 0 && strings.HasPrefix(out, "Include /opt/berth/cluster/ssh_config\n")
 	})
@@ -135,7 +135,7 @@ func (n *node) agentOfAHop(t *testing.T, main *ssh.Client, at string, key ssh.Si
 // address returns the address of a host as a kernel knows it.
 func (n *node) address(t *testing.T, kernel, host string) (address string) {
 	t.Helper()
-	wait.Until(t, "the kernel knows the address of "+host, func() bool {
+	wait.Until(t, "the kernel has the address of "+host, func() bool {
 		out, _ := n.exec(t, kernel, "", "cat", "/etc/hosts")
 		for line := range strings.Lines(out) {
 			if f := strings.Fields(line); len(f) == 2 && f[1] == host {

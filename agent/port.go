@@ -12,23 +12,36 @@ import (
 	"github.com/berthhq/berth/internal/portstream"
 )
 
-// ServePort serves a stream of a manager or gateway to a loopback port of a kernel, and closes it.
-func (a *Agent) ServePort(ctx context.Context, stream net.Conn) {
-	open := a.meter.streams.WithLabelValues(portStream)
+// The labels of these streams in metrics.
+const (
+	portStream = "Port"
+	sshStream  = "SSH"
+)
+
+// ServeStream serves a stream of a manager or gateway to a loopback port of a kernel, or to its SSH server,
+// and closes it.
+func (a *Agent) ServeStream(ctx context.Context, stream net.Conn) {
+	call, err := portstream.Accept(stream)
+	if err != nil {
+		return
+	}
+	kind := portStream
+	if call.Port == portstream.SSH {
+		kind = sshStream
+	}
+	open := a.meter.streams.WithLabelValues(kind)
 	open.Inc()
 	defer open.Dec()
-	portstream.Serve(ctx, stream, a.dial)
+	if kind == sshStream {
+		a.serveSSH(ctx, call)
+		return
+	}
+	call.Connect(ctx, a.dial)
 }
-
-// portStream is the label of these streams in metrics.
-const portStream = "Port"
 
 func (a *Agent) dial(ctx context.Context, kernel string, port uint16) (net.Conn, error) {
 	if err := a.available(); err != nil {
 		return nil, err
-	}
-	if port == 0 {
-		return nil, fmt.Errorf("port must be a number from 1 to 65535: %w", errdefs.ErrInvalidArgument)
 	}
 	k, err := a.kernels.Get(kernel)
 	if err != nil {

@@ -77,7 +77,7 @@ func (p *pulls) leave(r *agentpb.PullImageRequest, u *pullUpdates) {
 
 func (p *pulls) run(ctx context.Context, r *agentpb.PullImageRequest, run *pull) {
 	defer run.cancel()
-	req := runtime.PullRequest{Reference: r.Reference, Digest: r.Digest, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password}
+	req := runtime.PullRequest{Reference: r.Reference, Digest: r.Digest, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password, Proxy: r.Proxy, Certificates: r.Certificates}
 	begun := time.Now()
 	p.meter.pulling.Inc()
 	img, err := p.runtime.Pull(ctx, req, func(q runtime.Progress) {

@@ -87,7 +87,7 @@ func (s *server) UpdateMounts(ctx context.Context, r *agentpb.UpdateMountsReques
 }
 
 func (s *server) RestartPlugin(_ context.Context, r *agentpb.RestartPluginRequest) (*agentpb.RestartPluginResponse, error) {
-	return &agentpb.RestartPluginResponse{}, s.a.devices.Restart(r.Name, cmp.Or(r.Reason, "a manager asked for it"))
+	return &agentpb.RestartPluginResponse{}, s.a.devices.Restart(r.Name, cmp.Or(r.Reason, "requested by a manager"))
 }
 
 func (s *server) PullImage(r *agentpb.PullImageRequest, stream grpc.ServerStreamingServer[agentpb.PullProgress]) error {

@@ -13,54 +13,33 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/uuid"
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/berthhq/berth/agent/runner"
 	"github.com/berthhq/berth/gateway/sshproxy"
+	"github.com/berthhq/berth/gateway/sshproxy/sshproxytest"
+	"github.com/berthhq/berth/internal/portstream"
 )
 
-// stream makes a net.Conn of the server's stdin and stdout.
-type stream struct {
-	*sshproxy.Stream
-	net.Conn // nil: addresses and deadlines are not used
-}
-
-func (s stream) Read(b []byte) (int, error)       { return s.Stream.Read(b) }
-func (s stream) Write(b []byte) (int, error)      { return s.Stream.Write(b) }
-func (s stream) Close() error                     { return s.Stream.Close() }
-func (s stream) SetDeadline(time.Time) error      { return nil }
-func (s stream) SetReadDeadline(time.Time) error  { return nil }
-func (s stream) SetWriteDeadline(time.Time) error { return nil }
-func (s stream) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
-func (s stream) LocalAddr() net.Addr              { return &net.UnixAddr{} }
-
-// ssh connects to the SSH server in a kernel, as the gateway does.
+// ssh connects to the SSH server in a kernel, through a gateway.
 func (n *node) ssh(t *testing.T, kernel string) *ssh.Client {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	call, err := n.Exec(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := sshproxytest.Start(t, func(ctx context.Context, _ sshproxy.Target) (io.ReadWriteCloser, error) {
+		return portstream.DialSSH(ctx, n, uuid.MustParse(kernel))
+	})
 	began := time.Now()
-	s, err := sshproxy.NewStream(call, cancel, kernel, []string{runner.Path, "sshd"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, channels, requests, err := ssh.NewClientConn(stream{Stream: s}, "kernel", &ssh.ClientConfig{User: "u", HostKeyCallback: ssh.InsecureIgnoreHostKey()})
+	c, err := ssh.Dial("tcp", address, &ssh.ClientConfig{User: "u", Auth: []ssh.AuthMethod{ssh.Password("p")}, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("connected after %v", time.Since(began))
-	c := ssh.NewClient(conn, channels, requests)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
 
-// SSH into a kernel is its user, its files and its network, and nothing else. The image has one
-// program, and no shell.
+// An SSH client gets exactly the kernel's user, files and network. The image has one program and no
+// shell.
 func TestSSH(t *testing.T) {
 	n := newNode(t, v1.Config{Env: []string{"PATH=/bin"}})
 	defer n.run(t)()

@@ -28,7 +28,11 @@ import (
 
 	"github.com/Khan/genqlient/graphql"
 	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/signature"
 )
+
+//go:generate sh -c "cd .. && go run ./tools/genqlient"
 
 // callTimeout limits one query or mutation whose context has no deadline. The server's own longest
 // limit is half of it.
@@ -59,15 +63,15 @@ func New(base, token, userAgent string) (*Client, error) {
 	return &Client{base: u, token: token, userAgent: userAgent, http: &http.Client{Transport: transport}}, nil
 }
 
-// As returns a client that acts for another user, by e-mail or id, with exactly
-// their rights. The server checks that this user may do so.
+// As returns a client that acts as another user, given by e-mail or ID, with exactly that user's
+// rights. The server checks that this user may do so.
 func (c *Client) As(user string) *Client {
 	other := *c
 	other.actAs = user
 	return &other
 }
 
-// Base is the server's address.
+// Base returns the server's address.
 func (c *Client) Base() string { return c.base.String() }
 
 // Request is one GraphQL operation.
@@ -174,7 +178,7 @@ func (c *Client) authorize(h http.Header) {
 	}
 }
 
-// send returns an error when no answer came.
+// send returns an error if the server does not respond.
 func (c *Client) send(req *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(req)
 	if err == nil {
@@ -227,4 +231,44 @@ func root(err error) error {
 func isJSON(resp *http.Response) bool {
 	t, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return err == nil && (t == "application/json" || strings.HasSuffix(t, "+json"))
+}
+
+// NewSigned returns a client that signs its requests with a keypair.
+func NewSigned(base, accessKey, secret, userAgent string) (*Client, error) {
+	c, err := New(base, "", userAgent)
+	if err != nil {
+		return nil, err
+	}
+	c.http.Transport = &signing{next: c.http.Transport, host: c.base.Host, accessKey: accessKey, secret: secret}
+	return c, nil
+}
+
+// signing signs requests to one host, except for those with credentials of their own, such as
+// tickets for files.
+type signing struct {
+	next                    http.RoundTripper
+	host, accessKey, secret string
+}
+
+// RoundTrip sends a signed copy of the request.
+func (s *signing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != s.host || r.Header.Get("Authorization") != "" {
+		return s.next.RoundTrip(r)
+	}
+	signed := r.Clone(r.Context())
+	var body []byte
+	if r.Body != nil && r.Body != http.NoBody {
+		var err error
+		body, err = io.ReadAll(r.Body)
+		r.Body.Close()
+		if err != nil {
+			return nil, fmt.Errorf("read the body to sign: %w", err)
+		}
+		signed.Body = io.NopCloser(bytes.NewReader(body))
+		signed.GetBody = nil // a repeated nonce would be refused
+	}
+	if err := signature.Sign(signed, s.accessKey, s.secret, body, time.Now()); err != nil {
+		return nil, err
+	}
+	return s.next.RoundTrip(signed)
 }

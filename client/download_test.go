@@ -31,7 +31,7 @@ func TestDownloadResumes(t *testing.T) {
 	data := make([]byte, 1<<20)
 	_, _ = rand.Read(data)
 	for name, c := range map[string]struct {
-		etags []string // of each answer
+		etags []string // entity tag of each answer
 		fails bool
 	}{
 		"same file":    {etags: []string{`"a"`, `"a"`, `"a"`, `"a"`, `"a"`}},
@@ -66,7 +66,7 @@ func TestDownloadResumes(t *testing.T) {
 				return
 			}
 			if err != nil || !bytes.Equal(out.Bytes(), data) || last != int64(len(data)) {
-				t.Errorf("%d bytes, %d told, %v", out.Len(), last, err)
+				t.Errorf("%d bytes, progress %d, %v", out.Len(), last, err)
 			}
 		})
 	}

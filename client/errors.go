@@ -168,8 +168,8 @@ func (g GraphQLError) err(others int) error {
 	return e
 }
 
-// limitText formats a limit in plain digits. Numbers from JSON are floats here, which would print
-// as 2e+07.
+// limitText formats a limit in plain digits. Numbers from JSON are floats, which Go would print as
+// 2e+07.
 func limitText(limit any) string {
 	switch l := limit.(type) {
 	case nil:

@@ -36,7 +36,7 @@ func TestRefusals(t *testing.T) {
 			`{"data":null,"errors":[{"message":"too many cores","path":["createSession"],"extensions":{"code":"RESOURCE_EXHAUSTED","field":"slots.cpu","limit":8,"requestId":"r1"}}]}`,
 			errdefs.IsResourceExhausted, "too many cores (field slots.cpu, limit 8, request r1)",
 		},
-		"a message that goes on from its field": {
+		"a message that continues from its field": {
 			200, "application/json",
 			`{"errors":[{"message":"must not be empty","extensions":{"code":"INVALID_ARGUMENT","field":"name"}}]}`,
 			errdefs.IsInvalidArgument, "name must not be empty (request from-header)",
@@ -151,7 +151,7 @@ func TestLoginKeepsCookie(t *testing.T) {
 	}
 }
 
-// The error for a refused connection is short, and not Go's chain of calls.
+// The error for a refused connection is short, without the nested errors of Go.
 func TestUnreachableIsShort(t *testing.T) {
 	s := httptest.NewServer(nil)
 	s.Close()

@@ -712,7 +712,17 @@ type CreateRegistryInput struct {
 	// Default: access without a login.
 	Username string `json:"username,omitempty"`
 	// Default: access without a login.
-	Password string `json:"password,omitempty"`
+	Password     string `json:"password,omitempty"`
+	Proxy        string `json:"proxy,omitempty"`
+	Certificates string `json:"certificates,omitempty"`
+	// Default: all that the registry lists.
+	Repositories []string `json:"repositories,omitzero"`
+	// In seconds, at least 300. Default: 0, the platform starts no scan.
+	ScanEvery *int `json:"scanEvery,omitempty"`
+	// Default: FOLLOW.
+	TagPolicy Enum `json:"tagPolicy,omitempty"`
+	// Default: everyone whose domain can use the registry.
+	Projects []string `json:"projects,omitzero"`
 }
 
 type CreateResourceGroupInput struct {
@@ -1782,6 +1792,13 @@ type Image struct {
 	// requests less of a slot is refused. Slots of one kind of accelerator, such as cuda.device and cuda.shares, count as
 	// the same.
 	MinimumSlots Slots `json:"minimumSlots"`
+	// Reports whether the tag has another digest at the registry than the image: it is pinned, or was rolled back.
+	Moved bool `json:"moved"`
+	// The digest that the tag had when the registry was last read.
+	TagDigest string `json:"tagDigest"`
+	TagPolicy Enum   `json:"tagPolicy"`
+	// The message of a deprecated image, which can still be launched; empty: it is not deprecated.
+	Deprecated string `json:"deprecated"`
 	// Who can use the image, beside administrators.
 	Visibility  Enum   `json:"visibility"`
 	Description string `json:"description"`
@@ -1799,6 +1816,19 @@ type Image struct {
 	CommittedAt *time.Time `json:"committedAt"`
 }
 
+// ImageChange is the difference between two versions of an image.
+type ImageChange struct {
+	From          string        `json:"from"`
+	To            string        `json:"to"`
+	LayersKept    int           `json:"layersKept"`
+	BytesKept     int64         `json:"bytesKept"`
+	LayersAdded   int           `json:"layersAdded"`
+	BytesAdded    int64         `json:"bytesAdded"`
+	LayersRemoved int           `json:"layersRemoved"`
+	Labels        []ValueChange `json:"labels"`
+	Environment   []ValueChange `json:"environment"`
+}
+
 // ImageOwnerUser includes the requested fields of the GraphQL type User.
 type ImageOwnerUser struct {
 	ID       string `json:"id"`
@@ -1812,6 +1842,15 @@ type ImageRef struct {
 	Reference string `json:"reference"`
 	// Short form for people: name:tag.
 	Name string `json:"name"`
+}
+
+// ImageVersion is the content that the tag of an image had at some time.
+type ImageVersion struct {
+	ID        string `json:"id"`
+	Digest    string `json:"digest"`
+	SizeBytes int64  `json:"sizeBytes"`
+	// When it was first seen.
+	CreatedAt time.Time `json:"createdAt"`
 }
 
 // Import is the result of an import of users.
@@ -2456,6 +2495,26 @@ type Registry struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// Null if it has not been scanned.
 	LastScannedAt *time.Time `json:"lastScannedAt"`
+	// URL of the proxy to it; empty: the proxy of the environment of managers and agents.
+	Proxy string `json:"proxy"`
+	// Certificates in PEM that are trusted for it, in addition to those of the machine.
+	Certificates string `json:"certificates"`
+	// Names of the repositories that scans read, and patterns in which * stands for any characters. Empty: all that the registry lists.
+	Repositories []string `json:"repositories"`
+	// Seconds between two scans that the platform starts by itself; 0: none.
+	ScanEvery int `json:"scanEvery"`
+	// What scans do with an image whose tag has moved to another digest.
+	TagPolicy Enum `json:"tagPolicy"`
+	// Members of these projects can use its images; empty: everyone whose domain can.
+	Projects []Ref `json:"projects"`
+}
+
+// RegistryCheck is one thing that a test of a registry has tried.
+type RegistryCheck struct {
+	Step  Enum `json:"step"`
+	Works bool `json:"works"`
+	// What was found, or what to change.
+	Text string `json:"text"`
 }
 
 type RemoveMembershipInput struct {
@@ -2588,6 +2647,12 @@ type RolePermissionInput struct {
 	Operations []Enum `json:"operations"`
 }
 
+// digest is that of a version. Default: the version that was seen before the current one.
+type RollbackImageInput struct {
+	ID     string `json:"id"`
+	Digest string `json:"digest,omitempty"`
+}
+
 type RotateKeypairInput struct {
 	ID string `json:"id"`
 }
@@ -2621,13 +2686,17 @@ type ScanRegistryInput struct {
 	ID string `json:"id"`
 }
 
-// ScanResult is the result for one tag of a registry.
+// ScanResult is what the latest scan of a registry found at one tag.
 type ScanResult struct {
-	Reference string `json:"reference"`
-	// Null if there is an error.
-	Image *ImageRef `json:"image"`
-	// Null if the tag was registered.
-	Error *string `json:"error"`
+	ID string `json:"id"`
+	// repository:tag
+	Name    string `json:"name"`
+	Outcome Enum   `json:"outcome"`
+	// Digest of the manifest or index; empty if it was not read.
+	Digest string `json:"digest"`
+	// Why it failed or was skipped.
+	Message   string    `json:"message"`
+	ScannedAt time.Time `json:"scannedAt"`
 }
 
 // Session is a session with the fields of a list.
@@ -3318,6 +3387,10 @@ type TestObjectStorageInput struct {
 	ID string `json:"id"`
 }
 
+type TestRegistryInput struct {
+	ID string `json:"id"`
+}
+
 // TOTPSecret is the secret that an authenticator app needs.
 type TOTPSecret struct {
 	// To enter in an authenticator app.
@@ -3483,11 +3556,16 @@ type UpdateIdleCheckerInput struct {
 
 // Fields that are null stay unchanged.
 type UpdateImageInput struct {
-	ID          string  `json:"id"`
+	ID string `json:"id"`
+	// At most 1000 characters.
 	Description *string `json:"description,omitempty"`
 	// PROJECT needs project. PUBLIC hands the image over to all users, and only superadmins can do that; it cannot be reversed.
 	Visibility Enum   `json:"visibility,omitempty"`
 	Project    string `json:"project,omitempty"`
+	// What scans do when the tag has another digest. Not for an image that was made of a session.
+	TagPolicy Enum `json:"tagPolicy,omitempty"`
+	// At most 500 characters; empty ends the deprecation.
+	Deprecated *string `json:"deprecated,omitempty"`
 }
 
 // Fields that are null stay unchanged.
@@ -3541,11 +3619,17 @@ type UpdateProjectInput struct {
 
 // Fields that are null stay unchanged; an empty username or password is removed. The host of a registry cannot change, because it is part of the names of its images.
 type UpdateRegistryInput struct {
-	ID        string  `json:"id"`
-	Name      *string `json:"name,omitempty"`
-	PlainHTTP *bool   `json:"plainHttp,omitempty"`
-	Username  *string `json:"username,omitempty"`
-	Password  *string `json:"password,omitempty"`
+	ID           string   `json:"id"`
+	Name         *string  `json:"name,omitempty"`
+	PlainHTTP    *bool    `json:"plainHttp,omitempty"`
+	Username     *string  `json:"username,omitempty"`
+	Password     *string  `json:"password,omitempty"`
+	Proxy        *string  `json:"proxy,omitempty"`
+	Certificates *string  `json:"certificates,omitempty"`
+	Repositories []string `json:"repositories,omitzero"`
+	ScanEvery    *int     `json:"scanEvery,omitempty"`
+	TagPolicy    Enum     `json:"tagPolicy,omitempty"`
+	Projects     []string `json:"projects,omitzero"`
 }
 
 // Fields that are null stay unchanged.
@@ -3831,6 +3915,13 @@ type UserDetailRoleGrantsRoleGrant struct {
 	Scope Enum   `json:"scope"`
 	// Null for the scope SYSTEM.
 	ScopeID *string `json:"scopeId"`
+}
+
+// ValueChange is a label or variable that differs between two versions.
+type ValueChange struct {
+	Name   string  `json:"name"`
+	Before *string `json:"before"`
+	After  *string `json:"after"`
 }
 
 // Viewer is the logged-in user.
@@ -4502,6 +4593,13 @@ type __queryImageByNameInput struct {
 	Name string `json:"name"`
 }
 
+// __queryImageHistoryInput is used internally by genqlient
+type __queryImageHistoryInput struct {
+	Name string `json:"name"`
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+}
+
 // __queryImagesInput is used internally by genqlient
 type __queryImagesInput struct {
 	First *int   `json:"first,omitempty"`
@@ -4665,6 +4763,13 @@ type __queryRolesInput struct {
 type __querySSHKeysInput struct {
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
+}
+
+// __queryScanResultsInput is used internally by genqlient
+type __queryScanResultsInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
 }
 
 // __querySearchFilesInput is used internally by genqlient
@@ -4906,6 +5011,11 @@ type __revokeVolumeInput struct {
 	Input RevokeVolumeInput `json:"input"`
 }
 
+// __rollbackImageInput is used internally by genqlient
+type __rollbackImageInput struct {
+	Input RollbackImageInput `json:"input"`
+}
+
 // __rotateKeypairInput is used internally by genqlient
 type __rotateKeypairInput struct {
 	Input RotateKeypairInput `json:"input"`
@@ -4974,6 +5084,11 @@ type __terminateSessionInput struct {
 // __testObjectStorageInput is used internally by genqlient
 type __testObjectStorageInput struct {
 	Input TestObjectStorageInput `json:"input"`
+}
+
+// __testRegistryInput is used internally by genqlient
+type __testRegistryInput struct {
+	Input TestRegistryInput `json:"input"`
 }
 
 // __trashVfolderInput is used internally by genqlient
@@ -6331,6 +6446,136 @@ type queryImageByNameResponse struct {
 	Image *Image `json:"image"`
 }
 
+// queryImageHistoryImage includes the requested fields of the GraphQL type Image.
+type queryImageHistoryImage struct {
+	Image `json:"-"`
+	// The contents that the tag had, newest first, at most 20.
+	Versions []ImageVersion `json:"versions"`
+	// What differs between two versions, by digest. Default: from the version before to the newest one. Null if there is no such version.
+	Change *ImageChange `json:"change"`
+}
+
+func (v *queryImageHistoryImage) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*queryImageHistoryImage
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.queryImageHistoryImage = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Image)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalqueryImageHistoryImage struct {
+	ID string `json:"id"`
+
+	Reference string `json:"reference"`
+
+	Name string `json:"name"`
+
+	Architecture string `json:"architecture"`
+
+	Digest string `json:"digest"`
+
+	SizeBytes int64 `json:"sizeBytes"`
+
+	Labels map[string]string `json:"labels"`
+
+	Status Enum `json:"status"`
+
+	CreatedAt time.Time `json:"createdAt"`
+
+	Registry *Ref `json:"registry"`
+
+	MinimumSlots Slots `json:"minimumSlots"`
+
+	Moved bool `json:"moved"`
+
+	TagDigest string `json:"tagDigest"`
+
+	TagPolicy Enum `json:"tagPolicy"`
+
+	Deprecated string `json:"deprecated"`
+
+	Visibility Enum `json:"visibility"`
+
+	Description string `json:"description"`
+
+	Owner *ImageOwnerUser `json:"owner"`
+
+	Project *Ref `json:"project"`
+
+	SessionID *string `json:"sessionID"`
+
+	Base string `json:"base"`
+
+	AddedBytes int64 `json:"addedBytes"`
+
+	CommittedAt *time.Time     `json:"committedAt"`
+	Versions    []ImageVersion `json:"versions"`
+
+	Change *ImageChange `json:"change"`
+}
+
+func (v *queryImageHistoryImage) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *queryImageHistoryImage) __premarshalJSON() (*__premarshalqueryImageHistoryImage, error) {
+	var retval __premarshalqueryImageHistoryImage
+
+	retval.Versions = v.Versions
+	retval.Change = v.Change
+	retval.ID = v.Image.ID
+	retval.Reference = v.Image.Reference
+	retval.Name = v.Image.Name
+	retval.Architecture = v.Image.Architecture
+	retval.Digest = v.Image.Digest
+	retval.SizeBytes = v.Image.SizeBytes
+	retval.Labels = v.Image.Labels
+	retval.Status = v.Image.Status
+	retval.CreatedAt = v.Image.CreatedAt
+	retval.Registry = v.Image.Registry
+	retval.MinimumSlots = v.Image.MinimumSlots
+	retval.Moved = v.Image.Moved
+	retval.TagDigest = v.Image.TagDigest
+	retval.TagPolicy = v.Image.TagPolicy
+	retval.Deprecated = v.Image.Deprecated
+	retval.Visibility = v.Image.Visibility
+	retval.Description = v.Image.Description
+	retval.Owner = v.Image.Owner
+	retval.Project = v.Image.Project
+	retval.SessionID = v.Image.SessionID
+	retval.Base = v.Image.Base
+	retval.AddedBytes = v.Image.AddedBytes
+	retval.CommittedAt = v.Image.CommittedAt
+	return &retval, nil
+}
+
+// queryImageHistoryResponse is returned by queryImageHistory on success.
+type queryImageHistoryResponse struct {
+	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
+	Image *queryImageHistoryImage `json:"image"`
+}
+
 // queryImageUsageImageUsage includes the requested fields of the GraphQL type ImageUsage.
 // The GraphQL type's documentation follows.
 //
@@ -6902,6 +7147,36 @@ type querySSHKeysSSHKeysSSHKeyConnectionEdgesSSHKeyEdge struct {
 
 // GetNode returns querySSHKeysSshKeysSSHKeyConnectionEdgesSSHKeyEdge.Node, and is useful for accessing the field via an interface.
 func (v *querySSHKeysSSHKeysSSHKeyConnectionEdgesSSHKeyEdge) GetNode() *SSHKey { return v.Node }
+
+// queryScanResultsResponse is returned by queryScanResults on success.
+type queryScanResultsResponse struct {
+	// The results of the latest scan of each registry.
+	ScanResults queryScanResultsScanResultsScanResultConnection `json:"scanResults"`
+}
+
+// queryScanResultsScanResultsScanResultConnection includes the requested fields of the GraphQL type ScanResultConnection.
+type queryScanResultsScanResultsScanResultConnection struct {
+	Edges    []*queryScanResultsScanResultsScanResultConnectionEdgesScanResultEdge `json:"edges"`
+	PageInfo pageInfo                                                              `json:"pageInfo"`
+}
+
+// GetEdges returns queryScanResultsScanResultsScanResultConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryScanResultsScanResultsScanResultConnection) GetEdges() []*queryScanResultsScanResultsScanResultConnectionEdgesScanResultEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryScanResultsScanResultsScanResultConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryScanResultsScanResultsScanResultConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// queryScanResultsScanResultsScanResultConnectionEdgesScanResultEdge includes the requested fields of the GraphQL type ScanResultEdge.
+type queryScanResultsScanResultsScanResultConnectionEdgesScanResultEdge struct {
+	Node *ScanResult `json:"node"`
+}
+
+// GetNode returns queryScanResultsScanResultsScanResultConnectionEdgesScanResultEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryScanResultsScanResultsScanResultConnectionEdgesScanResultEdge) GetNode() *ScanResult {
+	return v.Node
+}
 
 // querySearchFilesResponse is returned by querySearchFiles on success.
 type querySearchFilesResponse struct {
@@ -7507,6 +7782,17 @@ type revokeVolumeResponse struct {
 	Payload revokeVolumePayloadRevokeVolumePayload `json:"payload"`
 }
 
+// rollbackImageResponse is returned by rollbackImage on success.
+type rollbackImageResponse struct {
+	// Gives an image a former digest of its tag, and pins it. Sessions that run keep theirs.
+	RollbackImage rollbackImageRollbackImageImagePayload `json:"rollbackImage"`
+}
+
+// rollbackImageRollbackImageImagePayload includes the requested fields of the GraphQL type ImagePayload.
+type rollbackImageRollbackImageImagePayload struct {
+	Image Image `json:"image"`
+}
+
 // rotateKeypairResponse is returned by rotateKeypair on success.
 type rotateKeypairResponse struct {
 	// Replaces the secret of a keypair. The old secret, and every credential that was created with it, is revoked at once.
@@ -7515,13 +7801,13 @@ type rotateKeypairResponse struct {
 
 // scanRegistryResponse is returned by scanRegistry on success.
 type scanRegistryResponse struct {
-	// Reads all tags of a registry and registers them.
+	// Starts a task that reads the tags of a registry and registers them, or returns the one that has not ended.
 	ScanRegistry scanRegistryScanRegistryScanRegistryPayload `json:"scanRegistry"`
 }
 
 // scanRegistryScanRegistryScanRegistryPayload includes the requested fields of the GraphQL type ScanRegistryPayload.
 type scanRegistryScanRegistryScanRegistryPayload struct {
-	Results []ScanResult `json:"results"`
+	Task Task `json:"task"`
 }
 
 // sessionAppLog includes the GraphQL fields of Session requested by the fragment sessionAppLog.
@@ -7775,6 +8061,20 @@ type testObjectStorageResponse struct {
 	Payload ObjectStorageTest `json:"payload"`
 }
 
+// testRegistryResponse is returned by testRegistry on success.
+type testRegistryResponse struct {
+	// Tries to reach a registry, to log in and to list.
+	TestRegistry testRegistryTestRegistryTestRegistryPayload `json:"testRegistry"`
+}
+
+// testRegistryTestRegistryTestRegistryPayload includes the requested fields of the GraphQL type TestRegistryPayload.
+// The GraphQL type's documentation follows.
+//
+// The checks in their order, up to the first one that prevents the others.
+type testRegistryTestRegistryTestRegistryPayload struct {
+	Checks []RegistryCheck `json:"checks"`
+}
+
 // trashVfolderPayload includes the requested fields of the GraphQL type VfolderPayload.
 type trashVfolderPayload struct {
 	Vfolder Folder `json:"vfolder"`
@@ -7852,6 +8152,7 @@ type updateIdleCheckerResponse struct {
 
 // updateImageResponse is returned by updateImage on success.
 type updateImageResponse struct {
+	// Changes the description of an image, who can use one that was made of a session, or what scans do with it, or deprecates it.
 	UpdateImage updateImageUpdateImageImagePayload `json:"updateImage"`
 }
 
@@ -9452,6 +9753,15 @@ fragment Registry on Registry {
 	plainHttp
 	createdAt
 	lastScannedAt
+	proxy
+	certificates
+	repositories
+	scanEvery
+	tagPolicy
+	projects {
+		id
+		name
+	}
 }
 `
 
@@ -13554,6 +13864,10 @@ fragment Image on Image {
 		name
 	}
 	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
 	visibility
 	description
 	owner {
@@ -13585,6 +13899,110 @@ func queryImageByName(
 	}
 
 	data_ = &queryImageByNameResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryImageHistory.
+const queryImageHistory_Operation = `
+query ImageHistory ($name: String!, $from: String, $to: String) {
+	image(name: $name) {
+		... Image
+		versions {
+			... ImageVersion
+		}
+		change(from: $from, to: $to) {
+			... ImageChange
+		}
+	}
+}
+fragment Image on Image {
+	id
+	reference
+	name
+	architecture
+	digest
+	sizeBytes
+	labels
+	status
+	createdAt
+	registry {
+		id
+		name
+	}
+	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
+}
+fragment ImageVersion on ImageVersion {
+	id
+	digest
+	sizeBytes
+	createdAt
+}
+fragment ImageChange on ImageChange {
+	from
+	to
+	layersKept
+	bytesKept
+	layersAdded
+	bytesAdded
+	layersRemoved
+	labels {
+		... ValueChange
+	}
+	environment {
+		... ValueChange
+	}
+}
+fragment ValueChange on ValueChange {
+	name
+	before
+	after
+}
+`
+
+func queryImageHistory(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	name string,
+	from string,
+	to string,
+) (data_ *queryImageHistoryResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ImageHistory",
+		Query:  queryImageHistory_Operation,
+		Variables: &__queryImageHistoryInput{
+			Name: name,
+			From: from,
+			To:   to,
+		},
+	}
+
+	data_ = &queryImageHistoryResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -13658,6 +14076,10 @@ fragment Image on Image {
 		name
 	}
 	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
 	visibility
 	description
 	owner {
@@ -14658,6 +15080,15 @@ fragment Registry on Registry {
 	plainHttp
 	createdAt
 	lastScannedAt
+	proxy
+	certificates
+	repositories
+	scanEvery
+	tagPolicy
+	projects {
+		id
+		name
+	}
 }
 fragment pageInfo on PageInfo {
 	hasNextPage
@@ -14706,6 +15137,15 @@ fragment Registry on Registry {
 	plainHttp
 	createdAt
 	lastScannedAt
+	proxy
+	certificates
+	repositories
+	scanEvery
+	tagPolicy
+	projects {
+		id
+		name
+	}
 }
 `
 
@@ -15580,6 +16020,63 @@ func querySSHKeys(
 	}
 
 	data_ = &querySSHKeysResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryScanResults.
+const queryScanResults_Operation = `
+query ScanResults ($first: Int, $after: Cursor, $where: ScanResultWhereInput) {
+	scanResults(first: $first, after: $after, where: $where, orderBy: [{field:NAME}]) {
+		edges {
+			node {
+				... ScanResult
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment ScanResult on ScanResult {
+	id
+	name
+	outcome
+	digest
+	message
+	scannedAt
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func queryScanResults(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	where Where,
+) (data_ *queryScanResultsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ScanResults",
+		Query:  queryScanResults_Operation,
+		Variables: &__queryScanResultsInput{
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &queryScanResultsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -17949,6 +18446,10 @@ fragment Image on Image {
 		name
 	}
 	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
 	visibility
 	description
 	owner {
@@ -19079,6 +19580,76 @@ func revokeVolume(
 	return data_, err_
 }
 
+// The mutation executed by rollbackImage.
+const rollbackImage_Operation = `
+mutation RollbackImage ($input: RollbackImageInput!) {
+	rollbackImage(input: $input) {
+		image {
+			... Image
+		}
+	}
+}
+fragment Image on Image {
+	id
+	reference
+	name
+	architecture
+	digest
+	sizeBytes
+	labels
+	status
+	createdAt
+	registry {
+		id
+		name
+	}
+	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
+}
+`
+
+func rollbackImage(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input RollbackImageInput,
+) (data_ *rollbackImageResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RollbackImage",
+		Query:  rollbackImage_Operation,
+		Variables: &__rollbackImageInput{
+			Input: input,
+		},
+	}
+
+	data_ = &rollbackImageResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by rotateKeypair.
 const rotateKeypair_Operation = `
 mutation RotateKeypair ($input: RotateKeypairInput!) {
@@ -19141,22 +19712,24 @@ func rotateKeypair(
 const scanRegistry_Operation = `
 mutation ScanRegistry ($input: ScanRegistryInput!) {
 	scanRegistry(input: $input) {
-		results {
-			... ScanResult
+		task {
+			... Task
 		}
 	}
 }
-fragment ScanResult on ScanResult {
-	reference
-	image {
-		... ImageRef
-	}
-	error
-}
-fragment ImageRef on Image {
+fragment Task on Task {
 	id
-	reference
-	name
+	kind
+	title
+	status
+	done
+	total
+	message
+	attempt
+	subjectID
+	createdAt
+	startedAt
+	endedAt
 }
 `
 
@@ -19852,6 +20425,47 @@ func testObjectStorage(
 	return data_, err_
 }
 
+// The mutation executed by testRegistry.
+const testRegistry_Operation = `
+mutation TestRegistry ($input: TestRegistryInput!) {
+	testRegistry(input: $input) {
+		checks {
+			... RegistryCheck
+		}
+	}
+}
+fragment RegistryCheck on RegistryCheck {
+	step
+	works
+	text
+}
+`
+
+func testRegistry(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input TestRegistryInput,
+) (data_ *testRegistryResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "TestRegistry",
+		Query:  testRegistry_Operation,
+		Variables: &__testRegistryInput{
+			Input: input,
+		},
+	}
+
+	data_ = &testRegistryResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by trashVfolder.
 const trashVfolder_Operation = `
 mutation TrashVfolder ($input: TrashVfolderInput!) {
@@ -20363,6 +20977,10 @@ fragment Image on Image {
 		name
 	}
 	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
 	visibility
 	description
 	owner {
@@ -20775,6 +21393,15 @@ fragment Registry on Registry {
 	plainHttp
 	createdAt
 	lastScannedAt
+	proxy
+	certificates
+	repositories
+	scanEvery
+	tagPolicy
+	projects {
+		id
+		name
+	}
 }
 `
 

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
-	"time"
 )
 
 // Images lists images whose name contains part.
@@ -42,7 +40,7 @@ func (c *Client) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*R
 	return &out.CreateRegistry.Registry, err
 }
 
-// UpdateRegistry changes the name of a registry and the way to reach it.
+// UpdateRegistry changes the name, the address or the credentials of a registry.
 func (c *Client) UpdateRegistry(ctx context.Context, in UpdateRegistryInput) (*Registry, error) {
 	out, err := updateRegistry(ctx, c, in)
 	return &out.UpdateRegistry.Registry, err
@@ -54,15 +52,54 @@ func (c *Client) DeleteRegistry(ctx context.Context, id string) error {
 	return err
 }
 
-// scanTimeout is enough for a registry with some thousand tags.
-const scanTimeout = 10 * time.Minute
-
-// ScanRegistry registers every tag of a registry.
-func (c *Client) ScanRegistry(ctx context.Context, id string) ([]ScanResult, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, scanTimeout, fmt.Errorf("scan registry: no end within %s: %w", scanTimeout, context.DeadlineExceeded))
-	defer cancel()
+// ScanRegistry starts a task that registers the tags of a registry, or returns the one that runs.
+func (c *Client) ScanRegistry(ctx context.Context, id string) (*Task, error) {
 	out, err := scanRegistry(ctx, c, ScanRegistryInput{ID: id})
-	return out.ScanRegistry.Results, err
+	return &out.ScanRegistry.Task, err
+}
+
+// ScanResults lists what the latest scan of a registry found, by name; without outcomes, all.
+func (c *Client) ScanResults(ctx context.Context, registry string, outcomes []Enum) ([]ScanResult, error) {
+	where := Where{"registryID": registry}
+	if len(outcomes) > 0 {
+		where["outcomeIn"] = outcomes
+	}
+	return collect(0, func(first *int, after string) (*queryScanResultsScanResultsScanResultConnection, error) {
+		out, err := queryScanResults(ctx, c, first, after, where)
+		return &out.ScanResults, err
+	})
+}
+
+// TestRegistry tries to reach a registry, to log in and to list.
+func (c *Client) TestRegistry(ctx context.Context, id string) ([]RegistryCheck, error) {
+	out, err := testRegistry(ctx, c, TestRegistryInput{ID: id})
+	return out.TestRegistry.Checks, err
+}
+
+// RollbackImage gives an image a former digest of its tag, or the one before without a digest.
+func (c *Client) RollbackImage(ctx context.Context, in RollbackImageInput) (*Image, error) {
+	out, err := rollbackImage(ctx, c, in)
+	return &out.RollbackImage.Image, err
+}
+
+// ImageHistory is an image with the contents that its tag had.
+type ImageHistory struct {
+	Image
+	Versions []ImageVersion `json:"versions"`
+	Change   *ImageChange   `json:"change"`
+}
+
+// ImageHistory returns the versions of an image, and what differs between two of them; empty
+// digests mean the two newest.
+func (c *Client) ImageHistory(ctx context.Context, name, from, to string) (*ImageHistory, error) {
+	out, err := queryImageHistory(ctx, c, name, from, to)
+	if err != nil {
+		return nil, err
+	}
+	if out.Image == nil {
+		return nil, notFound("image", name)
+	}
+	return &ImageHistory{out.Image.Image, out.Image.Versions, out.Image.Change}, nil
 }
 
 // StarterImages lists the images that the source tree of Berth has recipes for.
@@ -97,7 +134,7 @@ func (c *Client) OwnImages(ctx context.Context, user string) ([]Image, error) {
 	})
 }
 
-// UpdateImage changes the description of an image, and who can use one that was made of a session.
+// UpdateImage changes the fields of an image that are set in the input.
 func (c *Client) UpdateImage(ctx context.Context, in UpdateImageInput) (*Image, error) {
 	out, err := updateImage(ctx, c, in)
 	return &out.UpdateImage.Image, err

@@ -7,8 +7,8 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// Where is the filter of a list, as the schema's input type of that list's name describes
-// it: Where{"statusIn": []string{"RUNNING"}}.
+// Where is the filter of a list, in the form of the schema's input type for it: Where{"statusIn":
+// []string{"RUNNING"}}.
 type Where map[string]any
 
 // put filters by a value that is not empty.

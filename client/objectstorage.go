@@ -53,7 +53,7 @@ func (c *Client) Objects(ctx context.Context, storage, path string, limit int) (
 			return nil, err
 		}
 		if out.Node == nil {
-			return nil, fmt.Errorf("the object storage is gone: %w", errdefs.ErrNotFound)
+			return nil, fmt.Errorf("the object storage does not exist: %w", errdefs.ErrNotFound)
 		}
 		page := out.Node.Objects
 		all = append(all, page.Objects...)
@@ -80,7 +80,7 @@ func (c *Client) ExportFolder(ctx context.Context, in ExportFolderInput) (*Task,
 func (c *Client) TransferTask(ctx context.Context, id string) (*TransferTask, error) {
 	out, err := queryTransferTask(ctx, c, id)
 	if err == nil && (out.Node == nil || out.Node.ObjectTransfer == nil) {
-		err = fmt.Errorf("the task %s is gone: %w", id, errdefs.ErrNotFound)
+		err = fmt.Errorf("the task %s does not exist: %w", id, errdefs.ErrNotFound)
 	}
 	return out.Node, err
 }

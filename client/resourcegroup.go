@@ -1,8 +1,6 @@
 package client
 
-import (
-	"context"
-)
+import "context"
 
 // Groups lists the resource groups that the viewer can see; name "" means all.
 func (c *Client) Groups(ctx context.Context, name string) ([]Group, error) {
@@ -58,4 +56,52 @@ func (c *Client) GroupByName(ctx context.Context, name string) (*Group, error) {
 		return nil, notFound("resource group", name)
 	}
 	return out.ResourceGroup, err
+}
+
+// GroupShares returns the fair shares of a resource group that the viewer can see.
+func (c *Client) GroupShares(ctx context.Context, group string) (*Shares, error) {
+	out, err := queryResourceGroupShares(ctx, c, group)
+	if err == nil && out.Node == nil {
+		err = notFound("resource group", group)
+	}
+	return out.Node, err
+}
+
+// SetShareWeight sets the weight of a holder.
+func (c *Client) SetShareWeight(ctx context.Context, in SetShareWeightInput) (*ShareWeight, error) {
+	out, err := setShareWeight(ctx, c, in)
+	return &out.Payload.ShareWeight, err
+}
+
+// DeleteShareWeight removes a weight by its id.
+func (c *Client) DeleteShareWeight(ctx context.Context, id string) error {
+	_, err := deleteShareWeight(ctx, c, DeleteShareWeightInput{ID: id})
+	return err
+}
+
+// Presets lists the presets for all resource groups and those of group, with the time at which
+// each could start in project. Both are ids.
+func (c *Client) Presets(ctx context.Context, group, project string) ([]FittingPreset, error) {
+	return collect(0, func(first *int, after string) (*queryResourcePresetsResourcePresetsResourcePresetConnection, error) {
+		out, err := queryResourcePresets(ctx, c, group, project, first, after)
+		return &out.ResourcePresets, err
+	})
+}
+
+// CreatePreset creates a preset.
+func (c *Client) CreatePreset(ctx context.Context, in CreateResourcePresetInput) (*Preset, error) {
+	out, err := createResourcePreset(ctx, c, in)
+	return &out.Payload.Preset, err
+}
+
+// UpdatePreset changes a preset.
+func (c *Client) UpdatePreset(ctx context.Context, in UpdateResourcePresetInput) (*Preset, error) {
+	out, err := updateResourcePreset(ctx, c, in)
+	return &out.Payload.Preset, err
+}
+
+// DeletePreset removes a preset.
+func (c *Client) DeletePreset(ctx context.Context, id string) error {
+	_, err := deleteResourcePreset(ctx, c, DeleteResourcePresetInput{ID: id})
+	return err
 }

@@ -163,3 +163,120 @@ func (c *Client) Usage(ctx context.Context, f UsageFilter) ([]UsageEntry, error)
 	out, err := queryUsage(ctx, c, where)
 	return out.Usage, err
 }
+
+// SessionArrayFilter selects arrays of sessions; zero values select all.
+type SessionArrayFilter struct {
+	ID, Name string
+	Owner    string // id
+	Tag      string
+	Live     bool // only arrays with a member that has not ended
+	Limit    int
+}
+
+// SessionArrays lists the arrays that the viewer can see, newest first.
+func (c *Client) SessionArrays(ctx context.Context, f SessionArrayFilter) ([]SessionArray, error) {
+	where := nameIs(f.Name)
+	put(where, "id", f.ID)
+	put(where, "ownerID", f.Owner)
+	put(where, "tag", f.Tag)
+	if f.Live {
+		where["live"] = true
+	}
+	return collect(f.Limit, func(first *int, after string) (*querySessionArraysSessionArraysSessionArrayConnection, error) {
+		out, err := querySessionArrays(ctx, c, first, after, where)
+		return &out.SessionArrays, err
+	})
+}
+
+// CreateSessionArray creates all members of an array.
+func (c *Client) CreateSessionArray(ctx context.Context, in CreateSessionArrayInput) (*SessionArray, error) {
+	out, err := createSessionArray(ctx, c, in)
+	return &out.Payload.Array, err
+}
+
+// CancelSessionArray ends all members that have not ended, and returns their number. With force,
+// there is no grace period.
+func (c *Client) CancelSessionArray(ctx context.Context, id string, force bool) (int, error) {
+	out, err := cancelSessionArray(ctx, c, CancelSessionArrayInput{ID: id, Force: force})
+	return out.Payload.Sessions, err
+}
+
+// RetrySessionArray starts the members that ended without success again, and returns their number.
+func (c *Client) RetrySessionArray(ctx context.Context, id string) (int, error) {
+	out, err := retrySessionArray(ctx, c, RetrySessionArrayInput{ID: id})
+	return out.Payload.Sessions, err
+}
+
+// SessionGroups lists the session groups that the viewer can see; name "" means all.
+func (c *Client) SessionGroups(ctx context.Context, name string) ([]SessionGroup, error) {
+	return collect(0, func(first *int, after string) (*querySessionGroupsSessionGroupsSessionGroupConnection, error) {
+		out, err := querySessionGroups(ctx, c, first, after, nameIs(name))
+		return &out.SessionGroups, err
+	})
+}
+
+// SessionGroup reads a session group by id, with its sessions, newest first.
+func (c *Client) SessionGroup(ctx context.Context, id string) (g *SessionGroup, sessions []Session, err error) {
+	sessions, err = collect(0, func(first *int, after string) (*sessionGroupMembersMembersSessionConnection, error) {
+		out, err := querySessionGroup(ctx, c, id, first, after)
+		if err != nil {
+			return nil, err
+		}
+		if out.Node == nil || out.Node.ID == "" {
+			return nil, notFound("session group", id)
+		}
+		g = &out.Node.SessionGroup
+		return &out.Node.Members, nil
+	})
+	return g, sessions, err
+}
+
+// CreateSessionGroup creates a session group.
+func (c *Client) CreateSessionGroup(ctx context.Context, in CreateSessionGroupInput) (*SessionGroup, error) {
+	out, err := createSessionGroup(ctx, c, in)
+	return &out.Payload.SessionGroup, err
+}
+
+// DeleteSessionGroup removes a session group; its sessions continue.
+func (c *Client) DeleteSessionGroup(ctx context.Context, id string) error {
+	_, err := deleteSessionGroup(ctx, c, DeleteSessionGroupInput{ID: id})
+	return err
+}
+
+// SessionTemplates lists the templates that the viewer can see, by name; name "" means all.
+func (c *Client) SessionTemplates(ctx context.Context, name string) ([]SessionTemplate, error) {
+	return collect(0, func(first *int, after string) (*querySessionTemplatesSessionTemplatesSessionTemplateConnection, error) {
+		out, err := querySessionTemplates(ctx, c, first, after, nameIs(name))
+		return &out.SessionTemplates, err
+	})
+}
+
+// SessionRequest returns a session with its request.
+func (c *Client) SessionRequest(ctx context.Context, id string) (*RequestedSession, error) {
+	out, err := querySessionRequest(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	if out.Node == nil || out.Node.ID == "" {
+		return nil, notFound("session", id)
+	}
+	return out.Node, nil
+}
+
+// CreateSessionTemplate saves a request.
+func (c *Client) CreateSessionTemplate(ctx context.Context, in CreateSessionTemplateInput) (*SessionTemplate, error) {
+	out, err := createSessionTemplate(ctx, c, in)
+	return &out.Payload.Template, err
+}
+
+// UpdateSessionTemplate changes a template.
+func (c *Client) UpdateSessionTemplate(ctx context.Context, in UpdateSessionTemplateInput) (*SessionTemplate, error) {
+	out, err := updateSessionTemplate(ctx, c, in)
+	return &out.Payload.Template, err
+}
+
+// DeleteSessionTemplate removes a template.
+func (c *Client) DeleteSessionTemplate(ctx context.Context, id string) error {
+	_, err := deleteSessionTemplate(ctx, c, DeleteSessionTemplateInput{ID: id})
+	return err
+}

@@ -29,10 +29,10 @@ type SessionFile struct {
 	Path       string    `json:"path"` // absolute
 	Type       string    `json:"type"` // FILE, DIRECTORY, SYMLINK or OTHER
 	Size       int64     `json:"size"`
-	Mode       string    `json:"mode"` // as ls prints it
+	Mode       string    `json:"mode"` // in the format of ls
 	ModifiedAt time.Time `json:"modifiedAt"`
-	Target     string    `json:"target"`     // of a link
-	TargetType string    `json:"targetType"` // of a link
+	Target     string    `json:"target"`     // path that a link points to
+	TargetType string    `json:"targetType"` // type of the file that a link points to
 }
 
 func (at ContainerRef) path(route string, q url.Values) string {
@@ -123,8 +123,8 @@ type SessionDownload struct {
 	Path string
 	// Progress, if set, is called with the number of written bytes.
 	Progress func(done int64)
-	// Told, if set, is called with the error before each pause.
-	Told func(error)
+	// Warn, if set, is called with the error before each pause.
+	Warn func(error)
 
 	arriving
 }
@@ -140,7 +140,7 @@ func (d *SessionDownload) CopyTo(ctx context.Context, c *Client, w io.Writer) er
 			d.Progress(done)
 		}
 	}
-	return d.copyTo(ctx, c, w, d.Told)
+	return d.copyTo(ctx, c, w, d.Warn)
 }
 
 // SessionUpload is one file that is uploaded into a container.
@@ -153,8 +153,8 @@ type SessionUpload struct {
 	Modified time.Time // zero: now
 	// Progress, if set, is called with the number of bytes that arrived.
 	Progress func(done int64)
-	// Told, if set, is called with the error before each pause.
-	Told func(error)
+	// Warn, if set, is called with the error before each pause.
+	Warn func(error)
 
 	name string
 	done int64
@@ -168,7 +168,7 @@ const uploadPart = 64 << 20
 // as a whole at the end.
 func (u *SessionUpload) Send(ctx context.Context, c *Client) error {
 	u.name = strings.ToLower(rand.Text())
-	return persist(ctx, u.Told, func() (bool, error) {
+	return persist(ctx, u.Warn, func() (bool, error) {
 		before := u.done
 		for {
 			complete, err := u.once(ctx, c)

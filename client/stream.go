@@ -15,12 +15,12 @@ var errStop = fmt.Errorf("stop: %w", errdefs.ErrAborted)
 
 // WatchSession calls fn with the current state of the session and every later one, in order, until
 // fn returns false. It continues after a restart of the server, when the last state can be
-// repeated. told is called with the error before each pause. With id "", it watches all sessions
+// repeated. warn is called with the error before each pause. With id "", it watches all sessions
 // that the viewer can see.
-func (c *Client) WatchSession(ctx context.Context, id string, told func(error), fn func(SessionState) bool) error {
+func (c *Client) WatchSession(ctx context.Context, id string, warn func(error), fn func(SessionState) bool) error {
 	r := Request{Query: sessionChanged_Operation, Variables: &__sessionChangedInput{ID: id}}
 	seen := map[string]int{}
-	err := persist(ctx, told, func() (bool, error) {
+	err := persist(ctx, warn, func() (bool, error) {
 		progress := false
 		err := subscribe(ctx, c, r, func(out sessionChangedResponse) error {
 			s := out.SessionChanged
@@ -54,8 +54,8 @@ type LogStream struct {
 	Follow bool
 	// Tail skips all but the last lines at first; 0 skips nothing.
 	Tail int
-	// Told, if set, is called before each pause, and for bytes that the server no longer has.
-	Told func(error)
+	// Warn, if set, is called before each pause, and for bytes that the server no longer has.
+	Warn func(error)
 
 	offset  int64
 	started bool
@@ -67,7 +67,7 @@ func (l *LogStream) Offset() int64 { return l.offset }
 // CopyTo writes the log to w, each byte once, until the server says that it is
 // complete.
 func (l *LogStream) CopyTo(ctx context.Context, c *Client, w io.Writer) error {
-	return persist(ctx, l.Told, func() (bool, error) {
+	return persist(ctx, l.Warn, func() (bool, error) {
 		v := &__kernelLogsInput{Kernel: l.Kernel, Follow: l.Follow}
 		if l.started || l.Tail == 0 {
 			v.Offset = new(l.offset)
@@ -94,8 +94,8 @@ func (l *LogStream) write(chunk kernelLogsResponse, w io.Writer) error {
 			return &Error{Code: codeInternal, Message: fmt.Sprintf("the server repeats the log from byte %d, asked for %d", k.Offset, l.offset)}
 		}
 		text = text[l.offset-k.Offset:]
-	case k.Offset > l.offset && (l.started || l.Tail == 0) && l.Told != nil:
-		l.Told(fmt.Errorf("bytes %d to %d of the log are no longer kept: %w", l.offset, k.Offset, errdefs.ErrOutOfRange))
+	case k.Offset > l.offset && (l.started || l.Tail == 0) && l.Warn != nil:
+		l.Warn(fmt.Errorf("bytes %d to %d of the log are no longer kept: %w", l.offset, k.Offset, errdefs.ErrOutOfRange))
 	}
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("write output: %w", err)

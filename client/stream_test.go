@@ -73,7 +73,7 @@ func TestLogStreamResumes(t *testing.T) {
 	})
 	var out bytes.Buffer
 	pauses := 0
-	l := LogStream{Kernel: "k", Follow: true, Told: func(error) { pauses++ }}
+	l := LogStream{Kernel: "k", Follow: true, Warn: func(error) { pauses++ }}
 	if err := l.CopyTo(t.Context(), c, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -112,13 +112,13 @@ func TestLogStreamTellsOfLostBytes(t *testing.T) {
 	text := "0123456789"
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) { events(w, true, chunk(text, 4, 10)) })
 	var out bytes.Buffer
-	var told error
-	l := LogStream{Kernel: "k", Told: func(err error) { told = err }}
+	var warned error
+	l := LogStream{Kernel: "k", Warn: func(err error) { warned = err }}
 	if err := l.CopyTo(t.Context(), c, &out); err != nil || out.String() != "456789" {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
-	if !errdefs.IsOutOfRange(told) {
-		t.Errorf("told %v", told)
+	if !errdefs.IsOutOfRange(warned) {
+		t.Errorf("warned %v", warned)
 	}
 }
 

@@ -153,9 +153,9 @@ func (b *Backoff) Wait(ctx context.Context) error {
 }
 
 // persist repeats attempt while it fails because no server answers. attempt reports whether it
-// received anything, which restarts the timeout. told, if not nil, is called with the error before
+// received anything, which restarts the timeout. warn, if not nil, is called with the error before
 // each pause.
-func persist(ctx context.Context, told func(error), attempt func() (progress bool, err error)) error {
+func persist(ctx context.Context, warn func(error), attempt func() (progress bool, err error)) error {
 	var pauses Backoff
 	since := time.Now()
 	for {
@@ -174,8 +174,8 @@ func persist(ctx context.Context, told func(error), attempt func() (progress boo
 		if time.Since(since) > timeout {
 			return err
 		}
-		if told != nil {
-			told(err)
+		if warn != nil {
+			warn(err)
 		}
 		if err := pauses.Wait(ctx); err != nil {
 			return err
@@ -183,8 +183,8 @@ func persist(ctx context.Context, told func(error), attempt func() (progress boo
 	}
 }
 
-// Retry calls attempt until the server is reachable, with back-off, for at most ten minutes. told,
+// Retry calls attempt until the server is reachable, with back-off, for at most ten minutes. warn,
 // if not nil, is called with the error before each pause.
-func Retry(ctx context.Context, told func(error), attempt func() error) error {
-	return persist(ctx, told, func() (bool, error) { return false, attempt() })
+func Retry(ctx context.Context, warn func(error), attempt func() error) error {
+	return persist(ctx, warn, func() (bool, error) { return false, attempt() })
 }

@@ -17,8 +17,8 @@ import (
 // TerminalOptions describe the command of a terminal.
 type TerminalOptions struct {
 	Session string
-	Kernel  string   // id; default main
-	Command []string // default the image's shell
+	Kernel  string   // ID; default: the main container
+	Command []string // default: the image's shell
 	TTY     bool
 	Cols    int
 	Rows    int

@@ -43,8 +43,8 @@ type Upload struct {
 	Created func(location string)
 	// Progress, if set, is called with the number of bytes that the server has.
 	Progress func(offset int64)
-	// Told, if set, is called with the error before each pause.
-	Told func(error)
+	// Warn, if set, is called with the error before each pause.
+	Warn func(error)
 }
 
 // maxRepairs limits consecutive attempts that fail in the same way.
@@ -63,7 +63,7 @@ type position struct {
 // Run sends what the server does not have yet.
 func (u *Upload) Run(ctx context.Context, c *Client) error {
 	at := position{earlier: u.Location, offset: -1}
-	err := persist(ctx, u.Told, func() (progress bool, err error) {
+	err := persist(ctx, u.Warn, func() (progress bool, err error) {
 		if at.lost > 1 {
 			if err := u.elsewhere(ctx); err != nil {
 				return false, err
@@ -114,10 +114,10 @@ func (u *Upload) repair(ctx context.Context, at *position, err error) (renewed b
 		return false, err
 	case errdefs.IsDataLoss(err): // damaged during the transfer: try once more
 		at.repairs++
-	case errdefs.IsNotFound(err) && u.Location != "": // the server forgot it
+	case errdefs.IsNotFound(err) && u.Location != "": // the server has deleted it
 		u.Location = ""
 		at.repairs++
-	case errdefs.IsAborted(err) && u.Location != "": // it stands elsewhere
+	case errdefs.IsAborted(err) && u.Location != "": // the server has another offset
 		at.repairs++
 	case u.Renew != nil && at.refused < maxRepairs &&
 		(errdefs.IsAborted(err) || errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err)):

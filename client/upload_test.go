@@ -150,7 +150,7 @@ func TestUpload(t *testing.T) {
 				return n == 1
 			}
 		}},
-		"damaged on the way": {data: data, prepare: func(s *tusServer) {
+		"damaged during the transfer": {data: data, prepare: func(s *tusServer) {
 			s.before = func(n int, w http.ResponseWriter) bool {
 				if n == 1 {
 					w.WriteHeader(statusChecksumMismatch)
@@ -158,7 +158,7 @@ func TestUpload(t *testing.T) {
 				return n == 1
 			}
 		}},
-		"upload forgotten, ticket used up": {data: data, renewed: true, prepare: func(s *tusServer) {
+		"upload deleted, ticket used": {data: data, renewed: true, prepare: func(s *tusServer) {
 			s.before = func(n int, w http.ResponseWriter) bool {
 				if n == 2 {
 					clear(s.uploads)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 )
 
 // User reads one user by id.
@@ -87,4 +88,47 @@ func (c *Client) UserByName(ctx context.Context, name string) (*User, error) {
 		return nil, notFound("user", name)
 	}
 	return out.User, err
+}
+
+// Viewer returns the logged-in user.
+func (c *Client) Viewer(ctx context.Context) (*Viewer, error) {
+	out, err := queryViewer(ctx, c)
+	return &out.Viewer, err
+}
+
+// ServerVersion returns the version of the server; it needs no login.
+func (c *Client) ServerVersion(ctx context.Context) (string, error) {
+	out, err := queryServer(ctx, c)
+	return out.Server.Version, err
+}
+
+// ChangePassword changes the password of the logged-in user. With endAll it also revokes their
+// access tokens, keypairs and SSH keys.
+func (c *Client) ChangePassword(ctx context.Context, current, next string, endAll bool) error {
+	_, err := changePassword(ctx, c, ChangePasswordInput{Current: current, New: next, EndCredentials: endAll})
+	var refused *Error
+	if errors.As(err, &refused) && (refused.Field == "current" || refused.Field == "new") {
+		refused.Field = "the " + refused.Field + " password"
+	}
+	return err
+}
+
+// Invitations lists the invitations that the viewer administers, newest first.
+func (c *Client) Invitations(ctx context.Context) ([]Invitation, error) {
+	return collect(0, func(first *int, after string) (*queryInvitationsInvitationsInvitationConnection, error) {
+		out, err := queryInvitations(ctx, c, first, after)
+		return &out.Invitations, err
+	})
+}
+
+// CreateInvitation invites someone.
+func (c *Client) CreateInvitation(ctx context.Context, in CreateInvitationInput) (*NewInvitation, error) {
+	out, err := createInvitation(ctx, c, in)
+	return &out.Payload, err
+}
+
+// RevokeInvitation revokes an invitation.
+func (c *Client) RevokeInvitation(ctx context.Context, id string) error {
+	_, err := revokeInvitation(ctx, c, RevokeInvitationInput{ID: id})
+	return err
 }

@@ -134,7 +134,7 @@ func TestAppsOfASession(t *testing.T) {
 		t.Errorf("apps: %+v", got)
 	}
 	if _, code := openApp(t, stranger, id, "docs"); code != "NOT_FOUND" {
-		t.Errorf("a stranger opens an app: %q", code)
+		t.Errorf("another user opens an app: %q", code)
 	}
 
 	address, code := openApp(t, u, id, "docs")

@@ -18,12 +18,12 @@ func TestPages(t *testing.T) {
 	admin := platform.Admin(t)
 	platform.Watch(t)
 	for _, walk := range []struct{ name, script string }{
-		{"what a user does", "walk"},
-		{"the door and the account", "account"},
-		{"an administrator's people", "people"},
-		{"an administrator's rules", "rules"},
-		{"what the scheduler shows", "scheduler"},
-		{"names that are taken, limits, pages that are left", "folders"},
+		{"a user's actions", "walk"},
+		{"login and account", "account"},
+		{"users, for an administrator", "people"},
+		{"policies, for an administrator", "rules"},
+		{"the scheduler", "scheduler"},
+		{"taken names, limits, unsaved changes", "folders"},
 		{"the files of a session", "files"},
 		{"templates, clones, restarts and arrays", "sessions"},
 	} {

@@ -40,7 +40,7 @@ func TestHostIsCalm(t *testing.T) {
 	second := u.Run(cluster.Interactive())
 	u.Until(second.ID, "RUNNING")
 	if during, err := platform.Interfaces(); err != nil || len(during) != len(before)+2 {
-		t.Errorf("beside %v there are %v, %v; want a bridge and a cable more", before, during, err)
+		t.Errorf("links before: %v, during: %v, %v; want one more bridge and cable", before, during, err)
 	}
 	u.End(second.ID)
 	u.End(first.ID)

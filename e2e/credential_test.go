@@ -51,7 +51,7 @@ func signIn(t *testing.T, form object) (status int, field string, cookies []*htt
 	return resp.StatusCode, problem.Field, resp.Cookies()
 }
 
-// A user turns on every credential that exists, and logs in with each of them and with no other.
+// A user turns on every kind of credential, and can log in with each of them and with nothing else.
 // When the platform stops, its stores are searched for the secrets.
 func TestEveryCredential(t *testing.T) {
 	u := platform.User(t)
@@ -135,7 +135,7 @@ func TestEveryCredential(t *testing.T) {
 		platform.Secret("an SSH key", made.Payload.PrivateKey)
 	})
 
-	t.Run("what an administrator hands out", func(t *testing.T) {
+	t.Run("credentials from an administrator", func(t *testing.T) {
 		admin := platform.Admin(t)
 		var made struct {
 			Payload struct{ Domain struct{ ID string } } `json:"createDomain"`

@@ -1,4 +1,3 @@
-// Package e2e plays the use of the platform by people, and checks the results. Every scenario runs
-// against the real server over its public API, most of them with the real command line. It has no
-// code but tests.
+// Package e2e contains end-to-end tests. Every scenario runs against the real server over its
+// public API, most of them with the real command line. It contains only tests.
 package e2e

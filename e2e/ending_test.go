@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// A user whose session exceeds its memory is notified of the reason.
+// A user whose session exceeds its memory limit is notified of the reason.
 func TestOutOfMemory(t *testing.T) {
 	u := platform.User(t)
 	calm := u.Run(cluster.Interactive())
@@ -25,7 +25,7 @@ func TestOutOfMemory(t *testing.T) {
 	u.End(calm.ID)
 }
 
-// A command can print a lot of output. It does not wait for its readers. They get the end of the
+// A command that prints a lot of output does not wait for its readers. Readers get the end of the
 // output, and all of it while they follow.
 func TestMuchOutput(t *testing.T) {
 	u := platform.User(t)
@@ -60,7 +60,7 @@ func TestMuchOutput(t *testing.T) {
 	if !bytes.HasSuffix(tail, []byte("\nthe end\n")) {
 		t.Errorf("ends with %q", tail[max(0, len(tail)-100):])
 	}
-	// Output that a slow reader missed is reported as missing, and not left out silently.
+	// A slow reader is notified of skipped output.
 	if want := 52428700 + len("\nthe end\n"); count != want && !strings.Contains(stderr.String(), "no longer kept") {
 		t.Errorf("%d bytes, want %d or a word about it: %s", count, want, stderr.String())
 	}
@@ -87,5 +87,5 @@ func TestGrace(t *testing.T) {
 	if out := u.Shell().Must("session", "logs", polite.Name); !strings.Contains(out, "bye\n") {
 		t.Errorf("the command was not given time: %q", out)
 	}
-	u.End(deaf.ID) // force its end
+	u.End(deaf.ID) // end it with force
 }

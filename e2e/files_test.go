@@ -60,7 +60,7 @@ func TestFilesOfASession(t *testing.T) {
 	}
 	stranger := platform.User(t)
 	if _, err := stranger.SessionFiles(t.Context(), at, ""); err == nil {
-		t.Error("a stranger lists the files")
+		t.Error("another user lists the files")
 	}
 	u.End(s.ID)
 	if _, err := u.SessionFiles(t.Context(), at, ""); err == nil {

@@ -28,7 +28,7 @@ func TestFirstRun(t *testing.T) {
 	}
 	password := first.Password
 	if strings.Contains(platform.Log(), password) {
-		t.Error("the password is in what a service prints")
+		t.Error("the output of a service contains the password")
 	}
 
 	berth := admin.Shell()
@@ -59,7 +59,7 @@ func TestFirstRun(t *testing.T) {
 	}
 }
 
-// The output of the command is shown while it runs, not only after its end.
+// The output of a command is shown while it runs.
 func TestOutputIsStreamed(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()

@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// A session has three containers. Each one knows its position and reaches the others by name, and
-// all end together.
+// A session has three containers. Each one has the variables for its position and reaches the
+// others by name, and all end together.
 func TestSeveralContainers(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
 	berth.Must("session", "create", "minimal:1", "--name", "trio", "--kernels", "3", "--cpu", "0.1", "--mem", "32m", "-w")
 	out := berth.Must("session", "exec", "trio", "--", "sh", "-c", "echo $BERTH_CLUSTER_IDX of $BERTH_CLUSTER_SIZE; grep -c -e main -e sub1 -e sub2 /etc/hosts")
 	if strings.TrimSpace(out) != "0 of 3\n3" {
-		t.Errorf("the first container says %q", out)
+		t.Errorf("the first container prints %q", out)
 	}
 	shown := berth.Must("session", "show", "trio")
 	if n := strings.Count(shown, "sub"); n != 2 {

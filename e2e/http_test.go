@@ -62,13 +62,13 @@ func TestHostileQueries(t *testing.T) {
 		})
 	}
 	for _, tt := range []struct{ name, query string }{
-		{"a field that is not there", `{ viewer { secret } }`},
-		{"a fragment in a circle", `{ viewer { ...a } } fragment a on Viewer { ...b } fragment b on Viewer { ...a }`},
+		{"an unknown field", `{ viewer { secret } }`},
+		{"a recursive fragment", `{ viewer { ...a } } fragment a on Viewer { ...b } fragment b on Viewer { ...a }`},
 		{"10,000 directives", `{ viewer ` + strings.Repeat("@a", 10_000) + ` { user { id } } }`},
 		{"100,000 brackets", strings.Repeat("{a", 100_000)},
 		{"nothing", ""},
 		{"no number", `{ sessions(first: 1e400) { totalCount } }`},
-		{"null for what must be", `mutation { createVfolder(input: {name: null}) { vfolder { id } } }`},
+		{"null for a required field", `mutation { createVfolder(input: {name: null}) { vfolder { id } } }`},
 	} {
 		t.Run(tt.name, func(t *testing.T) { refusal(t, u.Client, tt.query, nil) })
 	}
@@ -114,7 +114,7 @@ func TestForeignRequests(t *testing.T) {
 		})
 	}
 	if all, err := u.Folders(t.Context(), client.FolderFilter{}); err != nil || len(all) != 0 {
-		t.Errorf("a foreign request made folders: %v, %v", all, err)
+		t.Errorf("a request of another origin created folders: %v, %v", all, err)
 	}
 	for _, path := range []string{"/graphql", "/sessions/00000000-0000-7000-8000-000000000000/terminal"} {
 		for origin, want := range map[string]int{"https://evil.example": 403, "null": 403} {
@@ -127,7 +127,7 @@ func TestForeignRequests(t *testing.T) {
 		}
 	}
 	if resp, _ := exchange(t, browser, "GET", platform.URL+"/auth/session", ""); resp.StatusCode != 200 {
-		t.Errorf("the login does not hold any more: %s", resp.Status)
+		t.Errorf("the login is no longer valid: %s", resp.Status)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestForeignRequests(t *testing.T) {
 // users.
 func TestPasswordGuessing(t *testing.T) {
 	victim := platform.User(t)
-	told := map[string]string{}
+	answers := map[string]string{}
 	for who, email := range map[string]string{"known": victim.Email, "unknown": "nobody-" + victim.Email} {
 		for i := range 20 {
 			login, _ := json.Marshal(object{"email": email, "password": fmt.Sprintf("guess number %d", i)})
@@ -146,7 +146,7 @@ func TestPasswordGuessing(t *testing.T) {
 			}
 			switch {
 			case resp.StatusCode == 401 && i < 19:
-				told[who] = problem.Code + problem.Detail
+				answers[who] = problem.Code + problem.Detail
 			case resp.StatusCode == 429 && i > 0:
 				if resp.Header.Get("Retry-After") == "" || problem.Code != "RESOURCE_EXHAUSTED" {
 					t.Errorf("429 with Retry-After %q: %s", resp.Header.Get("Retry-After"), body)
@@ -156,10 +156,10 @@ func TestPasswordGuessing(t *testing.T) {
 			}
 		}
 	}
-	if told["known"] != told["unknown"] || told["known"] == "" {
-		t.Errorf("the answers differ: %q", told)
+	if answers["known"] != answers["unknown"] || answers["known"] == "" {
+		t.Errorf("the answers differ: %q", answers)
 	}
-	// Tokens stay valid, so the user is not locked out of running sessions.
+	// Tokens stay valid, so that the user keeps access to running sessions.
 	if _, err := victim.Viewer(t.Context()); err != nil {
 		t.Errorf("the victim's token: %v", err)
 	}

@@ -25,7 +25,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 	rule := []string{"--kind", "network", "--timeout", "1m", "--warning", "10s"}
 	try := admin.Must(slices.Concat([]string{"admin", "idle", "dry-run", "--project", u.Project}, rule)...)
 	if !strings.Contains(try, "of 3 sessions now") || !strings.Contains(try, left.Name) {
-		t.Errorf("what the checker would do:\n%s", try)
+		t.Errorf("dry run of the checker:\n%s", try)
 	}
 	if r := admin.Run("admin", "idle", "create", "hasty", "--kind", "network", "--timeout", "30s"); r.Code != 6 || !strings.Contains(r.Stderr, "60..31536000") {
 		t.Errorf("a timeout that is too short: %+v", r)
@@ -48,7 +48,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 		gone <- err
 	}()
 	if err := u.WatchSession(ctx, left.ID, nil, func(s client.SessionState) bool { return !s.Ended() }); err != nil {
-		t.Fatalf("the session that nobody uses does not end: %v", err)
+		t.Fatalf("the unused session does not end: %v", err)
 	}
 	select {
 	case err := <-gone:

@@ -50,7 +50,7 @@ func TestInteractiveSession(t *testing.T) {
 	}
 }
 
-// terminal speaks the protocol of docs/http.md by hand.
+// terminal implements the protocol of docs/http.md.
 func terminal(t *testing.T, u *cluster.User, session string) {
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Timeout)
 	defer cancel()
@@ -107,8 +107,8 @@ func terminal(t *testing.T, u *cluster.User, session string) {
 	send("stty size\n")
 	until("22 55\r\n")
 	send("sh -c 'echo g''o; exec sleep 1000'\n")
-	until("go\r\n") // said by what runs in front, so it is there
-	send("\x03")    // Ctrl-C reaches it
+	until("go\r\n") // the command in the foreground prints this, so it has started
+	send("\x03")    // Ctrl-C ends the command
 	send("echo co''nt; exit 3\n")
 	until("cont\r\n")
 	for {
@@ -142,7 +142,7 @@ func port(t *testing.T, u *cluster.User, session string) {
 	line := readLine(t, notes)
 	at := strings.Index(line, "127.0.0.1:")
 	if at < 0 {
-		t.Fatalf("forward says %q", line)
+		t.Fatalf("forward prints %q", line)
 	}
 	address := strings.Fields(line[at:])[0]
 	for i := range 3 {
@@ -158,7 +158,7 @@ func port(t *testing.T, u *cluster.User, session string) {
 	}
 	if conn, err := u.DialPort(t.Context(), session, 8889); err == nil {
 		if n, err := conn.Read(make([]byte, 1)); err == nil {
-			t.Errorf("%d bytes from a port where nobody listens", n)
+			t.Errorf("%d bytes from a port without a listener", n)
 		}
 		conn.Close()
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// A terminal runs as the user that its owner has in containers, and on a terminal of its own,
-// whatever the image says.
+// A terminal runs as the user that its owner has in containers, on its own pseudo-terminal,
+// regardless of the image.
 func TestTerminalIsItsUsers(t *testing.T) {
 	u := platform.User(t)
 	platform.Admin(t).Query(`mutation($id: ID!) { updateUser(input: {id: $id, containerUid: 4242, containerGid: 4343, containerGids: [5151]}) { user { id } } }`,
@@ -43,7 +43,7 @@ func TestTerminalIsItsUsers(t *testing.T) {
 			}
 		}
 		if tty && (!strings.Contains(out.String(), "/dev/pts/") || !strings.Contains(out.String(), "tty of 4242")) {
-			t.Errorf("the terminal is not his: %s", out.String())
+			t.Errorf("the terminal belongs to another user: %s", out.String())
 		}
 	}
 	u.End(s.ID)
@@ -83,7 +83,7 @@ func TestReadOnlyFolderStaysAsItIs(t *testing.T) {
 	u.End(writer.ID)
 }
 
-// A container reaches no process of the machine: it sees no socket of the agent or of a plugin, and
+// A container reaches no process of the machine: it has no socket of the agent or of a plugin, and
 // no credential for one.
 func TestContainerReachesNoAgent(t *testing.T) {
 	u := platform.User(t)

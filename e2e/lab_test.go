@@ -30,11 +30,11 @@ func TestNewLab(t *testing.T) {
 	list := filepath.Join(admin.Dir, "lab.csv")
 	write(t, list, "email,full_name\nann@vision.example,Ann\nben@vision.example,Ben\nnobody,Cleo\n")
 	preview := admin.Run("admin", "user", "import", list, "--domain", "vision", "--project", "thesis", "--passwords", "generated", "--dry-run")
-	if preview.Code == 0 || !says(preview.Stdout, "4 nobody", "email") {
+	if preview.Code == 0 || !contains(preview.Stdout, "4 nobody", "email") {
 		t.Errorf("the preview of a list with a wrong line: %+v", preview)
 	}
 	if r := admin.Run("admin", "user", "show", "ann@vision.example"); r.Code != 3 {
-		t.Errorf("a preview made somebody: %+v", r)
+		t.Errorf("a preview created a user: %+v", r)
 	}
 	write(t, list, "email,full_name\nann@vision.example,Ann\nben@vision.example,Ben\ncleo@vision.example,Cleo\n")
 	var imported struct {
@@ -61,12 +61,12 @@ func TestNewLab(t *testing.T) {
 	run := func(more ...string) cluster.Result { return ann.Run(append(append([]string{}, small...), more...)...) }
 
 	// Her project has no access to this resource group, so for her it does not exist.
-	if r := run("--group", "lab", "--", "true"); r.Code == 0 || !says(r.Stderr, `resource group "lab" does not exist`) {
+	if r := run("--group", "lab", "--", "true"); r.Code == 0 || !contains(r.Stderr, `resource group "lab" does not exist`) {
 		t.Errorf("a group that is not hers: %+v", r)
 	}
 	admin.Must("admin", "group", "grant", "lab", "--project", "thesis")
-	if access := admin.Must("admin", "group", "access", "lab"); !says(access, "project thesis", "user ann@vision.example project") {
-		t.Errorf("who may use the group:\n%s", access)
+	if access := admin.Must("admin", "group", "access", "lab"); !contains(access, "project thesis", "user ann@vision.example project") {
+		t.Errorf("access to the group:\n%s", access)
 	}
 	// She names no resource group, and gets the one that has a machine.
 	if r := run("--", "echo", "hello"); r.Code != 0 || r.Stdout != "hello\n" {
@@ -77,10 +77,10 @@ func TestNewLab(t *testing.T) {
 	// allowed amounts, and the policy.
 	much := []string{"run", "-q", "minimal:1", "--cpu", "1", "--mem", "1g", "--", "echo", "more"}
 	r := ann.Run(much...)
-	if r.Code == 0 || !says(r.Stderr, "student", "thesis", "cpu", "0.5", "512 MiB", "1 GiB") {
+	if r.Code == 0 || !contains(r.Stderr, "student", "thesis", "cpu", "0.5", "512 MiB", "1 GiB") {
 		t.Errorf("a session over the limits: %+v", r)
 	}
-	if limits := ann.Must("limits"); !says(limits, "cpu 0.5 0 0.5 student", "sessions 1 0 1 student") {
+	if limits := ann.Must("limits"); !contains(limits, "cpu 0.5 0 0.5 student", "sessions 1 0 1 student") {
 		t.Errorf("her limits:\n%s", limits)
 	}
 
@@ -98,14 +98,14 @@ func TestNewLab(t *testing.T) {
 			t.Errorf("no %s in the trail", action)
 		}
 	}
-	if refused := admin.Must("admin", "audit", "ls", "--refused", "--actor", "ann@vision.example"); !says(refused, "createSession") {
-		t.Errorf("what Ann was refused:\n%s", refused)
+	if refused := admin.Must("admin", "audit", "ls", "--refused", "--actor", "ann@vision.example"); !contains(refused, "createSession") {
+		t.Errorf("Ann's rejected requests:\n%s", refused)
 	}
-	if mine := ann.Must("activity"); !says(mine, "createSession") {
+	if mine := ann.Must("activity"); !contains(mine, "createSession") {
 		t.Errorf("Ann's own activity:\n%s", mine)
 	}
 
-	// Ben leaves: he can no longer log in, and Ann gets his folders and sessions.
+	// Ben leaves: they can no longer log in, and Ann gets their folders and sessions.
 	ben := newcomer(t, admin, made[1].Email, made[1].Password, "Moonlit harbour 24")
 	ben.Must("folder", "create", "results")
 	note := filepath.Join(ben.Dir, "note.txt")
@@ -115,15 +115,15 @@ func TestNewLab(t *testing.T) {
 	if r := ben.Run("folder", "ls"); r.Code != 4 {
 		t.Errorf("a user who is inactive looks on: %+v", r)
 	}
-	if r := admin.Run("admin", "user", "purge", "ben@vision.example", "-y"); r.Code == 0 || !says(r.Stderr, "folder") {
-		t.Errorf("a purge that does not say what becomes of the folders: %+v", r)
+	if r := admin.Run("admin", "user", "purge", "ben@vision.example", "-y"); r.Code == 0 || !contains(r.Stderr, "folder") {
+		t.Errorf("a purge without a decision about the folders: %+v", r)
 	}
 	admin.Must("admin", "user", "purge", "ben@vision.example", "--folders-to", "ann@vision.example", "-y")
 	if r := admin.Run("admin", "user", "show", "ben@vision.example"); r.Code != 3 {
 		t.Errorf("a user who was purged: %+v", r)
 	}
 	if got := ann.Must("folder", "get", "results:note.txt", "-"); got != "the last word" {
-		t.Errorf("what Ben left to Ann: %q", got)
+		t.Errorf("Ben's folders at Ann: %q", got)
 	}
 }
 
@@ -137,9 +137,9 @@ func newcomer(t *testing.T, near *cluster.Shell, email, first, own string) *clus
 	return s
 }
 
-// says reports whether the text contains the words of each phrase in this order, however far apart
+// contains reports whether the text contains the words of each phrase in this order, however far apart
 // the columns are.
-func says(text string, phrases ...string) bool {
+func contains(text string, phrases ...string) bool {
 	text = strings.Join(strings.Fields(text), " ")
 	for _, p := range phrases {
 		if !strings.Contains(text, p) {

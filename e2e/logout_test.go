@@ -68,7 +68,7 @@ func TestLogoutEndsStreams(t *testing.T) {
 	}
 }
 
-// page returns an HTTP client with a login of its own, as a browser has.
+// page returns an HTTP client with its own login, like a browser.
 func page(t *testing.T, u *cluster.User) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/client"
 )
 
-// Every field of the API requires an authenticated caller, except for the public one.
+// Every field of the API requires an authenticated caller, except for the public ones.
 func TestNobodyGetsNothing(t *testing.T) {
 	text, err := os.ReadFile("../schema.graphql")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestNobodyGetsNothing(t *testing.T) {
 			query := kind + " { " + f.Name + arguments(schema, f.Arguments) + selection(schema, f.Type) + " }"
 			err := ask(t, nobody, kind, query)
 			if open := f.Name == "server" || f.Name == "loginProviders" || f.Name == "signUpOffer"; open != (err == nil) || !open && !errdefs.IsUnauthorized(err) {
-				t.Errorf("%s as nobody: %v", query, err)
+				t.Errorf("%s without a login: %v", query, err)
 			}
 			if f.Directives.ForName("allow").Arguments.ForName("to").Value.Raw == "SUPERADMIN" {
 				if err := ask(t, u.Client, kind, query); !errdefs.IsPermissionDenied(err) {
@@ -55,12 +55,12 @@ func TestNobodyGetsNothing(t *testing.T) {
 		t.Errorf("only %d fields were tried", fields)
 	}
 	if err := ask(t, nobody, "query", `{ __schema { types { name } } }`); !errdefs.IsUnauthorized(err) {
-		t.Errorf("the schema as nobody: %v", err)
+		t.Errorf("the schema without a login: %v", err)
 	}
 	id := "00000000-0000-7000-8000-000000000000"
 	for _, path := range []string{"/auth/session", "/sessions/" + id + "/terminal", "/sessions/" + id + "/ports/80", "/sessions/" + id + "/log", "/storage/download"} {
 		if resp, body := exchange(t, http.DefaultClient, "GET", platform.URL+path, ""); resp.StatusCode != http.StatusUnauthorized {
-			t.Errorf("GET %s as nobody: %s %s", path, resp.Status, body)
+			t.Errorf("GET %s without a login: %s %s", path, resp.Status, body)
 		}
 	}
 }

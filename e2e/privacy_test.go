@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// Other users see nothing of a user's sessions and folders with any request. For them, these do not
-// exist.
+// Other users see nothing of a user's sessions and folders with any request. All answers are those
+// for objects that do not exist.
 func TestOthersSeeNothing(t *testing.T) {
 	a, b := platform.User(t), platform.User(t)
 	f, err := a.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "diary"})
@@ -113,10 +113,10 @@ func unheard(t *testing.T, a, b *cluster.User, session string) {
 		select {
 		case id := <-heard:
 			if id != own.ID {
-				t.Errorf("heard of %s", id)
+				t.Errorf("got an event about %s", id)
 			}
 		case <-ctx.Done():
-			t.Fatal("heard nothing of one's own session")
+			t.Fatal("got no event about one's own session")
 		case err := <-done:
 			t.Fatalf("subscription ended: %v", err)
 		}
@@ -126,7 +126,7 @@ func unheard(t *testing.T, a, b *cluster.User, session string) {
 	}
 }
 
-// A monitor reads everything and changes nothing.
+// A monitor can read everything and change nothing.
 func TestMonitor(t *testing.T) {
 	u, m := platform.User(t), platform.UserAs(t, "MONITOR")
 	f, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "watched"})

@@ -31,7 +31,7 @@ func TestManyAtOnceStayWithinPolicy(t *testing.T) {
 
 	var wg sync.WaitGroup
 	ids := make(chan string, 40)
-	turns := make(chan struct{}, 16) // a manager refuses more than 20 requests of one person at once
+	turns := make(chan struct{}, 16) // a manager accepts 20 concurrent requests per user
 	for i := range 40 {
 		wg.Go(func() {
 			turns <- struct{}{}
@@ -159,7 +159,7 @@ func TestOneLiveSessionOfAName(t *testing.T) {
 	u.End(u.Run(again).ID)
 }
 
-// A session can be ended at any moment of its start, and leaves nothing on the machine.
+// A session can be ended at every stage of its start, and nothing of it remains on the machine.
 func TestTerminatedWhileStarting(t *testing.T) {
 	u := platform.User(t)
 	f, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"})

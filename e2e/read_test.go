@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// readLine reads byte by byte, so that later readers lose nothing.
+// readLine reads byte by byte, so that later readers get all bytes that follow.
 func readLine(t *testing.T, r io.Reader) string {
 	t.Helper()
 	var line []byte

@@ -13,7 +13,7 @@ import (
 
 type object = map[string]any
 
-// refusal sends a request that must be refused, and returns the error.
+// refusal sends a request that must be rejected, and returns the error.
 func refusal(t *testing.T, c *client.Client, query string, vars object) client.GraphQLError {
 	t.Helper()
 	resp, err := c.Raw(t.Context(), client.Request{Query: query, Variables: vars})
@@ -42,7 +42,7 @@ func refused(t *testing.T, e client.GraphQLError, code, field, limit string) {
 	}
 	for _, secret := range []string{"SELECT", "pq:", "ERROR:", "goroutine", "/berth-e2e-", ".go:", "SQLSTATE"} {
 		if strings.Contains(e.Message, secret) {
-			t.Errorf("the message tells %q: %s", secret, e.Message)
+			t.Errorf("the message contains %q: %s", secret, e.Message)
 		}
 	}
 }
@@ -53,7 +53,7 @@ const (
 	createUpload  = `mutation($input: CreateUploadInput!) { createUpload(input: $input) { uploads { url ticket } } }`
 )
 
-// Requests that cannot run are refused at once, with the field and the limit.
+// Requests that cannot run are rejected at once, with the field and the limit.
 func TestBadSessions(t *testing.T) {
 	u := platform.User(t)
 	if _, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"}); err != nil {
@@ -97,13 +97,13 @@ func TestBadSessions(t *testing.T) {
 		{"name with markup", object{"name": "<script>"}, "INVALID_ARGUMENT", "name", ""},
 		{"name of 10,000 characters", object{"name": strings.Repeat("n", 10_000)}, "INVALID_ARGUMENT", "name", "*"},
 		{"variable of the platform", object{"environment": object{"BERTH_X": "1"}}, "INVALID_ARGUMENT", "environment", ""},
-		{"variable that is none", object{"environment": object{"A=B": "1"}}, "INVALID_ARGUMENT", "environment", ""},
+		{"invalid name of a variable", object{"environment": object{"A=B": "1"}}, "INVALID_ARGUMENT", "environment", ""},
 		{"mount over /proc", mount(object{"target": "/proc"}), "INVALID_ARGUMENT", "mounts[0].target", ""},
 		{"mount below /sys", mount(object{"target": "/sys/fs"}), "INVALID_ARGUMENT", "mounts[0].target", ""},
 		{"mount over /", mount(object{"target": "/"}), "INVALID_ARGUMENT", "mounts[0].target", ""},
-		{"mount at a path that climbs", mount(object{"target": "/data/../etc"}), "INVALID_ARGUMENT", "mounts[0].target", ""},
-		{"mount of a subpath that climbs", mount(object{"subpath": "../../other"}), "INVALID_ARGUMENT", "mounts[0].subpath", ""},
-		{"mount of a folder that is not there", mount(object{"vfolder": "nothing"}), "NOT_FOUND", "mounts[0].vfolder", ""},
+		{"mount at a path with ..", mount(object{"target": "/data/../etc"}), "INVALID_ARGUMENT", "mounts[0].target", ""},
+		{"mount of a subpath with ..", mount(object{"subpath": "../../other"}), "INVALID_ARGUMENT", "mounts[0].subpath", ""},
+		{"mount of a missing folder", mount(object{"vfolder": "nothing"}), "NOT_FOUND", "mounts[0].vfolder", ""},
 		{"priority beyond", object{"priority": 101}, "INVALID_ARGUMENT", "priority", "0..100"},
 		{"a bootstrap script of 1 MB", object{"bootstrapScript": strings.Repeat("#", 900_000)}, "INVALID_ARGUMENT", "bootstrapScript", "65536"},
 		{"another project", object{"project": platform.User(t).Project}, "NOT_FOUND", "project", ""},
@@ -122,7 +122,7 @@ func TestBadSessions(t *testing.T) {
 	}
 }
 
-// Folders have plain names and contain plain paths.
+// Names of folders and paths in folders are checked.
 func TestBadFolders(t *testing.T) {
 	u := platform.User(t)
 	f, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"})
@@ -145,7 +145,7 @@ func TestBadFolders(t *testing.T) {
 				t.Errorf("upload: %+v", e)
 			}
 			if _, err := u.CreateDirectories(t.Context(), f.ID, []string{path}); err == nil {
-				t.Error("the directory is made")
+				t.Error("the directory was created")
 			}
 			if path == "" || path == "." {
 				return
@@ -165,7 +165,7 @@ func TestBadFolders(t *testing.T) {
 	}
 }
 
-// The command line says what is wrong, and exits with the code of the error's class.
+// The command line explains the error, and exits with the code of the error's class.
 func TestBadCommands(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
@@ -174,9 +174,9 @@ func TestBadCommands(t *testing.T) {
 	}
 	berth.Must("folder", "create", "data")
 	for _, tt := range []struct {
-		command string
-		code    int
-		says    string
+		command  string
+		code     int
+		wantText string
 	}{
 		{"session create no-such-image:1", 3, "image"},
 		{"session create minimal:1 --cpu 4096", 6, "slots.cpu"},
@@ -202,11 +202,11 @@ func TestBadCommands(t *testing.T) {
 	} {
 		t.Run(tt.command, func(t *testing.T) {
 			r := berth.RunWith("a password for it\n", strings.Fields(tt.command)...)
-			if r.Code != tt.code || !strings.Contains(r.Stderr, tt.says) || r.Stdout != "" {
-				t.Errorf("%+v; want %d and %q", r, tt.code, tt.says)
+			if r.Code != tt.code || !strings.Contains(r.Stderr, tt.wantText) || r.Stdout != "" {
+				t.Errorf("%+v; want %d and %q", r, tt.code, tt.wantText)
 			}
 			if lines := strings.Count(r.Stderr, "\n"); tt.code > 2 && lines > 3 {
-				t.Errorf("says it in %d lines", lines)
+				t.Errorf("the message has %d lines", lines)
 			}
 		})
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// Root in a container is root of the machine. Users of the machine cannot reach a set-uid program
-// that it creates, and where they can, it gives them no rights.
+// Root in a container is root on the machine. Users of the machine cannot reach a set-uid program
+// of a container, or it gives them no rights.
 func TestSetUIDProgramsOfSessions(t *testing.T) {
 	u := platform.User(t)
 	if _, err := u.CreateFolder(t.Context(), client.CreateVfolderInput{Name: "data"}); err != nil {
@@ -46,16 +46,16 @@ func TestSetUIDProgramsOfSessions(t *testing.T) {
 	folder := ""
 	for _, p := range programs {
 		if out, err := nobody(p, "-u"); err == nil {
-			t.Errorf("nobody runs %s: %s", p, out)
+			t.Errorf("user nobody runs %s: %s", p, out)
 		}
 		if strings.HasPrefix(p, filepath.Join(platform.Data(), "volumes")) {
 			folder = filepath.Dir(p)
 		}
 	}
 	if out, err := nobody("cat", filepath.Join(folder, "private")); err == nil {
-		t.Errorf("nobody reads a folder: %q", out)
+		t.Errorf("user nobody reads a folder: %q", out)
 	}
-	// An operator may have made the path readable.
+	// An operator may have made the path accessible.
 	for at := folder; at != platform.Data(); at = filepath.Dir(at) {
 		st, err := os.Stat(at)
 		if err == nil {

@@ -67,7 +67,7 @@ func TestSharedFolderInARunningSession(t *testing.T) {
 		t.Fatalf("the friend reads %q", out)
 	}
 	if out, code := friend.Exec(s.ID, "touch /shared/thesis/result"); code == 0 || !strings.Contains(out, "Read-only file system") {
-		t.Errorf("the friend writes what is his to read: %q", out)
+		t.Errorf("the friend writes to a read-only folder: %q", out)
 	}
 
 	share(owner, id, "updateVfolderShare", ", permission: READ_WRITE")
@@ -76,8 +76,8 @@ func TestSharedFolderInARunningSession(t *testing.T) {
 		t.Errorf("the owner sees %s", names)
 	}
 
-	// One program has a file open for writing, and another program works in the folder, whose path
-	// was renamed in the meantime.
+	// One program has a file open for writing, and the working directory of another one is in the
+	// folder, whose path has been renamed.
 	friend.Exec(s.ID, `sh -c 'exec 5>> /shared/thesis/log; echo $$ > /writer; while sleep 0.1; do echo more >&5; done' > /dev/null 2>&1 &
 sh -c 'cd /shared/thesis; echo $$ > /worker; exec sleep 1000' > /dev/null 2>&1 &
 until test -s /writer -a -s /worker; do sleep 0.1; done`)
@@ -87,16 +87,16 @@ until test -s /writer -a -s /worker; do sleep 0.1; done`)
 	share(owner, id, "updateVfolderShare", ", permission: READ_ONLY")
 	cluster.Eventually(t, "the friend reads only", func() bool { return !does("touch /moved/thesis/two") })
 	if !does("cat /moved/thesis/data.txt && touch /mine/x") {
-		t.Error("the friend cannot read, or not write what is his own")
+		t.Error("the friend cannot read, or cannot write to their own folder")
 	}
 
 	share(owner, id, "revokeVfolderShare", "")
 	cluster.Eventually(t, "the friend's directory is empty", func() bool { return does(`test -z "$(ls -A /moved/thesis)"`) })
 	if does("kill -0 $(cat /worker)") {
-		t.Error("who works in the folder works on")
+		t.Error("a program in the folder still has access")
 	}
 	if !does("touch /mine/y") {
-		t.Error("the friend's own folder is gone too")
+		t.Error("the friend's own folder has disappeared too")
 	}
 	var got struct {
 		Node struct {
@@ -106,15 +106,15 @@ until test -s /writer -a -s /worker; do sleep 0.1; done`)
 		}
 	}
 	friend.Query(`query($id: ID!) { node(id: $id) { ... on Session { status mounts { revokedAt } history { code } } } }`, map[string]any{"id": s.ID}, &got)
-	told := ""
+	codes := ""
 	for _, e := range got.Node.History {
-		told += " " + e.Code
+		codes += " " + e.Code
 	}
-	if got.Node.Status != "RUNNING" || !strings.HasSuffix(told, "folder_writable folder_read_only folder_revoked") {
-		t.Errorf("the session is %s and was told%s", got.Node.Status, told)
+	if got.Node.Status != "RUNNING" || !strings.HasSuffix(codes, "folder_writable folder_read_only folder_revoked") {
+		t.Errorf("the session is %s with the codes%s", got.Node.Status, codes)
 	}
 	if shell.Must("folder", "files", "thesis") == "" {
-		t.Error("the owner's files are gone")
+		t.Error("the owner's files are missing")
 	}
 	if _, err := friend.TerminateSession(t.Context(), s.ID, true); err != nil {
 		t.Error(err)

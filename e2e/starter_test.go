@@ -9,8 +9,8 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// starterApps are the apps of the starter images, each with its walk in web/e2e/apps and with the work that
-// the session does before.
+// starterApps are the apps of the starter images, each with its script in web/e2e/apps and with a
+// command that the session runs before.
 var starterApps = []struct {
 	image, app, walk, path, mem string
 	before                      string
@@ -50,8 +50,8 @@ server <- function(input, output) output$product <- renderText(7 * input$number)
 shinyApp(ui, server)
 END`
 
-// People use the apps of the starter images in the browser, on hosts of their own and below paths. Images
-// that make images has not built are skipped.
+// Users open the apps of the starter images in the browser, in sub-domain mode and in path mode.
+// Images that make images has not built are skipped.
 func TestAppsOfStarterImages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
@@ -72,7 +72,7 @@ func TestAppsOfStarterImages(t *testing.T) {
 				u.Query(`mutation($in: OpenAppInput!) { openApp(input: $in) { url } }`,
 					map[string]any{"in": map[string]any{"session": id, "app": a.app, "path": a.path}}, &got)
 				u.Walk("apps/"+a.walk, "BERTH_APP="+inMode(t, got.OpenApp.URL, mode), "BERTH_PICTURE="+a.image+"-"+a.app+"-"+mode)
-				// It knows the prefix with which it was started.
+				// The app uses the prefix that it was started with.
 				if code := query(t, u, `mutation($id: ID!, $app: String!) { stopApp(input: {session: $id, app: $app}) { app { name } } }`, map[string]any{"id": id, "app": a.app}, nil); code != "" {
 					t.Fatalf("stop: %s", code)
 				}
@@ -82,7 +82,7 @@ func TestAppsOfStarterImages(t *testing.T) {
 	}
 }
 
-// inMode turns the address of an app on a host of its own into the one below a path.
+// inMode converts the sub-domain address of an app to the address in a mode.
 func inMode(t *testing.T, address, mode string) string {
 	t.Helper()
 	u, err := url.Parse(address)

@@ -34,6 +34,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
@@ -53,6 +54,7 @@ import (
 	"github.com/berthhq/berth/ent/retention"
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
@@ -117,6 +119,8 @@ type Client struct {
 	IdleChecker *IdleCheckerClient
 	// Image is the client for interacting with the Image builders.
 	Image *ImageClient
+	// ImageVersion is the client for interacting with the ImageVersion builders.
+	ImageVersion *ImageVersionClient
 	// Invitation is the client for interacting with the Invitation builders.
 	Invitation *InvitationClient
 	// JoinToken is the client for interacting with the JoinToken builders.
@@ -157,6 +161,8 @@ type Client struct {
 	RoleGrant *RoleGrantClient
 	// SSHKey is the client for interacting with the SSHKey builders.
 	SSHKey *SSHKeyClient
+	// ScanResult is the client for interacting with the ScanResult builders.
+	ScanResult *ScanResultClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
 	// SessionArray is the client for interacting with the SessionArray builders.
@@ -222,6 +228,7 @@ func (c *Client) init() {
 	c.IdleBinding = NewIdleBindingClient(c.config)
 	c.IdleChecker = NewIdleCheckerClient(c.config)
 	c.Image = NewImageClient(c.config)
+	c.ImageVersion = NewImageVersionClient(c.config)
 	c.Invitation = NewInvitationClient(c.config)
 	c.JoinToken = NewJoinTokenClient(c.config)
 	c.Kernel = NewKernelClient(c.config)
@@ -242,6 +249,7 @@ func (c *Client) init() {
 	c.Role = NewRoleClient(c.config)
 	c.RoleGrant = NewRoleGrantClient(c.config)
 	c.SSHKey = NewSSHKeyClient(c.config)
+	c.ScanResult = NewScanResultClient(c.config)
 	c.Session = NewSessionClient(c.config)
 	c.SessionArray = NewSessionArrayClient(c.config)
 	c.SessionDependency = NewSessionDependencyClient(c.config)
@@ -370,6 +378,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		IdleBinding:       NewIdleBindingClient(cfg),
 		IdleChecker:       NewIdleCheckerClient(cfg),
 		Image:             NewImageClient(cfg),
+		ImageVersion:      NewImageVersionClient(cfg),
 		Invitation:        NewInvitationClient(cfg),
 		JoinToken:         NewJoinTokenClient(cfg),
 		Kernel:            NewKernelClient(cfg),
@@ -390,6 +399,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Role:              NewRoleClient(cfg),
 		RoleGrant:         NewRoleGrantClient(cfg),
 		SSHKey:            NewSSHKeyClient(cfg),
+		ScanResult:        NewScanResultClient(cfg),
 		Session:           NewSessionClient(cfg),
 		SessionArray:      NewSessionArrayClient(cfg),
 		SessionDependency: NewSessionDependencyClient(cfg),
@@ -445,6 +455,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		IdleBinding:       NewIdleBindingClient(cfg),
 		IdleChecker:       NewIdleCheckerClient(cfg),
 		Image:             NewImageClient(cfg),
+		ImageVersion:      NewImageVersionClient(cfg),
 		Invitation:        NewInvitationClient(cfg),
 		JoinToken:         NewJoinTokenClient(cfg),
 		Kernel:            NewKernelClient(cfg),
@@ -465,6 +476,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Role:              NewRoleClient(cfg),
 		RoleGrant:         NewRoleGrantClient(cfg),
 		SSHKey:            NewSSHKeyClient(cfg),
+		ScanResult:        NewScanResultClient(cfg),
 		Session:           NewSessionClient(cfg),
 		SessionArray:      NewSessionArrayClient(cfg),
 		SessionDependency: NewSessionDependencyClient(cfg),
@@ -515,14 +527,15 @@ func (c *Client) Use(hooks ...Hook) {
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
 		c.AuditEntry, c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity,
 		c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding,
-		c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair,
-		c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
+		c.IdleChecker, c.Image, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
+		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
 		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
 		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.Session, c.SessionArray, c.SessionDependency,
-		c.SessionEvent, c.SessionGroup, c.SessionMount, c.SessionNetwork,
-		c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
-		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
+		c.RoleGrant, c.SSHKey, c.ScanResult, c.Session, c.SessionArray,
+		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
+		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
+		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
+		c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -535,14 +548,15 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
 		c.AuditEntry, c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity,
 		c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding,
-		c.IdleChecker, c.Image, c.Invitation, c.JoinToken, c.Kernel, c.Keypair,
-		c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
+		c.IdleChecker, c.Image, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
+		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
 		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
 		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.Session, c.SessionArray, c.SessionDependency,
-		c.SessionEvent, c.SessionGroup, c.SessionMount, c.SessionNetwork,
-		c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
-		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
+		c.RoleGrant, c.SSHKey, c.ScanResult, c.Session, c.SessionArray,
+		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
+		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
+		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
+		c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -587,6 +601,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.IdleChecker.mutate(ctx, m)
 	case *ImageMutation:
 		return c.Image.mutate(ctx, m)
+	case *ImageVersionMutation:
+		return c.ImageVersion.mutate(ctx, m)
 	case *InvitationMutation:
 		return c.Invitation.mutate(ctx, m)
 	case *JoinTokenMutation:
@@ -627,6 +643,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.RoleGrant.mutate(ctx, m)
 	case *SSHKeyMutation:
 		return c.SSHKey.mutate(ctx, m)
+	case *ScanResultMutation:
+		return c.ScanResult.mutate(ctx, m)
 	case *SessionMutation:
 		return c.Session.mutate(ctx, m)
 	case *SessionArrayMutation:
@@ -3550,6 +3568,22 @@ func (c *ImageClient) GetX(ctx context.Context, id uuid.UUID) *Image {
 	return obj
 }
 
+// QueryVersions queries the versions edge of a Image.
+func (c *ImageClient) QueryVersions(_m *Image) *ImageVersionQuery {
+	query := (&ImageVersionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(image.Table, image.FieldID, id),
+			sqlgraph.To(imageversion.Table, imageversion.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, image.VersionsTable, image.VersionsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryRegistry queries the registry edge of a Image.
 func (c *ImageClient) QueryRegistry(_m *Image) *RegistryQuery {
 	query := (&RegistryClient{config: c.config}).Query()
@@ -3621,6 +3655,156 @@ func (c *ImageClient) mutate(ctx context.Context, m *ImageMutation) (Value, erro
 		return (&ImageDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Image mutation op: %q", m.Op())
+	}
+}
+
+// ImageVersionClient is a client for the ImageVersion schema.
+type ImageVersionClient struct {
+	config
+}
+
+// NewImageVersionClient returns a client for the ImageVersion from the given config.
+func NewImageVersionClient(c config) *ImageVersionClient {
+	return &ImageVersionClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `imageversion.Hooks(f(g(h())))`.
+func (c *ImageVersionClient) Use(hooks ...Hook) {
+	c.hooks.ImageVersion = append(c.hooks.ImageVersion, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `imageversion.Intercept(f(g(h())))`.
+func (c *ImageVersionClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ImageVersion = append(c.inters.ImageVersion, interceptors...)
+}
+
+// Create returns a builder for creating a ImageVersion entity.
+func (c *ImageVersionClient) Create() *ImageVersionCreate {
+	mutation := newImageVersionMutation(c.config, OpCreate)
+	return &ImageVersionCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ImageVersion entities.
+func (c *ImageVersionClient) CreateBulk(builders ...*ImageVersionCreate) *ImageVersionCreateBulk {
+	return &ImageVersionCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ImageVersionClient) MapCreateBulk(slice any, setFunc func(*ImageVersionCreate, int)) *ImageVersionCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ImageVersionCreateBulk{err: fmt.Errorf("calling to ImageVersionClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ImageVersionCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ImageVersionCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ImageVersion.
+func (c *ImageVersionClient) Update() *ImageVersionUpdate {
+	mutation := newImageVersionMutation(c.config, OpUpdate)
+	return &ImageVersionUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ImageVersionClient) UpdateOne(_m *ImageVersion) *ImageVersionUpdateOne {
+	mutation := newImageVersionMutation(c.config, OpUpdateOne, withImageVersion(_m))
+	return &ImageVersionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ImageVersionClient) UpdateOneID(id uuid.UUID) *ImageVersionUpdateOne {
+	mutation := newImageVersionMutation(c.config, OpUpdateOne, withImageVersionID(id))
+	return &ImageVersionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ImageVersion.
+func (c *ImageVersionClient) Delete() *ImageVersionDelete {
+	mutation := newImageVersionMutation(c.config, OpDelete)
+	return &ImageVersionDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ImageVersionClient) DeleteOne(_m *ImageVersion) *ImageVersionDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ImageVersionClient) DeleteOneID(id uuid.UUID) *ImageVersionDeleteOne {
+	builder := c.Delete().Where(imageversion.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ImageVersionDeleteOne{builder}
+}
+
+// Query returns a query builder for ImageVersion.
+func (c *ImageVersionClient) Query() *ImageVersionQuery {
+	return &ImageVersionQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeImageVersion},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ImageVersion entity by its id.
+func (c *ImageVersionClient) Get(ctx context.Context, id uuid.UUID) (*ImageVersion, error) {
+	return c.Query().Where(imageversion.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ImageVersionClient) GetX(ctx context.Context, id uuid.UUID) *ImageVersion {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryImage queries the image edge of a ImageVersion.
+func (c *ImageVersionClient) QueryImage(_m *ImageVersion) *ImageQuery {
+	query := (&ImageClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(imageversion.Table, imageversion.FieldID, id),
+			sqlgraph.To(image.Table, image.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, imageversion.ImageTable, imageversion.ImageColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ImageVersionClient) Hooks() []Hook {
+	return c.hooks.ImageVersion
+}
+
+// Interceptors returns the client interceptors.
+func (c *ImageVersionClient) Interceptors() []Interceptor {
+	inters := c.inters.ImageVersion
+	return append(inters[:len(inters):len(inters)], imageversion.Interceptors[:]...)
+}
+
+func (c *ImageVersionClient) mutate(ctx context.Context, m *ImageVersionMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ImageVersionCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ImageVersionUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ImageVersionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ImageVersionDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ImageVersion mutation op: %q", m.Op())
 	}
 }
 
@@ -5242,6 +5426,22 @@ func (c *ProjectClient) GetX(ctx context.Context, id uuid.UUID) *Project {
 	return obj
 }
 
+// QueryRegistries queries the registries edge of a Project.
+func (c *ProjectClient) QueryRegistries(_m *Project) *RegistryQuery {
+	query := (&RegistryClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(project.Table, project.FieldID, id),
+			sqlgraph.To(registry.Table, registry.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, true, project.RegistriesTable, project.RegistriesPrimaryKey...),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryDomain queries the domain edge of a Project.
 func (c *ProjectClient) QueryDomain(_m *Project) *DomainQuery {
 	query := (&DomainClient{config: c.config}).Query()
@@ -5733,6 +5933,38 @@ func (c *RegistryClient) QueryImages(_m *Registry) *ImageQuery {
 			sqlgraph.From(registry.Table, registry.FieldID, id),
 			sqlgraph.To(image.Table, image.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, registry.ImagesTable, registry.ImagesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryScanResults queries the scan_results edge of a Registry.
+func (c *RegistryClient) QueryScanResults(_m *Registry) *ScanResultQuery {
+	query := (&ScanResultClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(registry.Table, registry.FieldID, id),
+			sqlgraph.To(scanresult.Table, scanresult.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, registry.ScanResultsTable, registry.ScanResultsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProjects queries the projects edge of a Registry.
+func (c *RegistryClient) QueryProjects(_m *Registry) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(registry.Table, registry.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, false, registry.ProjectsTable, registry.ProjectsPrimaryKey...),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -6893,6 +7125,156 @@ func (c *SSHKeyClient) mutate(ctx context.Context, m *SSHKeyMutation) (Value, er
 		return (&SSHKeyDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown SSHKey mutation op: %q", m.Op())
+	}
+}
+
+// ScanResultClient is a client for the ScanResult schema.
+type ScanResultClient struct {
+	config
+}
+
+// NewScanResultClient returns a client for the ScanResult from the given config.
+func NewScanResultClient(c config) *ScanResultClient {
+	return &ScanResultClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `scanresult.Hooks(f(g(h())))`.
+func (c *ScanResultClient) Use(hooks ...Hook) {
+	c.hooks.ScanResult = append(c.hooks.ScanResult, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `scanresult.Intercept(f(g(h())))`.
+func (c *ScanResultClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ScanResult = append(c.inters.ScanResult, interceptors...)
+}
+
+// Create returns a builder for creating a ScanResult entity.
+func (c *ScanResultClient) Create() *ScanResultCreate {
+	mutation := newScanResultMutation(c.config, OpCreate)
+	return &ScanResultCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ScanResult entities.
+func (c *ScanResultClient) CreateBulk(builders ...*ScanResultCreate) *ScanResultCreateBulk {
+	return &ScanResultCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ScanResultClient) MapCreateBulk(slice any, setFunc func(*ScanResultCreate, int)) *ScanResultCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ScanResultCreateBulk{err: fmt.Errorf("calling to ScanResultClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ScanResultCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ScanResultCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ScanResult.
+func (c *ScanResultClient) Update() *ScanResultUpdate {
+	mutation := newScanResultMutation(c.config, OpUpdate)
+	return &ScanResultUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ScanResultClient) UpdateOne(_m *ScanResult) *ScanResultUpdateOne {
+	mutation := newScanResultMutation(c.config, OpUpdateOne, withScanResult(_m))
+	return &ScanResultUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ScanResultClient) UpdateOneID(id uuid.UUID) *ScanResultUpdateOne {
+	mutation := newScanResultMutation(c.config, OpUpdateOne, withScanResultID(id))
+	return &ScanResultUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ScanResult.
+func (c *ScanResultClient) Delete() *ScanResultDelete {
+	mutation := newScanResultMutation(c.config, OpDelete)
+	return &ScanResultDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ScanResultClient) DeleteOne(_m *ScanResult) *ScanResultDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ScanResultClient) DeleteOneID(id uuid.UUID) *ScanResultDeleteOne {
+	builder := c.Delete().Where(scanresult.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ScanResultDeleteOne{builder}
+}
+
+// Query returns a query builder for ScanResult.
+func (c *ScanResultClient) Query() *ScanResultQuery {
+	return &ScanResultQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeScanResult},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ScanResult entity by its id.
+func (c *ScanResultClient) Get(ctx context.Context, id uuid.UUID) (*ScanResult, error) {
+	return c.Query().Where(scanresult.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ScanResultClient) GetX(ctx context.Context, id uuid.UUID) *ScanResult {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryRegistry queries the registry edge of a ScanResult.
+func (c *ScanResultClient) QueryRegistry(_m *ScanResult) *RegistryQuery {
+	query := (&RegistryClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(scanresult.Table, scanresult.FieldID, id),
+			sqlgraph.To(registry.Table, registry.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, scanresult.RegistryTable, scanresult.RegistryColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ScanResultClient) Hooks() []Hook {
+	return c.hooks.ScanResult
+}
+
+// Interceptors returns the client interceptors.
+func (c *ScanResultClient) Interceptors() []Interceptor {
+	inters := c.inters.ScanResult
+	return append(inters[:len(inters):len(inters)], scanresult.Interceptors[:]...)
+}
+
+func (c *ScanResultClient) mutate(ctx context.Context, m *ScanResultMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ScanResultCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ScanResultUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ScanResultUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ScanResultDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ScanResult mutation op: %q", m.Op())
 	}
 }
 
@@ -10400,26 +10782,26 @@ type (
 	hooks struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
 		ClusterIdentity, Device, Domain, ExternalIdentity, Fence, GroupGrant,
-		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, Invitation,
-		JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
+		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageVersion,
+		Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
 		ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
 		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
-		SSHKey, Session, SessionArray, SessionDependency, SessionEvent, SessionGroup,
-		SessionMount, SessionNetwork, SessionTemplate, ShareWeight, SlotType,
-		StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket, Volume,
-		VolumeGrant []ent.Hook
+		SSHKey, ScanResult, Session, SessionArray, SessionDependency, SessionEvent,
+		SessionGroup, SessionMount, SessionNetwork, SessionTemplate, ShareWeight,
+		SlotType, StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket,
+		Volume, VolumeGrant []ent.Hook
 	}
 	inters struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
 		ClusterIdentity, Device, Domain, ExternalIdentity, Fence, GroupGrant,
-		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, Invitation,
-		JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
+		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageVersion,
+		Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
 		ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
 		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
-		SSHKey, Session, SessionArray, SessionDependency, SessionEvent, SessionGroup,
-		SessionMount, SessionNetwork, SessionTemplate, ShareWeight, SlotType,
-		StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket, Volume,
-		VolumeGrant []ent.Interceptor
+		SSHKey, ScanResult, Session, SessionArray, SessionDependency, SessionEvent,
+		SessionGroup, SessionMount, SessionNetwork, SessionTemplate, ShareWeight,
+		SlotType, StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket,
+		Volume, VolumeGrant []ent.Interceptor
 	}
 )
 

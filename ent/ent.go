@@ -30,6 +30,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
@@ -49,6 +50,7 @@ import (
 	"github.com/berthhq/berth/ent/retention"
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
@@ -146,6 +148,7 @@ func checkColumn(t, c string) error {
 			idlebinding.Table:       idlebinding.ValidColumn,
 			idlechecker.Table:       idlechecker.ValidColumn,
 			image.Table:             image.ValidColumn,
+			imageversion.Table:      imageversion.ValidColumn,
 			invitation.Table:        invitation.ValidColumn,
 			jointoken.Table:         jointoken.ValidColumn,
 			kernel.Table:            kernel.ValidColumn,
@@ -166,6 +169,7 @@ func checkColumn(t, c string) error {
 			role.Table:              role.ValidColumn,
 			rolegrant.Table:         rolegrant.ValidColumn,
 			sshkey.Table:            sshkey.ValidColumn,
+			scanresult.Table:        scanresult.ValidColumn,
 			session.Table:           session.ValidColumn,
 			sessionarray.Table:      sessionarray.ValidColumn,
 			sessiondependency.Table: sessiondependency.ValidColumn,

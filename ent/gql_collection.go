@@ -25,6 +25,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
@@ -44,6 +45,7 @@ import (
 	"github.com/berthhq/berth/ent/retention"
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
@@ -2448,6 +2450,21 @@ func (_q *ImageQuery) collectField(ctx context.Context, oneNode bool, opCtx *gra
 				selectedFields = append(selectedFields, image.FieldStatus)
 				fieldSeen[image.FieldStatus] = struct{}{}
 			}
+		case "tagDigest":
+			if _, ok := fieldSeen[image.FieldTagDigest]; !ok {
+				selectedFields = append(selectedFields, image.FieldTagDigest)
+				fieldSeen[image.FieldTagDigest] = struct{}{}
+			}
+		case "tagPolicy":
+			if _, ok := fieldSeen[image.FieldTagPolicy]; !ok {
+				selectedFields = append(selectedFields, image.FieldTagPolicy)
+				fieldSeen[image.FieldTagPolicy] = struct{}{}
+			}
+		case "deprecated":
+			if _, ok := fieldSeen[image.FieldDeprecated]; !ok {
+				selectedFields = append(selectedFields, image.FieldDeprecated)
+				fieldSeen[image.FieldDeprecated] = struct{}{}
+			}
 		case "registryID":
 			if _, ok := fieldSeen[image.FieldRegistryID]; !ok {
 				selectedFields = append(selectedFields, image.FieldRegistryID)
@@ -2558,6 +2575,117 @@ func newImagePaginateArgs(rv map[string]any) *imagePaginateArgs {
 	}
 	if v, ok := rv[whereField].(*ImageWhereInput); ok {
 		args.opts = append(args.opts, WithImageFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *ImageVersionQuery) CollectFields(ctx context.Context, satisfies ...string) (*ImageVersionQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *ImageVersionQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(imageversion.Columns))
+		selectedFields = []string{imageversion.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+		case "createdAt":
+			if _, ok := fieldSeen[imageversion.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, imageversion.FieldCreatedAt)
+				fieldSeen[imageversion.FieldCreatedAt] = struct{}{}
+			}
+		case "digest":
+			if _, ok := fieldSeen[imageversion.FieldDigest]; !ok {
+				selectedFields = append(selectedFields, imageversion.FieldDigest)
+				fieldSeen[imageversion.FieldDigest] = struct{}{}
+			}
+		case "sizeBytes":
+			if _, ok := fieldSeen[imageversion.FieldSizeBytes]; !ok {
+				selectedFields = append(selectedFields, imageversion.FieldSizeBytes)
+				fieldSeen[imageversion.FieldSizeBytes] = struct{}{}
+			}
+		case "labels":
+			if _, ok := fieldSeen[imageversion.FieldLabels]; !ok {
+				selectedFields = append(selectedFields, imageversion.FieldLabels)
+				fieldSeen[imageversion.FieldLabels] = struct{}{}
+			}
+		case "environment":
+			if _, ok := fieldSeen[imageversion.FieldEnvironment]; !ok {
+				selectedFields = append(selectedFields, imageversion.FieldEnvironment)
+				fieldSeen[imageversion.FieldEnvironment] = struct{}{}
+			}
+		case "imageID":
+			if _, ok := fieldSeen[imageversion.FieldImageID]; !ok {
+				selectedFields = append(selectedFields, imageversion.FieldImageID)
+				fieldSeen[imageversion.FieldImageID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type imageversionPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []ImageVersionPaginateOption
+}
+
+func newImageVersionPaginateArgs(rv map[string]any) *imageversionPaginateArgs {
+	args := &imageversionPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &ImageVersionOrder{Field: &ImageVersionOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithImageVersionOrder(order))
+			}
+		case *ImageVersionOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithImageVersionOrder(v))
+			}
+		}
 	}
 	return args
 }
@@ -4540,6 +4668,19 @@ func (_q *RegistryQuery) collectField(ctx context.Context, oneNode bool, opCtx *
 	)
 	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
 		switch field.Name {
+
+		case "projects":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, false, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.WithNamedProjects(alias, func(wq *ProjectQuery) {
+				*wq = *query
+			})
 		case "createdAt":
 			if _, ok := fieldSeen[registry.FieldCreatedAt]; !ok {
 				selectedFields = append(selectedFields, registry.FieldCreatedAt)
@@ -4559,6 +4700,31 @@ func (_q *RegistryQuery) collectField(ctx context.Context, oneNode bool, opCtx *
 			if _, ok := fieldSeen[registry.FieldPlainHTTP]; !ok {
 				selectedFields = append(selectedFields, registry.FieldPlainHTTP)
 				fieldSeen[registry.FieldPlainHTTP] = struct{}{}
+			}
+		case "proxy":
+			if _, ok := fieldSeen[registry.FieldProxy]; !ok {
+				selectedFields = append(selectedFields, registry.FieldProxy)
+				fieldSeen[registry.FieldProxy] = struct{}{}
+			}
+		case "certificates":
+			if _, ok := fieldSeen[registry.FieldCertificates]; !ok {
+				selectedFields = append(selectedFields, registry.FieldCertificates)
+				fieldSeen[registry.FieldCertificates] = struct{}{}
+			}
+		case "repositories":
+			if _, ok := fieldSeen[registry.FieldRepositories]; !ok {
+				selectedFields = append(selectedFields, registry.FieldRepositories)
+				fieldSeen[registry.FieldRepositories] = struct{}{}
+			}
+		case "scanEvery":
+			if _, ok := fieldSeen[registry.FieldScanEvery]; !ok {
+				selectedFields = append(selectedFields, registry.FieldScanEvery)
+				fieldSeen[registry.FieldScanEvery] = struct{}{}
+			}
+		case "tagPolicy":
+			if _, ok := fieldSeen[registry.FieldTagPolicy]; !ok {
+				selectedFields = append(selectedFields, registry.FieldTagPolicy)
+				fieldSeen[registry.FieldTagPolicy] = struct{}{}
 			}
 		case "lastScannedAt":
 			if _, ok := fieldSeen[registry.FieldLastScannedAt]; !ok {
@@ -5733,6 +5899,141 @@ func newSSHKeyPaginateArgs(rv map[string]any) *sshkeyPaginateArgs {
 	}
 	if v, ok := rv[whereField].(*SSHKeyWhereInput); ok {
 		args.opts = append(args.opts, WithSSHKeyFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *ScanResultQuery) CollectFields(ctx context.Context, satisfies ...string) (*ScanResultQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *ScanResultQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(scanresult.Columns))
+		selectedFields = []string{scanresult.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "registry":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&RegistryClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, registryImplementors)...); err != nil {
+				return err
+			}
+			_q.withRegistry = query
+			if _, ok := fieldSeen[scanresult.FieldRegistryID]; !ok {
+				selectedFields = append(selectedFields, scanresult.FieldRegistryID)
+				fieldSeen[scanresult.FieldRegistryID] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[scanresult.FieldName]; !ok {
+				selectedFields = append(selectedFields, scanresult.FieldName)
+				fieldSeen[scanresult.FieldName] = struct{}{}
+			}
+		case "outcome":
+			if _, ok := fieldSeen[scanresult.FieldOutcome]; !ok {
+				selectedFields = append(selectedFields, scanresult.FieldOutcome)
+				fieldSeen[scanresult.FieldOutcome] = struct{}{}
+			}
+		case "digest":
+			if _, ok := fieldSeen[scanresult.FieldDigest]; !ok {
+				selectedFields = append(selectedFields, scanresult.FieldDigest)
+				fieldSeen[scanresult.FieldDigest] = struct{}{}
+			}
+		case "message":
+			if _, ok := fieldSeen[scanresult.FieldMessage]; !ok {
+				selectedFields = append(selectedFields, scanresult.FieldMessage)
+				fieldSeen[scanresult.FieldMessage] = struct{}{}
+			}
+		case "scannedAt":
+			if _, ok := fieldSeen[scanresult.FieldScannedAt]; !ok {
+				selectedFields = append(selectedFields, scanresult.FieldScannedAt)
+				fieldSeen[scanresult.FieldScannedAt] = struct{}{}
+			}
+		case "registryID":
+			if _, ok := fieldSeen[scanresult.FieldRegistryID]; !ok {
+				selectedFields = append(selectedFields, scanresult.FieldRegistryID)
+				fieldSeen[scanresult.FieldRegistryID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type scanresultPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []ScanResultPaginateOption
+}
+
+func newScanResultPaginateArgs(rv map[string]any) *scanresultPaginateArgs {
+	args := &scanresultPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*ScanResultOrder:
+			args.opts = append(args.opts, WithScanResultOrder(v))
+		case []any:
+			var orders []*ScanResultOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &ScanResultOrder{Field: &ScanResultOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithScanResultOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*ScanResultWhereInput); ok {
+		args.opts = append(args.opts, WithScanResultFilter(v.Filter))
 	}
 	return args
 }

@@ -475,6 +475,18 @@ func (_m *RecoveryCode) User(ctx context.Context) (*User, error) {
 	return result, err
 }
 
+func (_m *Registry) Projects(ctx context.Context) (result []*Project, err error) {
+	if fc := graphql.GetFieldContext(ctx); fc != nil && fc.Field.Alias != "" {
+		result, err = _m.NamedProjects(graphql.GetFieldContext(ctx).Field.Alias)
+	} else {
+		result, err = _m.Edges.ProjectsOrErr()
+	}
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProjects().All(ctx)
+	}
+	return result, err
+}
+
 func (_m *ResourceGroup) Agents(
 	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy []*AgentOrder, where *AgentWhereInput,
 ) (*AgentConnection, error) {
@@ -560,6 +572,14 @@ func (_m *SSHKey) User(ctx context.Context) (*User, error) {
 	result, err := _m.Edges.UserOrErr()
 	if IsNotLoaded(err) {
 		result, err = _m.QueryUser().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *ScanResult) Registry(ctx context.Context) (*Registry, error) {
+	result, err := _m.Edges.RegistryOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryRegistry().Only(ctx)
 	}
 	return result, err
 }

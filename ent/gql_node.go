@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
@@ -42,6 +43,7 @@ import (
 	"github.com/berthhq/berth/ent/retention"
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
@@ -143,6 +145,11 @@ var imageImplementors = []string{"Image", "Node"}
 // IsNode implements the Node interface check for GQLGen.
 func (*Image) IsNode() {}
 
+var imageversionImplementors = []string{"ImageVersion", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*ImageVersion) IsNode() {}
+
 var invitationImplementors = []string{"Invitation", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
@@ -242,6 +249,11 @@ var sshkeyImplementors = []string{"SSHKey", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*SSHKey) IsNode() {}
+
+var scanresultImplementors = []string{"ScanResult", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*ScanResult) IsNode() {}
 
 var sessionImplementors = []string{"Session", "Node"}
 
@@ -516,6 +528,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			}
 		}
 		return query.Only(ctx)
+	case imageversion.Table:
+		query := c.ImageVersion.Query().
+			Where(imageversion.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, imageversionImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
 	case invitation.Table:
 		query := c.Invitation.Query().
 			Where(invitation.ID(id))
@@ -692,6 +713,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(sshkey.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, sshkeyImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case scanresult.Table:
+		query := c.ScanResult.Query().
+			Where(scanresult.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, scanresultImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -1153,6 +1183,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 				*noder = node
 			}
 		}
+	case imageversion.Table:
+		query := c.ImageVersion.Query().
+			Where(imageversion.IDIn(ids...))
+		query, err := query.CollectFields(ctx, imageversionImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
 	case invitation.Table:
 		query := c.Invitation.Query().
 			Where(invitation.IDIn(ids...))
@@ -1461,6 +1507,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.SSHKey.Query().
 			Where(sshkey.IDIn(ids...))
 		query, err := query.CollectFields(ctx, sshkeyImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case scanresult.Table:
+		query := c.ScanResult.Query().
+			Where(scanresult.IDIn(ids...))
+		query, err := query.CollectFields(ctx, scanresultImplementors...)
 		if err != nil {
 			return nil, err
 		}

@@ -29,6 +29,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
@@ -48,6 +49,7 @@ import (
 	"github.com/berthhq/berth/ent/retention"
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
@@ -4904,6 +4906,302 @@ func (_m *Image) ToEdge(order *ImageOrder) *ImageEdge {
 		order = DefaultImageOrder
 	}
 	return &ImageEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// ImageVersionEdge is the edge representation of ImageVersion.
+type ImageVersionEdge struct {
+	Node   *ImageVersion `json:"node"`
+	Cursor Cursor        `json:"cursor"`
+}
+
+// ImageVersionConnection is the connection containing edges to ImageVersion.
+type ImageVersionConnection struct {
+	Edges      []*ImageVersionEdge `json:"edges"`
+	PageInfo   PageInfo            `json:"pageInfo"`
+	TotalCount int                 `json:"totalCount"`
+}
+
+func (c *ImageVersionConnection) build(nodes []*ImageVersion, pager *imageversionPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *ImageVersion
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *ImageVersion {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *ImageVersion {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*ImageVersionEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &ImageVersionEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// ImageVersionPaginateOption enables pagination customization.
+type ImageVersionPaginateOption func(*imageversionPager) error
+
+// WithImageVersionOrder configures pagination ordering.
+func WithImageVersionOrder(order *ImageVersionOrder) ImageVersionPaginateOption {
+	if order == nil {
+		order = DefaultImageVersionOrder
+	}
+	o := *order
+	return func(pager *imageversionPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultImageVersionOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithImageVersionFilter configures pagination filter.
+func WithImageVersionFilter(filter func(*ImageVersionQuery) (*ImageVersionQuery, error)) ImageVersionPaginateOption {
+	return func(pager *imageversionPager) error {
+		if filter == nil {
+			return errors.New("ImageVersionQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type imageversionPager struct {
+	reverse bool
+	order   *ImageVersionOrder
+	filter  func(*ImageVersionQuery) (*ImageVersionQuery, error)
+}
+
+func newImageVersionPager(opts []ImageVersionPaginateOption, reverse bool) (*imageversionPager, error) {
+	pager := &imageversionPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultImageVersionOrder
+	}
+	return pager, nil
+}
+
+func (p *imageversionPager) applyFilter(query *ImageVersionQuery) (*ImageVersionQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *imageversionPager) toCursor(_m *ImageVersion) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *imageversionPager) applyCursors(query *ImageVersionQuery, after, before *Cursor) (*ImageVersionQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultImageVersionOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *imageversionPager) applyOrder(query *ImageVersionQuery) *ImageVersionQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultImageVersionOrder.Field {
+		query = query.Order(DefaultImageVersionOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *imageversionPager) orderExpr(query *ImageVersionQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultImageVersionOrder.Field {
+			b.Comma().Ident(DefaultImageVersionOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to ImageVersion.
+func (_m *ImageVersionQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ImageVersionPaginateOption,
+) (*ImageVersionConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newImageVersionPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &ImageVersionConnection{Edges: []*ImageVersionEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// ImageVersionOrderFieldCreatedAt orders ImageVersion by created_at.
+	ImageVersionOrderFieldCreatedAt = &ImageVersionOrderField{
+		Value: func(_m *ImageVersion) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: imageversion.FieldCreatedAt,
+		toTerm: imageversion.ByCreatedAt,
+		toCursor: func(_m *ImageVersion) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f ImageVersionOrderField) String() string {
+	var str string
+	switch f.column {
+	case ImageVersionOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f ImageVersionOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *ImageVersionOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ImageVersionOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *ImageVersionOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid ImageVersionOrderField", str)
+	}
+	return nil
+}
+
+// ImageVersionOrderField defines the ordering field of ImageVersion.
+type ImageVersionOrderField struct {
+	// Value extracts the ordering value from the given ImageVersion.
+	Value    func(*ImageVersion) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) imageversion.OrderOption
+	toCursor func(*ImageVersion) Cursor
+}
+
+// ImageVersionOrder defines the ordering of ImageVersion.
+type ImageVersionOrder struct {
+	Direction OrderDirection          `json:"direction"`
+	Field     *ImageVersionOrderField `json:"field"`
+}
+
+// DefaultImageVersionOrder is the default ordering of ImageVersion.
+var DefaultImageVersionOrder = &ImageVersionOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ImageVersionOrderField{
+		Value: func(_m *ImageVersion) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: imageversion.FieldID,
+		toTerm: imageversion.ByID,
+		toCursor: func(_m *ImageVersion) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts ImageVersion into ImageVersionEdge.
+func (_m *ImageVersion) ToEdge(order *ImageVersionOrder) *ImageVersionEdge {
+	if order == nil {
+		order = DefaultImageVersionOrder
+	}
+	return &ImageVersionEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}
@@ -11497,6 +11795,338 @@ func (_m *SSHKey) ToEdge(order *SSHKeyOrder) *SSHKeyEdge {
 		order = DefaultSSHKeyOrder
 	}
 	return &SSHKeyEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// ScanResultEdge is the edge representation of ScanResult.
+type ScanResultEdge struct {
+	Node   *ScanResult `json:"node"`
+	Cursor Cursor      `json:"cursor"`
+}
+
+// ScanResultConnection is the connection containing edges to ScanResult.
+type ScanResultConnection struct {
+	Edges      []*ScanResultEdge `json:"edges"`
+	PageInfo   PageInfo          `json:"pageInfo"`
+	TotalCount int               `json:"totalCount"`
+}
+
+func (c *ScanResultConnection) build(nodes []*ScanResult, pager *scanresultPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *ScanResult
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *ScanResult {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *ScanResult {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*ScanResultEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &ScanResultEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// ScanResultPaginateOption enables pagination customization.
+type ScanResultPaginateOption func(*scanresultPager) error
+
+// WithScanResultOrder configures pagination ordering.
+func WithScanResultOrder(order []*ScanResultOrder) ScanResultPaginateOption {
+	return func(pager *scanresultPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithScanResultFilter configures pagination filter.
+func WithScanResultFilter(filter func(*ScanResultQuery) (*ScanResultQuery, error)) ScanResultPaginateOption {
+	return func(pager *scanresultPager) error {
+		if filter == nil {
+			return errors.New("ScanResultQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type scanresultPager struct {
+	reverse bool
+	order   []*ScanResultOrder
+	filter  func(*ScanResultQuery) (*ScanResultQuery, error)
+}
+
+func newScanResultPager(opts []ScanResultPaginateOption, reverse bool) (*scanresultPager, error) {
+	pager := &scanresultPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *scanresultPager) applyFilter(query *ScanResultQuery) (*ScanResultQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *scanresultPager) toCursor(_m *ScanResult) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *scanresultPager) applyCursors(query *ScanResultQuery, after, before *Cursor) (*ScanResultQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultScanResultOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *scanresultPager) applyOrder(query *ScanResultQuery) *ScanResultQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultScanResultOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultScanResultOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *scanresultPager) orderExpr(query *ScanResultQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultScanResultOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to ScanResult.
+func (_m *ScanResultQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ScanResultPaginateOption,
+) (*ScanResultConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newScanResultPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &ScanResultConnection{Edges: []*ScanResultEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// ScanResultOrderFieldName orders ScanResult by name.
+	ScanResultOrderFieldName = &ScanResultOrderField{
+		Value: func(_m *ScanResult) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: scanresult.FieldName,
+		toTerm: scanresult.ByName,
+		toCursor: func(_m *ScanResult) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f ScanResultOrderField) String() string {
+	var str string
+	switch f.column {
+	case ScanResultOrderFieldName.column:
+		str = "NAME"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f ScanResultOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *ScanResultOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ScanResultOrderField %T must be a string", v)
+	}
+	switch str {
+	case "NAME":
+		*f = *ScanResultOrderFieldName
+	default:
+		return fmt.Errorf("%s is not a valid ScanResultOrderField", str)
+	}
+	return nil
+}
+
+// ScanResultOrderField defines the ordering field of ScanResult.
+type ScanResultOrderField struct {
+	// Value extracts the ordering value from the given ScanResult.
+	Value    func(*ScanResult) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) scanresult.OrderOption
+	toCursor func(*ScanResult) Cursor
+}
+
+// ScanResultOrder defines the ordering of ScanResult.
+type ScanResultOrder struct {
+	Direction OrderDirection        `json:"direction"`
+	Field     *ScanResultOrderField `json:"field"`
+}
+
+// DefaultScanResultOrder is the default ordering of ScanResult.
+var DefaultScanResultOrder = &ScanResultOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ScanResultOrderField{
+		Value: func(_m *ScanResult) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: scanresult.FieldID,
+		toTerm: scanresult.ByID,
+		toCursor: func(_m *ScanResult) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts ScanResult into ScanResultEdge.
+func (_m *ScanResult) ToEdge(order *ScanResultOrder) *ScanResultEdge {
+	if order == nil {
+		order = DefaultScanResultOrder
+	}
+	return &ScanResultEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/berthhq/berth/ent/resourcepreset"
 	"github.com/berthhq/berth/ent/role"
+	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiongroup"
@@ -4157,6 +4158,42 @@ type ImageWhereInput struct {
 	StatusIn    []image.Status `json:"statusIn,omitempty"`
 	StatusNotIn []image.Status `json:"statusNotIn,omitempty"`
 
+	// "tag_digest" field predicates.
+	TagDigest             *string  `json:"tagDigest,omitempty"`
+	TagDigestNEQ          *string  `json:"tagDigestNEQ,omitempty"`
+	TagDigestIn           []string `json:"tagDigestIn,omitempty"`
+	TagDigestNotIn        []string `json:"tagDigestNotIn,omitempty"`
+	TagDigestGT           *string  `json:"tagDigestGT,omitempty"`
+	TagDigestGTE          *string  `json:"tagDigestGTE,omitempty"`
+	TagDigestLT           *string  `json:"tagDigestLT,omitempty"`
+	TagDigestLTE          *string  `json:"tagDigestLTE,omitempty"`
+	TagDigestContains     *string  `json:"tagDigestContains,omitempty"`
+	TagDigestHasPrefix    *string  `json:"tagDigestHasPrefix,omitempty"`
+	TagDigestHasSuffix    *string  `json:"tagDigestHasSuffix,omitempty"`
+	TagDigestEqualFold    *string  `json:"tagDigestEqualFold,omitempty"`
+	TagDigestContainsFold *string  `json:"tagDigestContainsFold,omitempty"`
+
+	// "tag_policy" field predicates.
+	TagPolicy      *image.TagPolicy  `json:"tagPolicy,omitempty"`
+	TagPolicyNEQ   *image.TagPolicy  `json:"tagPolicyNEQ,omitempty"`
+	TagPolicyIn    []image.TagPolicy `json:"tagPolicyIn,omitempty"`
+	TagPolicyNotIn []image.TagPolicy `json:"tagPolicyNotIn,omitempty"`
+
+	// "deprecated" field predicates.
+	Deprecated             *string  `json:"deprecated,omitempty"`
+	DeprecatedNEQ          *string  `json:"deprecatedNEQ,omitempty"`
+	DeprecatedIn           []string `json:"deprecatedIn,omitempty"`
+	DeprecatedNotIn        []string `json:"deprecatedNotIn,omitempty"`
+	DeprecatedGT           *string  `json:"deprecatedGT,omitempty"`
+	DeprecatedGTE          *string  `json:"deprecatedGTE,omitempty"`
+	DeprecatedLT           *string  `json:"deprecatedLT,omitempty"`
+	DeprecatedLTE          *string  `json:"deprecatedLTE,omitempty"`
+	DeprecatedContains     *string  `json:"deprecatedContains,omitempty"`
+	DeprecatedHasPrefix    *string  `json:"deprecatedHasPrefix,omitempty"`
+	DeprecatedHasSuffix    *string  `json:"deprecatedHasSuffix,omitempty"`
+	DeprecatedEqualFold    *string  `json:"deprecatedEqualFold,omitempty"`
+	DeprecatedContainsFold *string  `json:"deprecatedContainsFold,omitempty"`
+
 	// "registry_id" field predicates.
 	RegistryID       *uuid.UUID  `json:"registryID,omitempty"`
 	RegistryIDNEQ    *uuid.UUID  `json:"registryIDNEQ,omitempty"`
@@ -4574,6 +4611,96 @@ func (i *ImageWhereInput) P() (predicate.Image, error) {
 	}
 	if len(i.StatusNotIn) > 0 {
 		predicates = append(predicates, image.StatusNotIn(i.StatusNotIn...))
+	}
+	if i.TagDigest != nil {
+		predicates = append(predicates, image.TagDigestEQ(*i.TagDigest))
+	}
+	if i.TagDigestNEQ != nil {
+		predicates = append(predicates, image.TagDigestNEQ(*i.TagDigestNEQ))
+	}
+	if len(i.TagDigestIn) > 0 {
+		predicates = append(predicates, image.TagDigestIn(i.TagDigestIn...))
+	}
+	if len(i.TagDigestNotIn) > 0 {
+		predicates = append(predicates, image.TagDigestNotIn(i.TagDigestNotIn...))
+	}
+	if i.TagDigestGT != nil {
+		predicates = append(predicates, image.TagDigestGT(*i.TagDigestGT))
+	}
+	if i.TagDigestGTE != nil {
+		predicates = append(predicates, image.TagDigestGTE(*i.TagDigestGTE))
+	}
+	if i.TagDigestLT != nil {
+		predicates = append(predicates, image.TagDigestLT(*i.TagDigestLT))
+	}
+	if i.TagDigestLTE != nil {
+		predicates = append(predicates, image.TagDigestLTE(*i.TagDigestLTE))
+	}
+	if i.TagDigestContains != nil {
+		predicates = append(predicates, image.TagDigestContains(*i.TagDigestContains))
+	}
+	if i.TagDigestHasPrefix != nil {
+		predicates = append(predicates, image.TagDigestHasPrefix(*i.TagDigestHasPrefix))
+	}
+	if i.TagDigestHasSuffix != nil {
+		predicates = append(predicates, image.TagDigestHasSuffix(*i.TagDigestHasSuffix))
+	}
+	if i.TagDigestEqualFold != nil {
+		predicates = append(predicates, image.TagDigestEqualFold(*i.TagDigestEqualFold))
+	}
+	if i.TagDigestContainsFold != nil {
+		predicates = append(predicates, image.TagDigestContainsFold(*i.TagDigestContainsFold))
+	}
+	if i.TagPolicy != nil {
+		predicates = append(predicates, image.TagPolicyEQ(*i.TagPolicy))
+	}
+	if i.TagPolicyNEQ != nil {
+		predicates = append(predicates, image.TagPolicyNEQ(*i.TagPolicyNEQ))
+	}
+	if len(i.TagPolicyIn) > 0 {
+		predicates = append(predicates, image.TagPolicyIn(i.TagPolicyIn...))
+	}
+	if len(i.TagPolicyNotIn) > 0 {
+		predicates = append(predicates, image.TagPolicyNotIn(i.TagPolicyNotIn...))
+	}
+	if i.Deprecated != nil {
+		predicates = append(predicates, image.DeprecatedEQ(*i.Deprecated))
+	}
+	if i.DeprecatedNEQ != nil {
+		predicates = append(predicates, image.DeprecatedNEQ(*i.DeprecatedNEQ))
+	}
+	if len(i.DeprecatedIn) > 0 {
+		predicates = append(predicates, image.DeprecatedIn(i.DeprecatedIn...))
+	}
+	if len(i.DeprecatedNotIn) > 0 {
+		predicates = append(predicates, image.DeprecatedNotIn(i.DeprecatedNotIn...))
+	}
+	if i.DeprecatedGT != nil {
+		predicates = append(predicates, image.DeprecatedGT(*i.DeprecatedGT))
+	}
+	if i.DeprecatedGTE != nil {
+		predicates = append(predicates, image.DeprecatedGTE(*i.DeprecatedGTE))
+	}
+	if i.DeprecatedLT != nil {
+		predicates = append(predicates, image.DeprecatedLT(*i.DeprecatedLT))
+	}
+	if i.DeprecatedLTE != nil {
+		predicates = append(predicates, image.DeprecatedLTE(*i.DeprecatedLTE))
+	}
+	if i.DeprecatedContains != nil {
+		predicates = append(predicates, image.DeprecatedContains(*i.DeprecatedContains))
+	}
+	if i.DeprecatedHasPrefix != nil {
+		predicates = append(predicates, image.DeprecatedHasPrefix(*i.DeprecatedHasPrefix))
+	}
+	if i.DeprecatedHasSuffix != nil {
+		predicates = append(predicates, image.DeprecatedHasSuffix(*i.DeprecatedHasSuffix))
+	}
+	if i.DeprecatedEqualFold != nil {
+		predicates = append(predicates, image.DeprecatedEqualFold(*i.DeprecatedEqualFold))
+	}
+	if i.DeprecatedContainsFold != nil {
+		predicates = append(predicates, image.DeprecatedContainsFold(*i.DeprecatedContainsFold))
 	}
 	if i.RegistryID != nil {
 		predicates = append(predicates, image.RegistryIDEQ(*i.RegistryID))
@@ -8599,6 +8726,52 @@ type RegistryWhereInput struct {
 	PlainHTTP    *bool `json:"plainHTTP,omitempty"`
 	PlainHTTPNEQ *bool `json:"plainHTTPNEQ,omitempty"`
 
+	// "proxy" field predicates.
+	Proxy             *string  `json:"proxy,omitempty"`
+	ProxyNEQ          *string  `json:"proxyNEQ,omitempty"`
+	ProxyIn           []string `json:"proxyIn,omitempty"`
+	ProxyNotIn        []string `json:"proxyNotIn,omitempty"`
+	ProxyGT           *string  `json:"proxyGT,omitempty"`
+	ProxyGTE          *string  `json:"proxyGTE,omitempty"`
+	ProxyLT           *string  `json:"proxyLT,omitempty"`
+	ProxyLTE          *string  `json:"proxyLTE,omitempty"`
+	ProxyContains     *string  `json:"proxyContains,omitempty"`
+	ProxyHasPrefix    *string  `json:"proxyHasPrefix,omitempty"`
+	ProxyHasSuffix    *string  `json:"proxyHasSuffix,omitempty"`
+	ProxyEqualFold    *string  `json:"proxyEqualFold,omitempty"`
+	ProxyContainsFold *string  `json:"proxyContainsFold,omitempty"`
+
+	// "certificates" field predicates.
+	Certificates             *string  `json:"certificates,omitempty"`
+	CertificatesNEQ          *string  `json:"certificatesNEQ,omitempty"`
+	CertificatesIn           []string `json:"certificatesIn,omitempty"`
+	CertificatesNotIn        []string `json:"certificatesNotIn,omitempty"`
+	CertificatesGT           *string  `json:"certificatesGT,omitempty"`
+	CertificatesGTE          *string  `json:"certificatesGTE,omitempty"`
+	CertificatesLT           *string  `json:"certificatesLT,omitempty"`
+	CertificatesLTE          *string  `json:"certificatesLTE,omitempty"`
+	CertificatesContains     *string  `json:"certificatesContains,omitempty"`
+	CertificatesHasPrefix    *string  `json:"certificatesHasPrefix,omitempty"`
+	CertificatesHasSuffix    *string  `json:"certificatesHasSuffix,omitempty"`
+	CertificatesEqualFold    *string  `json:"certificatesEqualFold,omitempty"`
+	CertificatesContainsFold *string  `json:"certificatesContainsFold,omitempty"`
+
+	// "scan_every" field predicates.
+	ScanEvery      *int  `json:"scanEvery,omitempty"`
+	ScanEveryNEQ   *int  `json:"scanEveryNEQ,omitempty"`
+	ScanEveryIn    []int `json:"scanEveryIn,omitempty"`
+	ScanEveryNotIn []int `json:"scanEveryNotIn,omitempty"`
+	ScanEveryGT    *int  `json:"scanEveryGT,omitempty"`
+	ScanEveryGTE   *int  `json:"scanEveryGTE,omitempty"`
+	ScanEveryLT    *int  `json:"scanEveryLT,omitempty"`
+	ScanEveryLTE   *int  `json:"scanEveryLTE,omitempty"`
+
+	// "tag_policy" field predicates.
+	TagPolicy      *registry.TagPolicy  `json:"tagPolicy,omitempty"`
+	TagPolicyNEQ   *registry.TagPolicy  `json:"tagPolicyNEQ,omitempty"`
+	TagPolicyIn    []registry.TagPolicy `json:"tagPolicyIn,omitempty"`
+	TagPolicyNotIn []registry.TagPolicy `json:"tagPolicyNotIn,omitempty"`
+
 	// "last_scanned_at" field predicates.
 	LastScannedAt       *time.Time  `json:"lastScannedAt,omitempty"`
 	LastScannedAtNEQ    *time.Time  `json:"lastScannedAtNEQ,omitempty"`
@@ -8610,6 +8783,10 @@ type RegistryWhereInput struct {
 	LastScannedAtLTE    *time.Time  `json:"lastScannedAtLTE,omitempty"`
 	LastScannedAtIsNil  bool        `json:"lastScannedAtIsNil,omitempty"`
 	LastScannedAtNotNil bool        `json:"lastScannedAtNotNil,omitempty"`
+
+	// "projects" edge predicates.
+	HasProjects     *bool                `json:"hasProjects,omitempty"`
+	HasProjectsWith []*ProjectWhereInput `json:"hasProjectsWith,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -8815,6 +8992,120 @@ func (i *RegistryWhereInput) P() (predicate.Registry, error) {
 	if i.PlainHTTPNEQ != nil {
 		predicates = append(predicates, registry.PlainHTTPNEQ(*i.PlainHTTPNEQ))
 	}
+	if i.Proxy != nil {
+		predicates = append(predicates, registry.ProxyEQ(*i.Proxy))
+	}
+	if i.ProxyNEQ != nil {
+		predicates = append(predicates, registry.ProxyNEQ(*i.ProxyNEQ))
+	}
+	if len(i.ProxyIn) > 0 {
+		predicates = append(predicates, registry.ProxyIn(i.ProxyIn...))
+	}
+	if len(i.ProxyNotIn) > 0 {
+		predicates = append(predicates, registry.ProxyNotIn(i.ProxyNotIn...))
+	}
+	if i.ProxyGT != nil {
+		predicates = append(predicates, registry.ProxyGT(*i.ProxyGT))
+	}
+	if i.ProxyGTE != nil {
+		predicates = append(predicates, registry.ProxyGTE(*i.ProxyGTE))
+	}
+	if i.ProxyLT != nil {
+		predicates = append(predicates, registry.ProxyLT(*i.ProxyLT))
+	}
+	if i.ProxyLTE != nil {
+		predicates = append(predicates, registry.ProxyLTE(*i.ProxyLTE))
+	}
+	if i.ProxyContains != nil {
+		predicates = append(predicates, registry.ProxyContains(*i.ProxyContains))
+	}
+	if i.ProxyHasPrefix != nil {
+		predicates = append(predicates, registry.ProxyHasPrefix(*i.ProxyHasPrefix))
+	}
+	if i.ProxyHasSuffix != nil {
+		predicates = append(predicates, registry.ProxyHasSuffix(*i.ProxyHasSuffix))
+	}
+	if i.ProxyEqualFold != nil {
+		predicates = append(predicates, registry.ProxyEqualFold(*i.ProxyEqualFold))
+	}
+	if i.ProxyContainsFold != nil {
+		predicates = append(predicates, registry.ProxyContainsFold(*i.ProxyContainsFold))
+	}
+	if i.Certificates != nil {
+		predicates = append(predicates, registry.CertificatesEQ(*i.Certificates))
+	}
+	if i.CertificatesNEQ != nil {
+		predicates = append(predicates, registry.CertificatesNEQ(*i.CertificatesNEQ))
+	}
+	if len(i.CertificatesIn) > 0 {
+		predicates = append(predicates, registry.CertificatesIn(i.CertificatesIn...))
+	}
+	if len(i.CertificatesNotIn) > 0 {
+		predicates = append(predicates, registry.CertificatesNotIn(i.CertificatesNotIn...))
+	}
+	if i.CertificatesGT != nil {
+		predicates = append(predicates, registry.CertificatesGT(*i.CertificatesGT))
+	}
+	if i.CertificatesGTE != nil {
+		predicates = append(predicates, registry.CertificatesGTE(*i.CertificatesGTE))
+	}
+	if i.CertificatesLT != nil {
+		predicates = append(predicates, registry.CertificatesLT(*i.CertificatesLT))
+	}
+	if i.CertificatesLTE != nil {
+		predicates = append(predicates, registry.CertificatesLTE(*i.CertificatesLTE))
+	}
+	if i.CertificatesContains != nil {
+		predicates = append(predicates, registry.CertificatesContains(*i.CertificatesContains))
+	}
+	if i.CertificatesHasPrefix != nil {
+		predicates = append(predicates, registry.CertificatesHasPrefix(*i.CertificatesHasPrefix))
+	}
+	if i.CertificatesHasSuffix != nil {
+		predicates = append(predicates, registry.CertificatesHasSuffix(*i.CertificatesHasSuffix))
+	}
+	if i.CertificatesEqualFold != nil {
+		predicates = append(predicates, registry.CertificatesEqualFold(*i.CertificatesEqualFold))
+	}
+	if i.CertificatesContainsFold != nil {
+		predicates = append(predicates, registry.CertificatesContainsFold(*i.CertificatesContainsFold))
+	}
+	if i.ScanEvery != nil {
+		predicates = append(predicates, registry.ScanEveryEQ(*i.ScanEvery))
+	}
+	if i.ScanEveryNEQ != nil {
+		predicates = append(predicates, registry.ScanEveryNEQ(*i.ScanEveryNEQ))
+	}
+	if len(i.ScanEveryIn) > 0 {
+		predicates = append(predicates, registry.ScanEveryIn(i.ScanEveryIn...))
+	}
+	if len(i.ScanEveryNotIn) > 0 {
+		predicates = append(predicates, registry.ScanEveryNotIn(i.ScanEveryNotIn...))
+	}
+	if i.ScanEveryGT != nil {
+		predicates = append(predicates, registry.ScanEveryGT(*i.ScanEveryGT))
+	}
+	if i.ScanEveryGTE != nil {
+		predicates = append(predicates, registry.ScanEveryGTE(*i.ScanEveryGTE))
+	}
+	if i.ScanEveryLT != nil {
+		predicates = append(predicates, registry.ScanEveryLT(*i.ScanEveryLT))
+	}
+	if i.ScanEveryLTE != nil {
+		predicates = append(predicates, registry.ScanEveryLTE(*i.ScanEveryLTE))
+	}
+	if i.TagPolicy != nil {
+		predicates = append(predicates, registry.TagPolicyEQ(*i.TagPolicy))
+	}
+	if i.TagPolicyNEQ != nil {
+		predicates = append(predicates, registry.TagPolicyNEQ(*i.TagPolicyNEQ))
+	}
+	if len(i.TagPolicyIn) > 0 {
+		predicates = append(predicates, registry.TagPolicyIn(i.TagPolicyIn...))
+	}
+	if len(i.TagPolicyNotIn) > 0 {
+		predicates = append(predicates, registry.TagPolicyNotIn(i.TagPolicyNotIn...))
+	}
 	if i.LastScannedAt != nil {
 		predicates = append(predicates, registry.LastScannedAtEQ(*i.LastScannedAt))
 	}
@@ -8846,6 +9137,24 @@ func (i *RegistryWhereInput) P() (predicate.Registry, error) {
 		predicates = append(predicates, registry.LastScannedAtNotNil())
 	}
 
+	if i.HasProjects != nil {
+		p := registry.HasProjects()
+		if !*i.HasProjects {
+			p = registry.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectsWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectsWith))
+		for _, w := range i.HasProjectsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, registry.HasProjectsWith(with...))
+	}
 	switch len(predicates) {
 	case 0:
 		return nil, ErrEmptyRegistryWhereInput
@@ -11359,6 +11668,384 @@ func (i *SSHKeyWhereInput) P() (predicate.SSHKey, error) {
 		return predicates[0], nil
 	default:
 		return sshkey.And(predicates...), nil
+	}
+}
+
+// ScanResultWhereInput represents a where input for filtering ScanResult queries.
+type ScanResultWhereInput struct {
+	Predicates []predicate.ScanResult  `json:"-"`
+	Not        *ScanResultWhereInput   `json:"not,omitempty"`
+	Or         []*ScanResultWhereInput `json:"or,omitempty"`
+	And        []*ScanResultWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "outcome" field predicates.
+	Outcome      *scanresult.Outcome  `json:"outcome,omitempty"`
+	OutcomeNEQ   *scanresult.Outcome  `json:"outcomeNEQ,omitempty"`
+	OutcomeIn    []scanresult.Outcome `json:"outcomeIn,omitempty"`
+	OutcomeNotIn []scanresult.Outcome `json:"outcomeNotIn,omitempty"`
+
+	// "digest" field predicates.
+	Digest             *string  `json:"digest,omitempty"`
+	DigestNEQ          *string  `json:"digestNEQ,omitempty"`
+	DigestIn           []string `json:"digestIn,omitempty"`
+	DigestNotIn        []string `json:"digestNotIn,omitempty"`
+	DigestGT           *string  `json:"digestGT,omitempty"`
+	DigestGTE          *string  `json:"digestGTE,omitempty"`
+	DigestLT           *string  `json:"digestLT,omitempty"`
+	DigestLTE          *string  `json:"digestLTE,omitempty"`
+	DigestContains     *string  `json:"digestContains,omitempty"`
+	DigestHasPrefix    *string  `json:"digestHasPrefix,omitempty"`
+	DigestHasSuffix    *string  `json:"digestHasSuffix,omitempty"`
+	DigestEqualFold    *string  `json:"digestEqualFold,omitempty"`
+	DigestContainsFold *string  `json:"digestContainsFold,omitempty"`
+
+	// "message" field predicates.
+	Message             *string  `json:"message,omitempty"`
+	MessageNEQ          *string  `json:"messageNEQ,omitempty"`
+	MessageIn           []string `json:"messageIn,omitempty"`
+	MessageNotIn        []string `json:"messageNotIn,omitempty"`
+	MessageGT           *string  `json:"messageGT,omitempty"`
+	MessageGTE          *string  `json:"messageGTE,omitempty"`
+	MessageLT           *string  `json:"messageLT,omitempty"`
+	MessageLTE          *string  `json:"messageLTE,omitempty"`
+	MessageContains     *string  `json:"messageContains,omitempty"`
+	MessageHasPrefix    *string  `json:"messageHasPrefix,omitempty"`
+	MessageHasSuffix    *string  `json:"messageHasSuffix,omitempty"`
+	MessageEqualFold    *string  `json:"messageEqualFold,omitempty"`
+	MessageContainsFold *string  `json:"messageContainsFold,omitempty"`
+
+	// "scanned_at" field predicates.
+	ScannedAt      *time.Time  `json:"scannedAt,omitempty"`
+	ScannedAtNEQ   *time.Time  `json:"scannedAtNEQ,omitempty"`
+	ScannedAtIn    []time.Time `json:"scannedAtIn,omitempty"`
+	ScannedAtNotIn []time.Time `json:"scannedAtNotIn,omitempty"`
+	ScannedAtGT    *time.Time  `json:"scannedAtGT,omitempty"`
+	ScannedAtGTE   *time.Time  `json:"scannedAtGTE,omitempty"`
+	ScannedAtLT    *time.Time  `json:"scannedAtLT,omitempty"`
+	ScannedAtLTE   *time.Time  `json:"scannedAtLTE,omitempty"`
+
+	// "registry_id" field predicates.
+	RegistryID      *uuid.UUID  `json:"registryID,omitempty"`
+	RegistryIDNEQ   *uuid.UUID  `json:"registryIDNEQ,omitempty"`
+	RegistryIDIn    []uuid.UUID `json:"registryIDIn,omitempty"`
+	RegistryIDNotIn []uuid.UUID `json:"registryIDNotIn,omitempty"`
+
+	// "registry" edge predicates.
+	HasRegistry     *bool                 `json:"hasRegistry,omitempty"`
+	HasRegistryWith []*RegistryWhereInput `json:"hasRegistryWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *ScanResultWhereInput) AddPredicates(predicates ...predicate.ScanResult) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the ScanResultWhereInput filter on the ScanResultQuery builder.
+func (i *ScanResultWhereInput) Filter(q *ScanResultQuery) (*ScanResultQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyScanResultWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyScanResultWhereInput is returned in case the ScanResultWhereInput is empty.
+var ErrEmptyScanResultWhereInput = errors.New("ent: empty predicate ScanResultWhereInput")
+
+// P returns a predicate for filtering scanresults.
+// An error is returned if the input is empty or invalid.
+func (i *ScanResultWhereInput) P() (predicate.ScanResult, error) {
+	var predicates []predicate.ScanResult
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, scanresult.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.ScanResult, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, scanresult.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.ScanResult, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, scanresult.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, scanresult.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, scanresult.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, scanresult.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, scanresult.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, scanresult.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, scanresult.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, scanresult.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, scanresult.IDLTE(*i.IDLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, scanresult.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, scanresult.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, scanresult.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, scanresult.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, scanresult.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, scanresult.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, scanresult.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, scanresult.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, scanresult.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, scanresult.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, scanresult.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, scanresult.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, scanresult.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Outcome != nil {
+		predicates = append(predicates, scanresult.OutcomeEQ(*i.Outcome))
+	}
+	if i.OutcomeNEQ != nil {
+		predicates = append(predicates, scanresult.OutcomeNEQ(*i.OutcomeNEQ))
+	}
+	if len(i.OutcomeIn) > 0 {
+		predicates = append(predicates, scanresult.OutcomeIn(i.OutcomeIn...))
+	}
+	if len(i.OutcomeNotIn) > 0 {
+		predicates = append(predicates, scanresult.OutcomeNotIn(i.OutcomeNotIn...))
+	}
+	if i.Digest != nil {
+		predicates = append(predicates, scanresult.DigestEQ(*i.Digest))
+	}
+	if i.DigestNEQ != nil {
+		predicates = append(predicates, scanresult.DigestNEQ(*i.DigestNEQ))
+	}
+	if len(i.DigestIn) > 0 {
+		predicates = append(predicates, scanresult.DigestIn(i.DigestIn...))
+	}
+	if len(i.DigestNotIn) > 0 {
+		predicates = append(predicates, scanresult.DigestNotIn(i.DigestNotIn...))
+	}
+	if i.DigestGT != nil {
+		predicates = append(predicates, scanresult.DigestGT(*i.DigestGT))
+	}
+	if i.DigestGTE != nil {
+		predicates = append(predicates, scanresult.DigestGTE(*i.DigestGTE))
+	}
+	if i.DigestLT != nil {
+		predicates = append(predicates, scanresult.DigestLT(*i.DigestLT))
+	}
+	if i.DigestLTE != nil {
+		predicates = append(predicates, scanresult.DigestLTE(*i.DigestLTE))
+	}
+	if i.DigestContains != nil {
+		predicates = append(predicates, scanresult.DigestContains(*i.DigestContains))
+	}
+	if i.DigestHasPrefix != nil {
+		predicates = append(predicates, scanresult.DigestHasPrefix(*i.DigestHasPrefix))
+	}
+	if i.DigestHasSuffix != nil {
+		predicates = append(predicates, scanresult.DigestHasSuffix(*i.DigestHasSuffix))
+	}
+	if i.DigestEqualFold != nil {
+		predicates = append(predicates, scanresult.DigestEqualFold(*i.DigestEqualFold))
+	}
+	if i.DigestContainsFold != nil {
+		predicates = append(predicates, scanresult.DigestContainsFold(*i.DigestContainsFold))
+	}
+	if i.Message != nil {
+		predicates = append(predicates, scanresult.MessageEQ(*i.Message))
+	}
+	if i.MessageNEQ != nil {
+		predicates = append(predicates, scanresult.MessageNEQ(*i.MessageNEQ))
+	}
+	if len(i.MessageIn) > 0 {
+		predicates = append(predicates, scanresult.MessageIn(i.MessageIn...))
+	}
+	if len(i.MessageNotIn) > 0 {
+		predicates = append(predicates, scanresult.MessageNotIn(i.MessageNotIn...))
+	}
+	if i.MessageGT != nil {
+		predicates = append(predicates, scanresult.MessageGT(*i.MessageGT))
+	}
+	if i.MessageGTE != nil {
+		predicates = append(predicates, scanresult.MessageGTE(*i.MessageGTE))
+	}
+	if i.MessageLT != nil {
+		predicates = append(predicates, scanresult.MessageLT(*i.MessageLT))
+	}
+	if i.MessageLTE != nil {
+		predicates = append(predicates, scanresult.MessageLTE(*i.MessageLTE))
+	}
+	if i.MessageContains != nil {
+		predicates = append(predicates, scanresult.MessageContains(*i.MessageContains))
+	}
+	if i.MessageHasPrefix != nil {
+		predicates = append(predicates, scanresult.MessageHasPrefix(*i.MessageHasPrefix))
+	}
+	if i.MessageHasSuffix != nil {
+		predicates = append(predicates, scanresult.MessageHasSuffix(*i.MessageHasSuffix))
+	}
+	if i.MessageEqualFold != nil {
+		predicates = append(predicates, scanresult.MessageEqualFold(*i.MessageEqualFold))
+	}
+	if i.MessageContainsFold != nil {
+		predicates = append(predicates, scanresult.MessageContainsFold(*i.MessageContainsFold))
+	}
+	if i.ScannedAt != nil {
+		predicates = append(predicates, scanresult.ScannedAtEQ(*i.ScannedAt))
+	}
+	if i.ScannedAtNEQ != nil {
+		predicates = append(predicates, scanresult.ScannedAtNEQ(*i.ScannedAtNEQ))
+	}
+	if len(i.ScannedAtIn) > 0 {
+		predicates = append(predicates, scanresult.ScannedAtIn(i.ScannedAtIn...))
+	}
+	if len(i.ScannedAtNotIn) > 0 {
+		predicates = append(predicates, scanresult.ScannedAtNotIn(i.ScannedAtNotIn...))
+	}
+	if i.ScannedAtGT != nil {
+		predicates = append(predicates, scanresult.ScannedAtGT(*i.ScannedAtGT))
+	}
+	if i.ScannedAtGTE != nil {
+		predicates = append(predicates, scanresult.ScannedAtGTE(*i.ScannedAtGTE))
+	}
+	if i.ScannedAtLT != nil {
+		predicates = append(predicates, scanresult.ScannedAtLT(*i.ScannedAtLT))
+	}
+	if i.ScannedAtLTE != nil {
+		predicates = append(predicates, scanresult.ScannedAtLTE(*i.ScannedAtLTE))
+	}
+	if i.RegistryID != nil {
+		predicates = append(predicates, scanresult.RegistryIDEQ(*i.RegistryID))
+	}
+	if i.RegistryIDNEQ != nil {
+		predicates = append(predicates, scanresult.RegistryIDNEQ(*i.RegistryIDNEQ))
+	}
+	if len(i.RegistryIDIn) > 0 {
+		predicates = append(predicates, scanresult.RegistryIDIn(i.RegistryIDIn...))
+	}
+	if len(i.RegistryIDNotIn) > 0 {
+		predicates = append(predicates, scanresult.RegistryIDNotIn(i.RegistryIDNotIn...))
+	}
+
+	if i.HasRegistry != nil {
+		p := scanresult.HasRegistry()
+		if !*i.HasRegistry {
+			p = scanresult.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasRegistryWith) > 0 {
+		with := make([]predicate.Registry, 0, len(i.HasRegistryWith))
+		for _, w := range i.HasRegistryWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasRegistryWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, scanresult.HasRegistryWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyScanResultWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return scanresult.And(predicates...), nil
 	}
 }
 

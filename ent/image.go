@@ -38,6 +38,12 @@ type Image struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Status holds the value of the "status" field.
 	Status image.Status `json:"status,omitempty"`
+	// TagDigest holds the value of the "tag_digest" field.
+	TagDigest string `json:"tag_digest,omitempty"`
+	// TagPolicy holds the value of the "tag_policy" field.
+	TagPolicy image.TagPolicy `json:"tag_policy,omitempty"`
+	// Deprecated holds the value of the "deprecated" field.
+	Deprecated string `json:"deprecated,omitempty"`
 	// RegistryID holds the value of the "registry_id" field.
 	RegistryID *uuid.UUID `json:"registry_id,omitempty"`
 	// Visibility holds the value of the "visibility" field.
@@ -66,6 +72,8 @@ type Image struct {
 
 // ImageEdges holds the relations/edges for other nodes in the graph.
 type ImageEdges struct {
+	// Versions holds the value of the versions edge.
+	Versions []*ImageVersion `json:"versions,omitempty"`
 	// Registry holds the value of the registry edge.
 	Registry *Registry `json:"registry,omitempty"`
 	// Owner holds the value of the owner edge.
@@ -74,9 +82,20 @@ type ImageEdges struct {
 	Project *Project `json:"project,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [3]bool
+	loadedTypes [4]bool
 	// totalCount holds the count of the edges above.
 	totalCount [3]map[string]int
+
+	namedVersions map[string][]*ImageVersion
+}
+
+// VersionsOrErr returns the Versions value or an error if the edge
+// was not loaded in eager-loading.
+func (e ImageEdges) VersionsOrErr() ([]*ImageVersion, error) {
+	if e.loadedTypes[0] {
+		return e.Versions, nil
+	}
+	return nil, &NotLoadedError{edge: "versions"}
 }
 
 // RegistryOrErr returns the Registry value or an error if the edge
@@ -84,7 +103,7 @@ type ImageEdges struct {
 func (e ImageEdges) RegistryOrErr() (*Registry, error) {
 	if e.Registry != nil {
 		return e.Registry, nil
-	} else if e.loadedTypes[0] {
+	} else if e.loadedTypes[1] {
 		return nil, &NotFoundError{label: registry.Label}
 	}
 	return nil, &NotLoadedError{edge: "registry"}
@@ -95,7 +114,7 @@ func (e ImageEdges) RegistryOrErr() (*Registry, error) {
 func (e ImageEdges) OwnerOrErr() (*User, error) {
 	if e.Owner != nil {
 		return e.Owner, nil
-	} else if e.loadedTypes[1] {
+	} else if e.loadedTypes[2] {
 		return nil, &NotFoundError{label: user.Label}
 	}
 	return nil, &NotLoadedError{edge: "owner"}
@@ -106,7 +125,7 @@ func (e ImageEdges) OwnerOrErr() (*User, error) {
 func (e ImageEdges) ProjectOrErr() (*Project, error) {
 	if e.Project != nil {
 		return e.Project, nil
-	} else if e.loadedTypes[2] {
+	} else if e.loadedTypes[3] {
 		return nil, &NotFoundError{label: project.Label}
 	}
 	return nil, &NotLoadedError{edge: "project"}
@@ -123,7 +142,7 @@ func (*Image) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case image.FieldSizeBytes, image.FieldAddedBytes:
 			values[i] = new(sql.NullInt64)
-		case image.FieldReference, image.FieldName, image.FieldArchitecture, image.FieldDigest, image.FieldStatus, image.FieldVisibility, image.FieldDescription, image.FieldBase:
+		case image.FieldReference, image.FieldName, image.FieldArchitecture, image.FieldDigest, image.FieldStatus, image.FieldTagDigest, image.FieldTagPolicy, image.FieldDeprecated, image.FieldVisibility, image.FieldDescription, image.FieldBase:
 			values[i] = new(sql.NullString)
 		case image.FieldCreatedAt, image.FieldCommittedAt:
 			values[i] = new(sql.NullTime)
@@ -199,6 +218,24 @@ func (_m *Image) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field status", values[i])
 			} else if value.Valid {
 				_m.Status = image.Status(value.String)
+			}
+		case image.FieldTagDigest:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field tag_digest", values[i])
+			} else if value.Valid {
+				_m.TagDigest = value.String
+			}
+		case image.FieldTagPolicy:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field tag_policy", values[i])
+			} else if value.Valid {
+				_m.TagPolicy = image.TagPolicy(value.String)
+			}
+		case image.FieldDeprecated:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field deprecated", values[i])
+			} else if value.Valid {
+				_m.Deprecated = value.String
 			}
 		case image.FieldRegistryID:
 			if value, ok := values[i].(*sql.NullScanner); !ok {
@@ -279,6 +316,11 @@ func (_m *Image) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
+// QueryVersions queries the "versions" edge of the Image entity.
+func (_m *Image) QueryVersions() *ImageVersionQuery {
+	return NewImageClient(_m.config).QueryVersions(_m)
+}
+
 // QueryRegistry queries the "registry" edge of the Image entity.
 func (_m *Image) QueryRegistry() *RegistryQuery {
 	return NewImageClient(_m.config).QueryRegistry(_m)
@@ -341,6 +383,15 @@ func (_m *Image) String() string {
 	builder.WriteString("status=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Status))
 	builder.WriteString(", ")
+	builder.WriteString("tag_digest=")
+	builder.WriteString(_m.TagDigest)
+	builder.WriteString(", ")
+	builder.WriteString("tag_policy=")
+	builder.WriteString(fmt.Sprintf("%v", _m.TagPolicy))
+	builder.WriteString(", ")
+	builder.WriteString("deprecated=")
+	builder.WriteString(_m.Deprecated)
+	builder.WriteString(", ")
 	if v := _m.RegistryID; v != nil {
 		builder.WriteString("registry_id=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
@@ -384,6 +435,30 @@ func (_m *Image) String() string {
 	}
 	builder.WriteByte(')')
 	return builder.String()
+}
+
+// NamedVersions returns the Versions named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Image) NamedVersions(name string) ([]*ImageVersion, error) {
+	if _m.Edges.namedVersions == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedVersions[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Image) appendNamedVersions(name string, edges ...*ImageVersion) {
+	if _m.Edges.namedVersions == nil {
+		_m.Edges.namedVersions = make(map[string][]*ImageVersion)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedVersions[name] = []*ImageVersion{}
+	} else {
+		_m.Edges.namedVersions[name] = append(_m.Edges.namedVersions[name], edges...)
+	}
 }
 
 // Images is a parsable slice of Image.

@@ -13,6 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/user"
@@ -95,6 +96,48 @@ func (_c *ImageCreate) SetStatus(v image.Status) *ImageCreate {
 func (_c *ImageCreate) SetNillableStatus(v *image.Status) *ImageCreate {
 	if v != nil {
 		_c.SetStatus(*v)
+	}
+	return _c
+}
+
+// SetTagDigest sets the "tag_digest" field.
+func (_c *ImageCreate) SetTagDigest(v string) *ImageCreate {
+	_c.mutation.SetTagDigest(v)
+	return _c
+}
+
+// SetNillableTagDigest sets the "tag_digest" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableTagDigest(v *string) *ImageCreate {
+	if v != nil {
+		_c.SetTagDigest(*v)
+	}
+	return _c
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (_c *ImageCreate) SetTagPolicy(v image.TagPolicy) *ImageCreate {
+	_c.mutation.SetTagPolicy(v)
+	return _c
+}
+
+// SetNillableTagPolicy sets the "tag_policy" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableTagPolicy(v *image.TagPolicy) *ImageCreate {
+	if v != nil {
+		_c.SetTagPolicy(*v)
+	}
+	return _c
+}
+
+// SetDeprecated sets the "deprecated" field.
+func (_c *ImageCreate) SetDeprecated(v string) *ImageCreate {
+	_c.mutation.SetDeprecated(v)
+	return _c
+}
+
+// SetNillableDeprecated sets the "deprecated" field if the given value is not nil.
+func (_c *ImageCreate) SetNillableDeprecated(v *string) *ImageCreate {
+	if v != nil {
+		_c.SetDeprecated(*v)
 	}
 	return _c
 }
@@ -253,6 +296,21 @@ func (_c *ImageCreate) SetNillableID(v *uuid.UUID) *ImageCreate {
 	return _c
 }
 
+// AddVersionIDs adds the "versions" edge to the ImageVersion entity by IDs.
+func (_c *ImageCreate) AddVersionIDs(ids ...uuid.UUID) *ImageCreate {
+	_c.mutation.AddVersionIDs(ids...)
+	return _c
+}
+
+// AddVersions adds the "versions" edges to the ImageVersion entity.
+func (_c *ImageCreate) AddVersions(v ...*ImageVersion) *ImageCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddVersionIDs(ids...)
+}
+
 // SetRegistry sets the "registry" edge to the Registry entity.
 func (_c *ImageCreate) SetRegistry(v *Registry) *ImageCreate {
 	return _c.SetRegistryID(v.ID)
@@ -319,6 +377,18 @@ func (_c *ImageCreate) defaults() {
 		v := image.DefaultStatus
 		_c.mutation.SetStatus(v)
 	}
+	if _, ok := _c.mutation.TagDigest(); !ok {
+		v := image.DefaultTagDigest
+		_c.mutation.SetTagDigest(v)
+	}
+	if _, ok := _c.mutation.TagPolicy(); !ok {
+		v := image.DefaultTagPolicy
+		_c.mutation.SetTagPolicy(v)
+	}
+	if _, ok := _c.mutation.Deprecated(); !ok {
+		v := image.DefaultDeprecated
+		_c.mutation.SetDeprecated(v)
+	}
 	if _, ok := _c.mutation.Visibility(); !ok {
 		v := image.DefaultVisibility
 		_c.mutation.SetVisibility(v)
@@ -371,6 +441,20 @@ func (_c *ImageCreate) check() error {
 		if err := image.StatusValidator(v); err != nil {
 			return &ValidationError{Name: "status", err: fmt.Errorf(`ent: validator failed for field "Image.status": %w`, err)}
 		}
+	}
+	if _, ok := _c.mutation.TagDigest(); !ok {
+		return &ValidationError{Name: "tag_digest", err: errors.New(`ent: missing required field "Image.tag_digest"`)}
+	}
+	if _, ok := _c.mutation.TagPolicy(); !ok {
+		return &ValidationError{Name: "tag_policy", err: errors.New(`ent: missing required field "Image.tag_policy"`)}
+	}
+	if v, ok := _c.mutation.TagPolicy(); ok {
+		if err := image.TagPolicyValidator(v); err != nil {
+			return &ValidationError{Name: "tag_policy", err: fmt.Errorf(`ent: validator failed for field "Image.tag_policy": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.Deprecated(); !ok {
+		return &ValidationError{Name: "deprecated", err: errors.New(`ent: missing required field "Image.deprecated"`)}
 	}
 	if _, ok := _c.mutation.Visibility(); !ok {
 		return &ValidationError{Name: "visibility", err: errors.New(`ent: missing required field "Image.visibility"`)}
@@ -462,6 +546,18 @@ func (_c *ImageCreate) createSpec() (*Image, *sqlgraph.CreateSpec) {
 		_spec.SetField(image.FieldStatus, field.TypeEnum, value)
 		_node.Status = value
 	}
+	if value, ok := _c.mutation.TagDigest(); ok {
+		_spec.SetField(image.FieldTagDigest, field.TypeString, value)
+		_node.TagDigest = value
+	}
+	if value, ok := _c.mutation.TagPolicy(); ok {
+		_spec.SetField(image.FieldTagPolicy, field.TypeEnum, value)
+		_node.TagPolicy = value
+	}
+	if value, ok := _c.mutation.Deprecated(); ok {
+		_spec.SetField(image.FieldDeprecated, field.TypeString, value)
+		_node.Deprecated = value
+	}
 	if value, ok := _c.mutation.Visibility(); ok {
 		_spec.SetField(image.FieldVisibility, field.TypeEnum, value)
 		_node.Visibility = value
@@ -489,6 +585,22 @@ func (_c *ImageCreate) createSpec() (*Image, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.CommittedAt(); ok {
 		_spec.SetField(image.FieldCommittedAt, field.TypeTime, value)
 		_node.CommittedAt = &value
+	}
+	if nodes := _c.mutation.VersionsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   image.VersionsTable,
+			Columns: []string{image.VersionsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imageversion.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
 	}
 	if nodes := _c.mutation.RegistryIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -656,6 +768,42 @@ func (u *ImageUpsert) SetStatus(v image.Status) *ImageUpsert {
 // UpdateStatus sets the "status" field to the value that was provided on create.
 func (u *ImageUpsert) UpdateStatus() *ImageUpsert {
 	u.SetExcluded(image.FieldStatus)
+	return u
+}
+
+// SetTagDigest sets the "tag_digest" field.
+func (u *ImageUpsert) SetTagDigest(v string) *ImageUpsert {
+	u.Set(image.FieldTagDigest, v)
+	return u
+}
+
+// UpdateTagDigest sets the "tag_digest" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateTagDigest() *ImageUpsert {
+	u.SetExcluded(image.FieldTagDigest)
+	return u
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (u *ImageUpsert) SetTagPolicy(v image.TagPolicy) *ImageUpsert {
+	u.Set(image.FieldTagPolicy, v)
+	return u
+}
+
+// UpdateTagPolicy sets the "tag_policy" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateTagPolicy() *ImageUpsert {
+	u.SetExcluded(image.FieldTagPolicy)
+	return u
+}
+
+// SetDeprecated sets the "deprecated" field.
+func (u *ImageUpsert) SetDeprecated(v string) *ImageUpsert {
+	u.Set(image.FieldDeprecated, v)
+	return u
+}
+
+// UpdateDeprecated sets the "deprecated" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateDeprecated() *ImageUpsert {
+	u.SetExcluded(image.FieldDeprecated)
 	return u
 }
 
@@ -952,6 +1100,48 @@ func (u *ImageUpsertOne) SetStatus(v image.Status) *ImageUpsertOne {
 func (u *ImageUpsertOne) UpdateStatus() *ImageUpsertOne {
 	return u.Update(func(s *ImageUpsert) {
 		s.UpdateStatus()
+	})
+}
+
+// SetTagDigest sets the "tag_digest" field.
+func (u *ImageUpsertOne) SetTagDigest(v string) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetTagDigest(v)
+	})
+}
+
+// UpdateTagDigest sets the "tag_digest" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateTagDigest() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateTagDigest()
+	})
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (u *ImageUpsertOne) SetTagPolicy(v image.TagPolicy) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetTagPolicy(v)
+	})
+}
+
+// UpdateTagPolicy sets the "tag_policy" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateTagPolicy() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateTagPolicy()
+	})
+}
+
+// SetDeprecated sets the "deprecated" field.
+func (u *ImageUpsertOne) SetDeprecated(v string) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetDeprecated(v)
+	})
+}
+
+// UpdateDeprecated sets the "deprecated" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateDeprecated() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateDeprecated()
 	})
 }
 
@@ -1442,6 +1632,48 @@ func (u *ImageUpsertBulk) SetStatus(v image.Status) *ImageUpsertBulk {
 func (u *ImageUpsertBulk) UpdateStatus() *ImageUpsertBulk {
 	return u.Update(func(s *ImageUpsert) {
 		s.UpdateStatus()
+	})
+}
+
+// SetTagDigest sets the "tag_digest" field.
+func (u *ImageUpsertBulk) SetTagDigest(v string) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetTagDigest(v)
+	})
+}
+
+// UpdateTagDigest sets the "tag_digest" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateTagDigest() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateTagDigest()
+	})
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (u *ImageUpsertBulk) SetTagPolicy(v image.TagPolicy) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetTagPolicy(v)
+	})
+}
+
+// UpdateTagPolicy sets the "tag_policy" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateTagPolicy() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateTagPolicy()
+	})
+}
+
+// SetDeprecated sets the "deprecated" field.
+func (u *ImageUpsertBulk) SetDeprecated(v string) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetDeprecated(v)
+	})
+}
+
+// UpdateDeprecated sets the "deprecated" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateDeprecated() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateDeprecated()
 	})
 }
 

@@ -4,6 +4,7 @@ package ent
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"math"
 
@@ -13,6 +14,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
@@ -23,15 +25,17 @@ import (
 // ImageQuery is the builder for querying Image entities.
 type ImageQuery struct {
 	config
-	ctx          *QueryContext
-	order        []image.OrderOption
-	inters       []Interceptor
-	predicates   []predicate.Image
-	withRegistry *RegistryQuery
-	withOwner    *UserQuery
-	withProject  *ProjectQuery
-	loadTotal    []func(context.Context, []*Image) error
-	modifiers    []func(*sql.Selector)
+	ctx               *QueryContext
+	order             []image.OrderOption
+	inters            []Interceptor
+	predicates        []predicate.Image
+	withVersions      *ImageVersionQuery
+	withRegistry      *RegistryQuery
+	withOwner         *UserQuery
+	withProject       *ProjectQuery
+	loadTotal         []func(context.Context, []*Image) error
+	modifiers         []func(*sql.Selector)
+	withNamedVersions map[string]*ImageVersionQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -66,6 +70,28 @@ func (_q *ImageQuery) Unique(unique bool) *ImageQuery {
 func (_q *ImageQuery) Order(o ...image.OrderOption) *ImageQuery {
 	_q.order = append(_q.order, o...)
 	return _q
+}
+
+// QueryVersions chains the current query on the "versions" edge.
+func (_q *ImageQuery) QueryVersions() *ImageVersionQuery {
+	query := (&ImageVersionClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(image.Table, image.FieldID, selector),
+			sqlgraph.To(imageversion.Table, imageversion.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, image.VersionsTable, image.VersionsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
 }
 
 // QueryRegistry chains the current query on the "registry" edge.
@@ -326,6 +352,7 @@ func (_q *ImageQuery) Clone() *ImageQuery {
 		order:        append([]image.OrderOption{}, _q.order...),
 		inters:       append([]Interceptor{}, _q.inters...),
 		predicates:   append([]predicate.Image{}, _q.predicates...),
+		withVersions: _q.withVersions.Clone(),
 		withRegistry: _q.withRegistry.Clone(),
 		withOwner:    _q.withOwner.Clone(),
 		withProject:  _q.withProject.Clone(),
@@ -334,6 +361,17 @@ func (_q *ImageQuery) Clone() *ImageQuery {
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
+}
+
+// WithVersions tells the query-builder to eager-load the nodes that are connected to
+// the "versions" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ImageQuery) WithVersions(opts ...func(*ImageVersionQuery)) *ImageQuery {
+	query := (&ImageVersionClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withVersions = query
+	return _q
 }
 
 // WithRegistry tells the query-builder to eager-load the nodes that are connected to
@@ -447,7 +485,8 @@ func (_q *ImageQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Image,
 	var (
 		nodes       = []*Image{}
 		_spec       = _q.querySpec()
-		loadedTypes = [3]bool{
+		loadedTypes = [4]bool{
+			_q.withVersions != nil,
 			_q.withRegistry != nil,
 			_q.withOwner != nil,
 			_q.withProject != nil,
@@ -474,6 +513,13 @@ func (_q *ImageQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Image,
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
+	if query := _q.withVersions; query != nil {
+		if err := _q.loadVersions(ctx, query, nodes,
+			func(n *Image) { n.Edges.Versions = []*ImageVersion{} },
+			func(n *Image, e *ImageVersion) { n.Edges.Versions = append(n.Edges.Versions, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withRegistry; query != nil {
 		if err := _q.loadRegistry(ctx, query, nodes, nil,
 			func(n *Image, e *Registry) { n.Edges.Registry = e }); err != nil {
@@ -492,6 +538,13 @@ func (_q *ImageQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Image,
 			return nil, err
 		}
 	}
+	for name, query := range _q.withNamedVersions {
+		if err := _q.loadVersions(ctx, query, nodes,
+			func(n *Image) { n.appendNamedVersions(name) },
+			func(n *Image, e *ImageVersion) { n.appendNamedVersions(name, e) }); err != nil {
+			return nil, err
+		}
+	}
 	for i := range _q.loadTotal {
 		if err := _q.loadTotal[i](ctx, nodes); err != nil {
 			return nil, err
@@ -500,6 +553,36 @@ func (_q *ImageQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Image,
 	return nodes, nil
 }
 
+func (_q *ImageQuery) loadVersions(ctx context.Context, query *ImageVersionQuery, nodes []*Image, init func(*Image), assign func(*Image, *ImageVersion)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Image)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(imageversion.FieldImageID)
+	}
+	query.Where(predicate.ImageVersion(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(image.VersionsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.ImageID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "image_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
 func (_q *ImageQuery) loadRegistry(ctx context.Context, query *RegistryQuery, nodes []*Image, init func(*Image), assign func(*Image, *Registry)) error {
 	ids := make([]uuid.UUID, 0, len(nodes))
 	nodeids := make(map[uuid.UUID][]*Image)
@@ -723,6 +806,20 @@ func (_q *ImageQuery) ForShare(opts ...sql.LockOption) *ImageQuery {
 func (_q *ImageQuery) Modify(modifiers ...func(s *sql.Selector)) *ImageSelect {
 	_q.modifiers = append(_q.modifiers, modifiers...)
 	return _q.Select()
+}
+
+// WithNamedVersions tells the query-builder to eager-load the nodes that are connected to the "versions"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *ImageQuery) WithNamedVersions(name string, opts ...func(*ImageVersionQuery)) *ImageQuery {
+	query := (&ImageVersionClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedVersions == nil {
+		_q.withNamedVersions = make(map[string]*ImageVersionQuery)
+	}
+	_q.withNamedVersions[name] = query
+	return _q
 }
 
 // ImageGroupBy is the group-by builder for Image entities.

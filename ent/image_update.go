@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
@@ -98,6 +99,48 @@ func (_u *ImageUpdate) SetStatus(v image.Status) *ImageUpdate {
 func (_u *ImageUpdate) SetNillableStatus(v *image.Status) *ImageUpdate {
 	if v != nil {
 		_u.SetStatus(*v)
+	}
+	return _u
+}
+
+// SetTagDigest sets the "tag_digest" field.
+func (_u *ImageUpdate) SetTagDigest(v string) *ImageUpdate {
+	_u.mutation.SetTagDigest(v)
+	return _u
+}
+
+// SetNillableTagDigest sets the "tag_digest" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableTagDigest(v *string) *ImageUpdate {
+	if v != nil {
+		_u.SetTagDigest(*v)
+	}
+	return _u
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (_u *ImageUpdate) SetTagPolicy(v image.TagPolicy) *ImageUpdate {
+	_u.mutation.SetTagPolicy(v)
+	return _u
+}
+
+// SetNillableTagPolicy sets the "tag_policy" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableTagPolicy(v *image.TagPolicy) *ImageUpdate {
+	if v != nil {
+		_u.SetTagPolicy(*v)
+	}
+	return _u
+}
+
+// SetDeprecated sets the "deprecated" field.
+func (_u *ImageUpdate) SetDeprecated(v string) *ImageUpdate {
+	_u.mutation.SetDeprecated(v)
+	return _u
+}
+
+// SetNillableDeprecated sets the "deprecated" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableDeprecated(v *string) *ImageUpdate {
+	if v != nil {
+		_u.SetDeprecated(*v)
 	}
 	return _u
 }
@@ -285,6 +328,21 @@ func (_u *ImageUpdate) ClearCommittedAt() *ImageUpdate {
 	return _u
 }
 
+// AddVersionIDs adds the "versions" edge to the ImageVersion entity by IDs.
+func (_u *ImageUpdate) AddVersionIDs(ids ...uuid.UUID) *ImageUpdate {
+	_u.mutation.AddVersionIDs(ids...)
+	return _u
+}
+
+// AddVersions adds the "versions" edges to the ImageVersion entity.
+func (_u *ImageUpdate) AddVersions(v ...*ImageVersion) *ImageUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddVersionIDs(ids...)
+}
+
 // SetRegistry sets the "registry" edge to the Registry entity.
 func (_u *ImageUpdate) SetRegistry(v *Registry) *ImageUpdate {
 	return _u.SetRegistryID(v.ID)
@@ -303,6 +361,27 @@ func (_u *ImageUpdate) SetProject(v *Project) *ImageUpdate {
 // Mutation returns the ImageMutation object of the builder.
 func (_u *ImageUpdate) Mutation() *ImageMutation {
 	return _u.mutation
+}
+
+// ClearVersions clears all "versions" edges to the ImageVersion entity.
+func (_u *ImageUpdate) ClearVersions() *ImageUpdate {
+	_u.mutation.ClearVersions()
+	return _u
+}
+
+// RemoveVersionIDs removes the "versions" edge to ImageVersion entities by IDs.
+func (_u *ImageUpdate) RemoveVersionIDs(ids ...uuid.UUID) *ImageUpdate {
+	_u.mutation.RemoveVersionIDs(ids...)
+	return _u
+}
+
+// RemoveVersions removes "versions" edges to ImageVersion entities.
+func (_u *ImageUpdate) RemoveVersions(v ...*ImageVersion) *ImageUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveVersionIDs(ids...)
 }
 
 // ClearRegistry clears the "registry" edge to the Registry entity.
@@ -357,6 +436,11 @@ func (_u *ImageUpdate) check() error {
 			return &ValidationError{Name: "status", err: fmt.Errorf(`ent: validator failed for field "Image.status": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.TagPolicy(); ok {
+		if err := image.TagPolicyValidator(v); err != nil {
+			return &ValidationError{Name: "tag_policy", err: fmt.Errorf(`ent: validator failed for field "Image.tag_policy": %w`, err)}
+		}
+	}
 	if v, ok := _u.mutation.Visibility(); ok {
 		if err := image.VisibilityValidator(v); err != nil {
 			return &ValidationError{Name: "visibility", err: fmt.Errorf(`ent: validator failed for field "Image.visibility": %w`, err)}
@@ -406,6 +490,15 @@ func (_u *ImageUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Status(); ok {
 		_spec.SetField(image.FieldStatus, field.TypeEnum, value)
 	}
+	if value, ok := _u.mutation.TagDigest(); ok {
+		_spec.SetField(image.FieldTagDigest, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.TagPolicy(); ok {
+		_spec.SetField(image.FieldTagPolicy, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Deprecated(); ok {
+		_spec.SetField(image.FieldDeprecated, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.Visibility(); ok {
 		_spec.SetField(image.FieldVisibility, field.TypeEnum, value)
 	}
@@ -438,6 +531,51 @@ func (_u *ImageUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.CommittedAtCleared() {
 		_spec.ClearField(image.FieldCommittedAt, field.TypeTime)
+	}
+	if _u.mutation.VersionsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   image.VersionsTable,
+			Columns: []string{image.VersionsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imageversion.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedVersionsIDs(); len(nodes) > 0 && !_u.mutation.VersionsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   image.VersionsTable,
+			Columns: []string{image.VersionsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imageversion.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.VersionsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   image.VersionsTable,
+			Columns: []string{image.VersionsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imageversion.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	if _u.mutation.RegistryCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -613,6 +751,48 @@ func (_u *ImageUpdateOne) SetStatus(v image.Status) *ImageUpdateOne {
 func (_u *ImageUpdateOne) SetNillableStatus(v *image.Status) *ImageUpdateOne {
 	if v != nil {
 		_u.SetStatus(*v)
+	}
+	return _u
+}
+
+// SetTagDigest sets the "tag_digest" field.
+func (_u *ImageUpdateOne) SetTagDigest(v string) *ImageUpdateOne {
+	_u.mutation.SetTagDigest(v)
+	return _u
+}
+
+// SetNillableTagDigest sets the "tag_digest" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableTagDigest(v *string) *ImageUpdateOne {
+	if v != nil {
+		_u.SetTagDigest(*v)
+	}
+	return _u
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (_u *ImageUpdateOne) SetTagPolicy(v image.TagPolicy) *ImageUpdateOne {
+	_u.mutation.SetTagPolicy(v)
+	return _u
+}
+
+// SetNillableTagPolicy sets the "tag_policy" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableTagPolicy(v *image.TagPolicy) *ImageUpdateOne {
+	if v != nil {
+		_u.SetTagPolicy(*v)
+	}
+	return _u
+}
+
+// SetDeprecated sets the "deprecated" field.
+func (_u *ImageUpdateOne) SetDeprecated(v string) *ImageUpdateOne {
+	_u.mutation.SetDeprecated(v)
+	return _u
+}
+
+// SetNillableDeprecated sets the "deprecated" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableDeprecated(v *string) *ImageUpdateOne {
+	if v != nil {
+		_u.SetDeprecated(*v)
 	}
 	return _u
 }
@@ -800,6 +980,21 @@ func (_u *ImageUpdateOne) ClearCommittedAt() *ImageUpdateOne {
 	return _u
 }
 
+// AddVersionIDs adds the "versions" edge to the ImageVersion entity by IDs.
+func (_u *ImageUpdateOne) AddVersionIDs(ids ...uuid.UUID) *ImageUpdateOne {
+	_u.mutation.AddVersionIDs(ids...)
+	return _u
+}
+
+// AddVersions adds the "versions" edges to the ImageVersion entity.
+func (_u *ImageUpdateOne) AddVersions(v ...*ImageVersion) *ImageUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddVersionIDs(ids...)
+}
+
 // SetRegistry sets the "registry" edge to the Registry entity.
 func (_u *ImageUpdateOne) SetRegistry(v *Registry) *ImageUpdateOne {
 	return _u.SetRegistryID(v.ID)
@@ -818,6 +1013,27 @@ func (_u *ImageUpdateOne) SetProject(v *Project) *ImageUpdateOne {
 // Mutation returns the ImageMutation object of the builder.
 func (_u *ImageUpdateOne) Mutation() *ImageMutation {
 	return _u.mutation
+}
+
+// ClearVersions clears all "versions" edges to the ImageVersion entity.
+func (_u *ImageUpdateOne) ClearVersions() *ImageUpdateOne {
+	_u.mutation.ClearVersions()
+	return _u
+}
+
+// RemoveVersionIDs removes the "versions" edge to ImageVersion entities by IDs.
+func (_u *ImageUpdateOne) RemoveVersionIDs(ids ...uuid.UUID) *ImageUpdateOne {
+	_u.mutation.RemoveVersionIDs(ids...)
+	return _u
+}
+
+// RemoveVersions removes "versions" edges to ImageVersion entities.
+func (_u *ImageUpdateOne) RemoveVersions(v ...*ImageVersion) *ImageUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveVersionIDs(ids...)
 }
 
 // ClearRegistry clears the "registry" edge to the Registry entity.
@@ -883,6 +1099,11 @@ func (_u *ImageUpdateOne) check() error {
 	if v, ok := _u.mutation.Status(); ok {
 		if err := image.StatusValidator(v); err != nil {
 			return &ValidationError{Name: "status", err: fmt.Errorf(`ent: validator failed for field "Image.status": %w`, err)}
+		}
+	}
+	if v, ok := _u.mutation.TagPolicy(); ok {
+		if err := image.TagPolicyValidator(v); err != nil {
+			return &ValidationError{Name: "tag_policy", err: fmt.Errorf(`ent: validator failed for field "Image.tag_policy": %w`, err)}
 		}
 	}
 	if v, ok := _u.mutation.Visibility(); ok {
@@ -951,6 +1172,15 @@ func (_u *ImageUpdateOne) sqlSave(ctx context.Context) (_node *Image, err error)
 	if value, ok := _u.mutation.Status(); ok {
 		_spec.SetField(image.FieldStatus, field.TypeEnum, value)
 	}
+	if value, ok := _u.mutation.TagDigest(); ok {
+		_spec.SetField(image.FieldTagDigest, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.TagPolicy(); ok {
+		_spec.SetField(image.FieldTagPolicy, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Deprecated(); ok {
+		_spec.SetField(image.FieldDeprecated, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.Visibility(); ok {
 		_spec.SetField(image.FieldVisibility, field.TypeEnum, value)
 	}
@@ -983,6 +1213,51 @@ func (_u *ImageUpdateOne) sqlSave(ctx context.Context) (_node *Image, err error)
 	}
 	if _u.mutation.CommittedAtCleared() {
 		_spec.ClearField(image.FieldCommittedAt, field.TypeTime)
+	}
+	if _u.mutation.VersionsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   image.VersionsTable,
+			Columns: []string{image.VersionsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imageversion.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedVersionsIDs(); len(nodes) > 0 && !_u.mutation.VersionsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   image.VersionsTable,
+			Columns: []string{image.VersionsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imageversion.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.VersionsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   image.VersionsTable,
+			Columns: []string{image.VersionsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(imageversion.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	if _u.mutation.RegistryCleared() {
 		edge := &sqlgraph.EdgeSpec{

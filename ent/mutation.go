@@ -30,6 +30,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
@@ -50,6 +51,7 @@ import (
 	"github.com/berthhq/berth/ent/retention"
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
@@ -104,6 +106,7 @@ const (
 	TypeIdleBinding       = "IdleBinding"
 	TypeIdleChecker       = "IdleChecker"
 	TypeImage             = "Image"
+	TypeImageVersion      = "ImageVersion"
 	TypeInvitation        = "Invitation"
 	TypeJoinToken         = "JoinToken"
 	TypeKernel            = "Kernel"
@@ -124,6 +127,7 @@ const (
 	TypeRole              = "Role"
 	TypeRoleGrant         = "RoleGrant"
 	TypeSSHKey            = "SSHKey"
+	TypeScanResult        = "ScanResult"
 	TypeSession           = "Session"
 	TypeSessionArray      = "SessionArray"
 	TypeSessionDependency = "SessionDependency"
@@ -16395,6 +16399,9 @@ type ImageMutation struct {
 	addsize_bytes   *int64
 	labels          *map[string]string
 	status          *image.Status
+	tag_digest      *string
+	tag_policy      *image.TagPolicy
+	deprecated      *string
 	visibility      *image.Visibility
 	description     *string
 	domain_id       *uuid.UUID
@@ -16404,6 +16411,9 @@ type ImageMutation struct {
 	addadded_bytes  *int64
 	committed_at    *time.Time
 	clearedFields   map[string]struct{}
+	versions        map[uuid.UUID]struct{}
+	removedversions map[uuid.UUID]struct{}
+	clearedversions bool
 	registry        *uuid.UUID
 	clearedregistry bool
 	owner           *uuid.UUID
@@ -16825,6 +16835,114 @@ func (m *ImageMutation) OldStatus(ctx context.Context) (v image.Status, err erro
 // ResetStatus resets all changes to the "status" field.
 func (m *ImageMutation) ResetStatus() {
 	m.status = nil
+}
+
+// SetTagDigest sets the "tag_digest" field.
+func (m *ImageMutation) SetTagDigest(s string) {
+	m.tag_digest = &s
+}
+
+// TagDigest returns the value of the "tag_digest" field in the mutation.
+func (m *ImageMutation) TagDigest() (r string, exists bool) {
+	v := m.tag_digest
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTagDigest returns the old "tag_digest" field's value of the Image entity.
+// If the Image object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageMutation) OldTagDigest(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTagDigest is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTagDigest requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTagDigest: %w", err)
+	}
+	return oldValue.TagDigest, nil
+}
+
+// ResetTagDigest resets all changes to the "tag_digest" field.
+func (m *ImageMutation) ResetTagDigest() {
+	m.tag_digest = nil
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (m *ImageMutation) SetTagPolicy(ip image.TagPolicy) {
+	m.tag_policy = &ip
+}
+
+// TagPolicy returns the value of the "tag_policy" field in the mutation.
+func (m *ImageMutation) TagPolicy() (r image.TagPolicy, exists bool) {
+	v := m.tag_policy
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTagPolicy returns the old "tag_policy" field's value of the Image entity.
+// If the Image object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageMutation) OldTagPolicy(ctx context.Context) (v image.TagPolicy, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTagPolicy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTagPolicy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTagPolicy: %w", err)
+	}
+	return oldValue.TagPolicy, nil
+}
+
+// ResetTagPolicy resets all changes to the "tag_policy" field.
+func (m *ImageMutation) ResetTagPolicy() {
+	m.tag_policy = nil
+}
+
+// SetDeprecated sets the "deprecated" field.
+func (m *ImageMutation) SetDeprecated(s string) {
+	m.deprecated = &s
+}
+
+// Deprecated returns the value of the "deprecated" field in the mutation.
+func (m *ImageMutation) Deprecated() (r string, exists bool) {
+	v := m.deprecated
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDeprecated returns the old "deprecated" field's value of the Image entity.
+// If the Image object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageMutation) OldDeprecated(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDeprecated is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDeprecated requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDeprecated: %w", err)
+	}
+	return oldValue.Deprecated, nil
+}
+
+// ResetDeprecated resets all changes to the "deprecated" field.
+func (m *ImageMutation) ResetDeprecated() {
+	m.deprecated = nil
 }
 
 // SetRegistryID sets the "registry_id" field.
@@ -17285,6 +17403,60 @@ func (m *ImageMutation) ResetCommittedAt() {
 	delete(m.clearedFields, image.FieldCommittedAt)
 }
 
+// AddVersionIDs adds the "versions" edge to the ImageVersion entity by ids.
+func (m *ImageMutation) AddVersionIDs(ids ...uuid.UUID) {
+	if m.versions == nil {
+		m.versions = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.versions[ids[i]] = struct{}{}
+	}
+}
+
+// ClearVersions clears the "versions" edge to the ImageVersion entity.
+func (m *ImageMutation) ClearVersions() {
+	m.clearedversions = true
+}
+
+// VersionsCleared reports if the "versions" edge to the ImageVersion entity was cleared.
+func (m *ImageMutation) VersionsCleared() bool {
+	return m.clearedversions
+}
+
+// RemoveVersionIDs removes the "versions" edge to the ImageVersion entity by IDs.
+func (m *ImageMutation) RemoveVersionIDs(ids ...uuid.UUID) {
+	if m.removedversions == nil {
+		m.removedversions = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.versions, ids[i])
+		m.removedversions[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedVersions returns the removed IDs of the "versions" edge to the ImageVersion entity.
+func (m *ImageMutation) RemovedVersionsIDs() (ids []uuid.UUID) {
+	for id := range m.removedversions {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// VersionsIDs returns the "versions" edge IDs in the mutation.
+func (m *ImageMutation) VersionsIDs() (ids []uuid.UUID) {
+	for id := range m.versions {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetVersions resets all changes to the "versions" edge.
+func (m *ImageMutation) ResetVersions() {
+	m.versions = nil
+	m.clearedversions = false
+	m.removedversions = nil
+}
+
 // ClearRegistry clears the "registry" edge to the Registry entity.
 func (m *ImageMutation) ClearRegistry() {
 	m.clearedregistry = true
@@ -17400,7 +17572,7 @@ func (m *ImageMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ImageMutation) Fields() []string {
-	fields := make([]string, 0, 18)
+	fields := make([]string, 0, 21)
 	if m.created_at != nil {
 		fields = append(fields, image.FieldCreatedAt)
 	}
@@ -17424,6 +17596,15 @@ func (m *ImageMutation) Fields() []string {
 	}
 	if m.status != nil {
 		fields = append(fields, image.FieldStatus)
+	}
+	if m.tag_digest != nil {
+		fields = append(fields, image.FieldTagDigest)
+	}
+	if m.tag_policy != nil {
+		fields = append(fields, image.FieldTagPolicy)
+	}
+	if m.deprecated != nil {
+		fields = append(fields, image.FieldDeprecated)
 	}
 	if m.registry != nil {
 		fields = append(fields, image.FieldRegistryID)
@@ -17479,6 +17660,12 @@ func (m *ImageMutation) Field(name string) (ent.Value, bool) {
 		return m.Labels()
 	case image.FieldStatus:
 		return m.Status()
+	case image.FieldTagDigest:
+		return m.TagDigest()
+	case image.FieldTagPolicy:
+		return m.TagPolicy()
+	case image.FieldDeprecated:
+		return m.Deprecated()
 	case image.FieldRegistryID:
 		return m.RegistryID()
 	case image.FieldVisibility:
@@ -17524,6 +17711,12 @@ func (m *ImageMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldLabels(ctx)
 	case image.FieldStatus:
 		return m.OldStatus(ctx)
+	case image.FieldTagDigest:
+		return m.OldTagDigest(ctx)
+	case image.FieldTagPolicy:
+		return m.OldTagPolicy(ctx)
+	case image.FieldDeprecated:
+		return m.OldDeprecated(ctx)
 	case image.FieldRegistryID:
 		return m.OldRegistryID(ctx)
 	case image.FieldVisibility:
@@ -17608,6 +17801,27 @@ func (m *ImageMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetStatus(v)
+		return nil
+	case image.FieldTagDigest:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTagDigest(v)
+		return nil
+	case image.FieldTagPolicy:
+		v, ok := value.(image.TagPolicy)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTagPolicy(v)
+		return nil
+	case image.FieldDeprecated:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDeprecated(v)
 		return nil
 	case image.FieldRegistryID:
 		v, ok := value.(uuid.UUID)
@@ -17818,6 +18032,15 @@ func (m *ImageMutation) ResetField(name string) error {
 	case image.FieldStatus:
 		m.ResetStatus()
 		return nil
+	case image.FieldTagDigest:
+		m.ResetTagDigest()
+		return nil
+	case image.FieldTagPolicy:
+		m.ResetTagPolicy()
+		return nil
+	case image.FieldDeprecated:
+		m.ResetDeprecated()
+		return nil
 	case image.FieldRegistryID:
 		m.ResetRegistryID()
 		return nil
@@ -17854,7 +18077,10 @@ func (m *ImageMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ImageMutation) AddedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
+	if m.versions != nil {
+		edges = append(edges, image.EdgeVersions)
+	}
 	if m.registry != nil {
 		edges = append(edges, image.EdgeRegistry)
 	}
@@ -17871,6 +18097,12 @@ func (m *ImageMutation) AddedEdges() []string {
 // name in this mutation.
 func (m *ImageMutation) AddedIDs(name string) []ent.Value {
 	switch name {
+	case image.EdgeVersions:
+		ids := make([]ent.Value, 0, len(m.versions))
+		for id := range m.versions {
+			ids = append(ids, id)
+		}
+		return ids
 	case image.EdgeRegistry:
 		if id := m.registry; id != nil {
 			return []ent.Value{*id}
@@ -17889,19 +18121,33 @@ func (m *ImageMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ImageMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
+	if m.removedversions != nil {
+		edges = append(edges, image.EdgeVersions)
+	}
 	return edges
 }
 
 // RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
 // the given name in this mutation.
 func (m *ImageMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case image.EdgeVersions:
+		ids := make([]ent.Value, 0, len(m.removedversions))
+		for id := range m.removedversions {
+			ids = append(ids, id)
+		}
+		return ids
+	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ImageMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
+	if m.clearedversions {
+		edges = append(edges, image.EdgeVersions)
+	}
 	if m.clearedregistry {
 		edges = append(edges, image.EdgeRegistry)
 	}
@@ -17918,6 +18164,8 @@ func (m *ImageMutation) ClearedEdges() []string {
 // was cleared in this mutation.
 func (m *ImageMutation) EdgeCleared(name string) bool {
 	switch name {
+	case image.EdgeVersions:
+		return m.clearedversions
 	case image.EdgeRegistry:
 		return m.clearedregistry
 	case image.EdgeOwner:
@@ -17949,6 +18197,9 @@ func (m *ImageMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *ImageMutation) ResetEdge(name string) error {
 	switch name {
+	case image.EdgeVersions:
+		m.ResetVersions()
+		return nil
 	case image.EdgeRegistry:
 		m.ResetRegistry()
 		return nil
@@ -17960,6 +18211,784 @@ func (m *ImageMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Image edge %s", name)
+}
+
+// ImageVersionMutation represents an operation that mutates the ImageVersion nodes in the graph.
+type ImageVersionMutation struct {
+	config
+	op                Op
+	typ               string
+	id                *uuid.UUID
+	created_at        *time.Time
+	digest            *string
+	size_bytes        *int64
+	addsize_bytes     *int64
+	labels            *map[string]string
+	environment       *[]string
+	appendenvironment []string
+	layers            *[]report.Layer
+	appendlayers      []report.Layer
+	clearedFields     map[string]struct{}
+	image             *uuid.UUID
+	clearedimage      bool
+	done              bool
+	oldValue          func(context.Context) (*ImageVersion, error)
+	predicates        []predicate.ImageVersion
+}
+
+var _ ent.Mutation = (*ImageVersionMutation)(nil)
+
+// imageversionOption allows management of the mutation configuration using functional options.
+type imageversionOption func(*ImageVersionMutation)
+
+// newImageVersionMutation creates new mutation for the ImageVersion entity.
+func newImageVersionMutation(c config, op Op, opts ...imageversionOption) *ImageVersionMutation {
+	m := &ImageVersionMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeImageVersion,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withImageVersionID sets the ID field of the mutation.
+func withImageVersionID(id uuid.UUID) imageversionOption {
+	return func(m *ImageVersionMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ImageVersion
+		)
+		m.oldValue = func(ctx context.Context) (*ImageVersion, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ImageVersion.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withImageVersion sets the old ImageVersion of the mutation.
+func withImageVersion(node *ImageVersion) imageversionOption {
+	return func(m *ImageVersionMutation) {
+		m.oldValue = func(context.Context) (*ImageVersion, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ImageVersionMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ImageVersionMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ImageVersion entities.
+func (m *ImageVersionMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ImageVersionMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ImageVersionMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ImageVersion.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ImageVersionMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ImageVersionMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ImageVersion entity.
+// If the ImageVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageVersionMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ImageVersionMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetDigest sets the "digest" field.
+func (m *ImageVersionMutation) SetDigest(s string) {
+	m.digest = &s
+}
+
+// Digest returns the value of the "digest" field in the mutation.
+func (m *ImageVersionMutation) Digest() (r string, exists bool) {
+	v := m.digest
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDigest returns the old "digest" field's value of the ImageVersion entity.
+// If the ImageVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageVersionMutation) OldDigest(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDigest is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDigest requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDigest: %w", err)
+	}
+	return oldValue.Digest, nil
+}
+
+// ResetDigest resets all changes to the "digest" field.
+func (m *ImageVersionMutation) ResetDigest() {
+	m.digest = nil
+}
+
+// SetSizeBytes sets the "size_bytes" field.
+func (m *ImageVersionMutation) SetSizeBytes(i int64) {
+	m.size_bytes = &i
+	m.addsize_bytes = nil
+}
+
+// SizeBytes returns the value of the "size_bytes" field in the mutation.
+func (m *ImageVersionMutation) SizeBytes() (r int64, exists bool) {
+	v := m.size_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSizeBytes returns the old "size_bytes" field's value of the ImageVersion entity.
+// If the ImageVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageVersionMutation) OldSizeBytes(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSizeBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSizeBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSizeBytes: %w", err)
+	}
+	return oldValue.SizeBytes, nil
+}
+
+// AddSizeBytes adds i to the "size_bytes" field.
+func (m *ImageVersionMutation) AddSizeBytes(i int64) {
+	if m.addsize_bytes != nil {
+		*m.addsize_bytes += i
+	} else {
+		m.addsize_bytes = &i
+	}
+}
+
+// AddedSizeBytes returns the value that was added to the "size_bytes" field in this mutation.
+func (m *ImageVersionMutation) AddedSizeBytes() (r int64, exists bool) {
+	v := m.addsize_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSizeBytes resets all changes to the "size_bytes" field.
+func (m *ImageVersionMutation) ResetSizeBytes() {
+	m.size_bytes = nil
+	m.addsize_bytes = nil
+}
+
+// SetLabels sets the "labels" field.
+func (m *ImageVersionMutation) SetLabels(value map[string]string) {
+	m.labels = &value
+}
+
+// Labels returns the value of the "labels" field in the mutation.
+func (m *ImageVersionMutation) Labels() (r map[string]string, exists bool) {
+	v := m.labels
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLabels returns the old "labels" field's value of the ImageVersion entity.
+// If the ImageVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageVersionMutation) OldLabels(ctx context.Context) (v map[string]string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLabels is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLabels requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLabels: %w", err)
+	}
+	return oldValue.Labels, nil
+}
+
+// ResetLabels resets all changes to the "labels" field.
+func (m *ImageVersionMutation) ResetLabels() {
+	m.labels = nil
+}
+
+// SetEnvironment sets the "environment" field.
+func (m *ImageVersionMutation) SetEnvironment(s []string) {
+	m.environment = &s
+	m.appendenvironment = nil
+}
+
+// Environment returns the value of the "environment" field in the mutation.
+func (m *ImageVersionMutation) Environment() (r []string, exists bool) {
+	v := m.environment
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEnvironment returns the old "environment" field's value of the ImageVersion entity.
+// If the ImageVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageVersionMutation) OldEnvironment(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEnvironment is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEnvironment requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEnvironment: %w", err)
+	}
+	return oldValue.Environment, nil
+}
+
+// AppendEnvironment adds s to the "environment" field.
+func (m *ImageVersionMutation) AppendEnvironment(s []string) {
+	m.appendenvironment = append(m.appendenvironment, s...)
+}
+
+// AppendedEnvironment returns the list of values that were appended to the "environment" field in this mutation.
+func (m *ImageVersionMutation) AppendedEnvironment() ([]string, bool) {
+	if len(m.appendenvironment) == 0 {
+		return nil, false
+	}
+	return m.appendenvironment, true
+}
+
+// ResetEnvironment resets all changes to the "environment" field.
+func (m *ImageVersionMutation) ResetEnvironment() {
+	m.environment = nil
+	m.appendenvironment = nil
+}
+
+// SetLayers sets the "layers" field.
+func (m *ImageVersionMutation) SetLayers(r []report.Layer) {
+	m.layers = &r
+	m.appendlayers = nil
+}
+
+// Layers returns the value of the "layers" field in the mutation.
+func (m *ImageVersionMutation) Layers() (r []report.Layer, exists bool) {
+	v := m.layers
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLayers returns the old "layers" field's value of the ImageVersion entity.
+// If the ImageVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageVersionMutation) OldLayers(ctx context.Context) (v []report.Layer, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLayers is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLayers requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLayers: %w", err)
+	}
+	return oldValue.Layers, nil
+}
+
+// AppendLayers adds r to the "layers" field.
+func (m *ImageVersionMutation) AppendLayers(r []report.Layer) {
+	m.appendlayers = append(m.appendlayers, r...)
+}
+
+// AppendedLayers returns the list of values that were appended to the "layers" field in this mutation.
+func (m *ImageVersionMutation) AppendedLayers() ([]report.Layer, bool) {
+	if len(m.appendlayers) == 0 {
+		return nil, false
+	}
+	return m.appendlayers, true
+}
+
+// ResetLayers resets all changes to the "layers" field.
+func (m *ImageVersionMutation) ResetLayers() {
+	m.layers = nil
+	m.appendlayers = nil
+}
+
+// SetImageID sets the "image_id" field.
+func (m *ImageVersionMutation) SetImageID(u uuid.UUID) {
+	m.image = &u
+}
+
+// ImageID returns the value of the "image_id" field in the mutation.
+func (m *ImageVersionMutation) ImageID() (r uuid.UUID, exists bool) {
+	v := m.image
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldImageID returns the old "image_id" field's value of the ImageVersion entity.
+// If the ImageVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageVersionMutation) OldImageID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldImageID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldImageID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldImageID: %w", err)
+	}
+	return oldValue.ImageID, nil
+}
+
+// ResetImageID resets all changes to the "image_id" field.
+func (m *ImageVersionMutation) ResetImageID() {
+	m.image = nil
+}
+
+// ClearImage clears the "image" edge to the Image entity.
+func (m *ImageVersionMutation) ClearImage() {
+	m.clearedimage = true
+	m.clearedFields[imageversion.FieldImageID] = struct{}{}
+}
+
+// ImageCleared reports if the "image" edge to the Image entity was cleared.
+func (m *ImageVersionMutation) ImageCleared() bool {
+	return m.clearedimage
+}
+
+// ImageIDs returns the "image" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ImageID instead. It exists only for internal usage by the builders.
+func (m *ImageVersionMutation) ImageIDs() (ids []uuid.UUID) {
+	if id := m.image; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetImage resets all changes to the "image" edge.
+func (m *ImageVersionMutation) ResetImage() {
+	m.image = nil
+	m.clearedimage = false
+}
+
+// Where appends a list predicates to the ImageVersionMutation builder.
+func (m *ImageVersionMutation) Where(ps ...predicate.ImageVersion) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ImageVersionMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ImageVersionMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ImageVersion, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ImageVersionMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ImageVersionMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ImageVersion).
+func (m *ImageVersionMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ImageVersionMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.created_at != nil {
+		fields = append(fields, imageversion.FieldCreatedAt)
+	}
+	if m.digest != nil {
+		fields = append(fields, imageversion.FieldDigest)
+	}
+	if m.size_bytes != nil {
+		fields = append(fields, imageversion.FieldSizeBytes)
+	}
+	if m.labels != nil {
+		fields = append(fields, imageversion.FieldLabels)
+	}
+	if m.environment != nil {
+		fields = append(fields, imageversion.FieldEnvironment)
+	}
+	if m.layers != nil {
+		fields = append(fields, imageversion.FieldLayers)
+	}
+	if m.image != nil {
+		fields = append(fields, imageversion.FieldImageID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ImageVersionMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case imageversion.FieldCreatedAt:
+		return m.CreatedAt()
+	case imageversion.FieldDigest:
+		return m.Digest()
+	case imageversion.FieldSizeBytes:
+		return m.SizeBytes()
+	case imageversion.FieldLabels:
+		return m.Labels()
+	case imageversion.FieldEnvironment:
+		return m.Environment()
+	case imageversion.FieldLayers:
+		return m.Layers()
+	case imageversion.FieldImageID:
+		return m.ImageID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ImageVersionMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case imageversion.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case imageversion.FieldDigest:
+		return m.OldDigest(ctx)
+	case imageversion.FieldSizeBytes:
+		return m.OldSizeBytes(ctx)
+	case imageversion.FieldLabels:
+		return m.OldLabels(ctx)
+	case imageversion.FieldEnvironment:
+		return m.OldEnvironment(ctx)
+	case imageversion.FieldLayers:
+		return m.OldLayers(ctx)
+	case imageversion.FieldImageID:
+		return m.OldImageID(ctx)
+	}
+	return nil, fmt.Errorf("unknown ImageVersion field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ImageVersionMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case imageversion.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case imageversion.FieldDigest:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDigest(v)
+		return nil
+	case imageversion.FieldSizeBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSizeBytes(v)
+		return nil
+	case imageversion.FieldLabels:
+		v, ok := value.(map[string]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLabels(v)
+		return nil
+	case imageversion.FieldEnvironment:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEnvironment(v)
+		return nil
+	case imageversion.FieldLayers:
+		v, ok := value.([]report.Layer)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLayers(v)
+		return nil
+	case imageversion.FieldImageID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetImageID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ImageVersion field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ImageVersionMutation) AddedFields() []string {
+	var fields []string
+	if m.addsize_bytes != nil {
+		fields = append(fields, imageversion.FieldSizeBytes)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ImageVersionMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case imageversion.FieldSizeBytes:
+		return m.AddedSizeBytes()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ImageVersionMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case imageversion.FieldSizeBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSizeBytes(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ImageVersion numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ImageVersionMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ImageVersionMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ImageVersionMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown ImageVersion nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ImageVersionMutation) ResetField(name string) error {
+	switch name {
+	case imageversion.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case imageversion.FieldDigest:
+		m.ResetDigest()
+		return nil
+	case imageversion.FieldSizeBytes:
+		m.ResetSizeBytes()
+		return nil
+	case imageversion.FieldLabels:
+		m.ResetLabels()
+		return nil
+	case imageversion.FieldEnvironment:
+		m.ResetEnvironment()
+		return nil
+	case imageversion.FieldLayers:
+		m.ResetLayers()
+		return nil
+	case imageversion.FieldImageID:
+		m.ResetImageID()
+		return nil
+	}
+	return fmt.Errorf("unknown ImageVersion field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ImageVersionMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.image != nil {
+		edges = append(edges, imageversion.EdgeImage)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ImageVersionMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case imageversion.EdgeImage:
+		if id := m.image; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ImageVersionMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ImageVersionMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ImageVersionMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedimage {
+		edges = append(edges, imageversion.EdgeImage)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ImageVersionMutation) EdgeCleared(name string) bool {
+	switch name {
+	case imageversion.EdgeImage:
+		return m.clearedimage
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ImageVersionMutation) ClearEdge(name string) error {
+	switch name {
+	case imageversion.EdgeImage:
+		m.ClearImage()
+		return nil
+	}
+	return fmt.Errorf("unknown ImageVersion unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ImageVersionMutation) ResetEdge(name string) error {
+	switch name {
+	case imageversion.EdgeImage:
+		m.ResetImage()
+		return nil
+	}
+	return fmt.Errorf("unknown ImageVersion edge %s", name)
 }
 
 // InvitationMutation represents an operation that mutates the Invitation nodes in the graph.
@@ -27078,6 +28107,9 @@ type ProjectMutation struct {
 	active             *bool
 	_type              *project.Type
 	clearedFields      map[string]struct{}
+	registries         map[uuid.UUID]struct{}
+	removedregistries  map[uuid.UUID]struct{}
+	clearedregistries  bool
 	domain             *uuid.UUID
 	cleareddomain      bool
 	memberships        map[uuid.UUID]struct{}
@@ -27409,6 +28441,60 @@ func (m *ProjectMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err err
 // ResetDomainID resets all changes to the "domain_id" field.
 func (m *ProjectMutation) ResetDomainID() {
 	m.domain = nil
+}
+
+// AddRegistryIDs adds the "registries" edge to the Registry entity by ids.
+func (m *ProjectMutation) AddRegistryIDs(ids ...uuid.UUID) {
+	if m.registries == nil {
+		m.registries = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.registries[ids[i]] = struct{}{}
+	}
+}
+
+// ClearRegistries clears the "registries" edge to the Registry entity.
+func (m *ProjectMutation) ClearRegistries() {
+	m.clearedregistries = true
+}
+
+// RegistriesCleared reports if the "registries" edge to the Registry entity was cleared.
+func (m *ProjectMutation) RegistriesCleared() bool {
+	return m.clearedregistries
+}
+
+// RemoveRegistryIDs removes the "registries" edge to the Registry entity by IDs.
+func (m *ProjectMutation) RemoveRegistryIDs(ids ...uuid.UUID) {
+	if m.removedregistries == nil {
+		m.removedregistries = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.registries, ids[i])
+		m.removedregistries[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedRegistries returns the removed IDs of the "registries" edge to the Registry entity.
+func (m *ProjectMutation) RemovedRegistriesIDs() (ids []uuid.UUID) {
+	for id := range m.removedregistries {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// RegistriesIDs returns the "registries" edge IDs in the mutation.
+func (m *ProjectMutation) RegistriesIDs() (ids []uuid.UUID) {
+	for id := range m.registries {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetRegistries resets all changes to the "registries" edge.
+func (m *ProjectMutation) ResetRegistries() {
+	m.registries = nil
+	m.clearedregistries = false
+	m.removedregistries = nil
 }
 
 // ClearDomain clears the "domain" edge to the Domain entity.
@@ -27764,7 +28850,10 @@ func (m *ProjectMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ProjectMutation) AddedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
+	if m.registries != nil {
+		edges = append(edges, project.EdgeRegistries)
+	}
 	if m.domain != nil {
 		edges = append(edges, project.EdgeDomain)
 	}
@@ -27781,6 +28870,12 @@ func (m *ProjectMutation) AddedEdges() []string {
 // name in this mutation.
 func (m *ProjectMutation) AddedIDs(name string) []ent.Value {
 	switch name {
+	case project.EdgeRegistries:
+		ids := make([]ent.Value, 0, len(m.registries))
+		for id := range m.registries {
+			ids = append(ids, id)
+		}
+		return ids
 	case project.EdgeDomain:
 		if id := m.domain; id != nil {
 			return []ent.Value{*id}
@@ -27803,7 +28898,10 @@ func (m *ProjectMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ProjectMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
+	if m.removedregistries != nil {
+		edges = append(edges, project.EdgeRegistries)
+	}
 	if m.removedmemberships != nil {
 		edges = append(edges, project.EdgeMemberships)
 	}
@@ -27817,6 +28915,12 @@ func (m *ProjectMutation) RemovedEdges() []string {
 // the given name in this mutation.
 func (m *ProjectMutation) RemovedIDs(name string) []ent.Value {
 	switch name {
+	case project.EdgeRegistries:
+		ids := make([]ent.Value, 0, len(m.removedregistries))
+		for id := range m.removedregistries {
+			ids = append(ids, id)
+		}
+		return ids
 	case project.EdgeMemberships:
 		ids := make([]ent.Value, 0, len(m.removedmemberships))
 		for id := range m.removedmemberships {
@@ -27835,7 +28939,10 @@ func (m *ProjectMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ProjectMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
+	if m.clearedregistries {
+		edges = append(edges, project.EdgeRegistries)
+	}
 	if m.cleareddomain {
 		edges = append(edges, project.EdgeDomain)
 	}
@@ -27852,6 +28959,8 @@ func (m *ProjectMutation) ClearedEdges() []string {
 // was cleared in this mutation.
 func (m *ProjectMutation) EdgeCleared(name string) bool {
 	switch name {
+	case project.EdgeRegistries:
+		return m.clearedregistries
 	case project.EdgeDomain:
 		return m.cleareddomain
 	case project.EdgeMemberships:
@@ -27877,6 +28986,9 @@ func (m *ProjectMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *ProjectMutation) ResetEdge(name string) error {
 	switch name {
+	case project.EdgeRegistries:
+		m.ResetRegistries()
+		return nil
 	case project.EdgeDomain:
 		m.ResetDomain()
 		return nil
@@ -29626,26 +30738,40 @@ func (m *RecoveryCodeMutation) ResetEdge(name string) error {
 // RegistryMutation represents an operation that mutates the Registry nodes in the graph.
 type RegistryMutation struct {
 	config
-	op              Op
-	typ             string
-	id              *uuid.UUID
-	created_at      *time.Time
-	name            *string
-	host            *string
-	plain_http      *bool
-	username        *string
-	password_sealed *[]byte
-	last_scanned_at *time.Time
-	clearedFields   map[string]struct{}
-	images          map[uuid.UUID]struct{}
-	removedimages   map[uuid.UUID]struct{}
-	clearedimages   bool
-	domains         map[uuid.UUID]struct{}
-	removeddomains  map[uuid.UUID]struct{}
-	cleareddomains  bool
-	done            bool
-	oldValue        func(context.Context) (*Registry, error)
-	predicates      []predicate.Registry
+	op                  Op
+	typ                 string
+	id                  *uuid.UUID
+	created_at          *time.Time
+	name                *string
+	host                *string
+	plain_http          *bool
+	username            *string
+	password_sealed     *[]byte
+	proxy               *string
+	certificates        *string
+	repositories        *[]string
+	appendrepositories  []string
+	scan_every          *int
+	addscan_every       *int
+	tag_policy          *registry.TagPolicy
+	scan_due_at         *time.Time
+	last_scanned_at     *time.Time
+	clearedFields       map[string]struct{}
+	images              map[uuid.UUID]struct{}
+	removedimages       map[uuid.UUID]struct{}
+	clearedimages       bool
+	scan_results        map[uuid.UUID]struct{}
+	removedscan_results map[uuid.UUID]struct{}
+	clearedscan_results bool
+	projects            map[uuid.UUID]struct{}
+	removedprojects     map[uuid.UUID]struct{}
+	clearedprojects     bool
+	domains             map[uuid.UUID]struct{}
+	removeddomains      map[uuid.UUID]struct{}
+	cleareddomains      bool
+	done                bool
+	oldValue            func(context.Context) (*Registry, error)
+	predicates          []predicate.Registry
 }
 
 var _ ent.Mutation = (*RegistryMutation)(nil)
@@ -29981,6 +31107,270 @@ func (m *RegistryMutation) ResetPasswordSealed() {
 	delete(m.clearedFields, registry.FieldPasswordSealed)
 }
 
+// SetProxy sets the "proxy" field.
+func (m *RegistryMutation) SetProxy(s string) {
+	m.proxy = &s
+}
+
+// Proxy returns the value of the "proxy" field in the mutation.
+func (m *RegistryMutation) Proxy() (r string, exists bool) {
+	v := m.proxy
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProxy returns the old "proxy" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldProxy(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProxy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProxy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProxy: %w", err)
+	}
+	return oldValue.Proxy, nil
+}
+
+// ResetProxy resets all changes to the "proxy" field.
+func (m *RegistryMutation) ResetProxy() {
+	m.proxy = nil
+}
+
+// SetCertificates sets the "certificates" field.
+func (m *RegistryMutation) SetCertificates(s string) {
+	m.certificates = &s
+}
+
+// Certificates returns the value of the "certificates" field in the mutation.
+func (m *RegistryMutation) Certificates() (r string, exists bool) {
+	v := m.certificates
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCertificates returns the old "certificates" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldCertificates(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCertificates is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCertificates requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCertificates: %w", err)
+	}
+	return oldValue.Certificates, nil
+}
+
+// ResetCertificates resets all changes to the "certificates" field.
+func (m *RegistryMutation) ResetCertificates() {
+	m.certificates = nil
+}
+
+// SetRepositories sets the "repositories" field.
+func (m *RegistryMutation) SetRepositories(s []string) {
+	m.repositories = &s
+	m.appendrepositories = nil
+}
+
+// Repositories returns the value of the "repositories" field in the mutation.
+func (m *RegistryMutation) Repositories() (r []string, exists bool) {
+	v := m.repositories
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRepositories returns the old "repositories" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldRepositories(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRepositories is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRepositories requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRepositories: %w", err)
+	}
+	return oldValue.Repositories, nil
+}
+
+// AppendRepositories adds s to the "repositories" field.
+func (m *RegistryMutation) AppendRepositories(s []string) {
+	m.appendrepositories = append(m.appendrepositories, s...)
+}
+
+// AppendedRepositories returns the list of values that were appended to the "repositories" field in this mutation.
+func (m *RegistryMutation) AppendedRepositories() ([]string, bool) {
+	if len(m.appendrepositories) == 0 {
+		return nil, false
+	}
+	return m.appendrepositories, true
+}
+
+// ResetRepositories resets all changes to the "repositories" field.
+func (m *RegistryMutation) ResetRepositories() {
+	m.repositories = nil
+	m.appendrepositories = nil
+}
+
+// SetScanEvery sets the "scan_every" field.
+func (m *RegistryMutation) SetScanEvery(i int) {
+	m.scan_every = &i
+	m.addscan_every = nil
+}
+
+// ScanEvery returns the value of the "scan_every" field in the mutation.
+func (m *RegistryMutation) ScanEvery() (r int, exists bool) {
+	v := m.scan_every
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScanEvery returns the old "scan_every" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldScanEvery(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScanEvery is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScanEvery requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScanEvery: %w", err)
+	}
+	return oldValue.ScanEvery, nil
+}
+
+// AddScanEvery adds i to the "scan_every" field.
+func (m *RegistryMutation) AddScanEvery(i int) {
+	if m.addscan_every != nil {
+		*m.addscan_every += i
+	} else {
+		m.addscan_every = &i
+	}
+}
+
+// AddedScanEvery returns the value that was added to the "scan_every" field in this mutation.
+func (m *RegistryMutation) AddedScanEvery() (r int, exists bool) {
+	v := m.addscan_every
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetScanEvery resets all changes to the "scan_every" field.
+func (m *RegistryMutation) ResetScanEvery() {
+	m.scan_every = nil
+	m.addscan_every = nil
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (m *RegistryMutation) SetTagPolicy(rp registry.TagPolicy) {
+	m.tag_policy = &rp
+}
+
+// TagPolicy returns the value of the "tag_policy" field in the mutation.
+func (m *RegistryMutation) TagPolicy() (r registry.TagPolicy, exists bool) {
+	v := m.tag_policy
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTagPolicy returns the old "tag_policy" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldTagPolicy(ctx context.Context) (v registry.TagPolicy, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTagPolicy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTagPolicy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTagPolicy: %w", err)
+	}
+	return oldValue.TagPolicy, nil
+}
+
+// ResetTagPolicy resets all changes to the "tag_policy" field.
+func (m *RegistryMutation) ResetTagPolicy() {
+	m.tag_policy = nil
+}
+
+// SetScanDueAt sets the "scan_due_at" field.
+func (m *RegistryMutation) SetScanDueAt(t time.Time) {
+	m.scan_due_at = &t
+}
+
+// ScanDueAt returns the value of the "scan_due_at" field in the mutation.
+func (m *RegistryMutation) ScanDueAt() (r time.Time, exists bool) {
+	v := m.scan_due_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScanDueAt returns the old "scan_due_at" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldScanDueAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScanDueAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScanDueAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScanDueAt: %w", err)
+	}
+	return oldValue.ScanDueAt, nil
+}
+
+// ClearScanDueAt clears the value of the "scan_due_at" field.
+func (m *RegistryMutation) ClearScanDueAt() {
+	m.scan_due_at = nil
+	m.clearedFields[registry.FieldScanDueAt] = struct{}{}
+}
+
+// ScanDueAtCleared returns if the "scan_due_at" field was cleared in this mutation.
+func (m *RegistryMutation) ScanDueAtCleared() bool {
+	_, ok := m.clearedFields[registry.FieldScanDueAt]
+	return ok
+}
+
+// ResetScanDueAt resets all changes to the "scan_due_at" field.
+func (m *RegistryMutation) ResetScanDueAt() {
+	m.scan_due_at = nil
+	delete(m.clearedFields, registry.FieldScanDueAt)
+}
+
 // SetLastScannedAt sets the "last_scanned_at" field.
 func (m *RegistryMutation) SetLastScannedAt(t time.Time) {
 	m.last_scanned_at = &t
@@ -30084,6 +31474,114 @@ func (m *RegistryMutation) ResetImages() {
 	m.removedimages = nil
 }
 
+// AddScanResultIDs adds the "scan_results" edge to the ScanResult entity by ids.
+func (m *RegistryMutation) AddScanResultIDs(ids ...uuid.UUID) {
+	if m.scan_results == nil {
+		m.scan_results = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.scan_results[ids[i]] = struct{}{}
+	}
+}
+
+// ClearScanResults clears the "scan_results" edge to the ScanResult entity.
+func (m *RegistryMutation) ClearScanResults() {
+	m.clearedscan_results = true
+}
+
+// ScanResultsCleared reports if the "scan_results" edge to the ScanResult entity was cleared.
+func (m *RegistryMutation) ScanResultsCleared() bool {
+	return m.clearedscan_results
+}
+
+// RemoveScanResultIDs removes the "scan_results" edge to the ScanResult entity by IDs.
+func (m *RegistryMutation) RemoveScanResultIDs(ids ...uuid.UUID) {
+	if m.removedscan_results == nil {
+		m.removedscan_results = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.scan_results, ids[i])
+		m.removedscan_results[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedScanResults returns the removed IDs of the "scan_results" edge to the ScanResult entity.
+func (m *RegistryMutation) RemovedScanResultsIDs() (ids []uuid.UUID) {
+	for id := range m.removedscan_results {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ScanResultsIDs returns the "scan_results" edge IDs in the mutation.
+func (m *RegistryMutation) ScanResultsIDs() (ids []uuid.UUID) {
+	for id := range m.scan_results {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetScanResults resets all changes to the "scan_results" edge.
+func (m *RegistryMutation) ResetScanResults() {
+	m.scan_results = nil
+	m.clearedscan_results = false
+	m.removedscan_results = nil
+}
+
+// AddProjectIDs adds the "projects" edge to the Project entity by ids.
+func (m *RegistryMutation) AddProjectIDs(ids ...uuid.UUID) {
+	if m.projects == nil {
+		m.projects = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.projects[ids[i]] = struct{}{}
+	}
+}
+
+// ClearProjects clears the "projects" edge to the Project entity.
+func (m *RegistryMutation) ClearProjects() {
+	m.clearedprojects = true
+}
+
+// ProjectsCleared reports if the "projects" edge to the Project entity was cleared.
+func (m *RegistryMutation) ProjectsCleared() bool {
+	return m.clearedprojects
+}
+
+// RemoveProjectIDs removes the "projects" edge to the Project entity by IDs.
+func (m *RegistryMutation) RemoveProjectIDs(ids ...uuid.UUID) {
+	if m.removedprojects == nil {
+		m.removedprojects = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.projects, ids[i])
+		m.removedprojects[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedProjects returns the removed IDs of the "projects" edge to the Project entity.
+func (m *RegistryMutation) RemovedProjectsIDs() (ids []uuid.UUID) {
+	for id := range m.removedprojects {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ProjectsIDs returns the "projects" edge IDs in the mutation.
+func (m *RegistryMutation) ProjectsIDs() (ids []uuid.UUID) {
+	for id := range m.projects {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetProjects resets all changes to the "projects" edge.
+func (m *RegistryMutation) ResetProjects() {
+	m.projects = nil
+	m.clearedprojects = false
+	m.removedprojects = nil
+}
+
 // AddDomainIDs adds the "domains" edge to the Domain entity by ids.
 func (m *RegistryMutation) AddDomainIDs(ids ...uuid.UUID) {
 	if m.domains == nil {
@@ -30172,7 +31670,7 @@ func (m *RegistryMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *RegistryMutation) Fields() []string {
-	fields := make([]string, 0, 7)
+	fields := make([]string, 0, 13)
 	if m.created_at != nil {
 		fields = append(fields, registry.FieldCreatedAt)
 	}
@@ -30190,6 +31688,24 @@ func (m *RegistryMutation) Fields() []string {
 	}
 	if m.password_sealed != nil {
 		fields = append(fields, registry.FieldPasswordSealed)
+	}
+	if m.proxy != nil {
+		fields = append(fields, registry.FieldProxy)
+	}
+	if m.certificates != nil {
+		fields = append(fields, registry.FieldCertificates)
+	}
+	if m.repositories != nil {
+		fields = append(fields, registry.FieldRepositories)
+	}
+	if m.scan_every != nil {
+		fields = append(fields, registry.FieldScanEvery)
+	}
+	if m.tag_policy != nil {
+		fields = append(fields, registry.FieldTagPolicy)
+	}
+	if m.scan_due_at != nil {
+		fields = append(fields, registry.FieldScanDueAt)
 	}
 	if m.last_scanned_at != nil {
 		fields = append(fields, registry.FieldLastScannedAt)
@@ -30214,6 +31730,18 @@ func (m *RegistryMutation) Field(name string) (ent.Value, bool) {
 		return m.Username()
 	case registry.FieldPasswordSealed:
 		return m.PasswordSealed()
+	case registry.FieldProxy:
+		return m.Proxy()
+	case registry.FieldCertificates:
+		return m.Certificates()
+	case registry.FieldRepositories:
+		return m.Repositories()
+	case registry.FieldScanEvery:
+		return m.ScanEvery()
+	case registry.FieldTagPolicy:
+		return m.TagPolicy()
+	case registry.FieldScanDueAt:
+		return m.ScanDueAt()
 	case registry.FieldLastScannedAt:
 		return m.LastScannedAt()
 	}
@@ -30237,6 +31765,18 @@ func (m *RegistryMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldUsername(ctx)
 	case registry.FieldPasswordSealed:
 		return m.OldPasswordSealed(ctx)
+	case registry.FieldProxy:
+		return m.OldProxy(ctx)
+	case registry.FieldCertificates:
+		return m.OldCertificates(ctx)
+	case registry.FieldRepositories:
+		return m.OldRepositories(ctx)
+	case registry.FieldScanEvery:
+		return m.OldScanEvery(ctx)
+	case registry.FieldTagPolicy:
+		return m.OldTagPolicy(ctx)
+	case registry.FieldScanDueAt:
+		return m.OldScanDueAt(ctx)
 	case registry.FieldLastScannedAt:
 		return m.OldLastScannedAt(ctx)
 	}
@@ -30290,6 +31830,48 @@ func (m *RegistryMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetPasswordSealed(v)
 		return nil
+	case registry.FieldProxy:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProxy(v)
+		return nil
+	case registry.FieldCertificates:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCertificates(v)
+		return nil
+	case registry.FieldRepositories:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRepositories(v)
+		return nil
+	case registry.FieldScanEvery:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScanEvery(v)
+		return nil
+	case registry.FieldTagPolicy:
+		v, ok := value.(registry.TagPolicy)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTagPolicy(v)
+		return nil
+	case registry.FieldScanDueAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScanDueAt(v)
+		return nil
 	case registry.FieldLastScannedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -30304,13 +31886,21 @@ func (m *RegistryMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *RegistryMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addscan_every != nil {
+		fields = append(fields, registry.FieldScanEvery)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *RegistryMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case registry.FieldScanEvery:
+		return m.AddedScanEvery()
+	}
 	return nil, false
 }
 
@@ -30319,6 +31909,13 @@ func (m *RegistryMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *RegistryMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case registry.FieldScanEvery:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddScanEvery(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Registry numeric field %s", name)
 }
@@ -30329,6 +31926,9 @@ func (m *RegistryMutation) ClearedFields() []string {
 	var fields []string
 	if m.FieldCleared(registry.FieldPasswordSealed) {
 		fields = append(fields, registry.FieldPasswordSealed)
+	}
+	if m.FieldCleared(registry.FieldScanDueAt) {
+		fields = append(fields, registry.FieldScanDueAt)
 	}
 	if m.FieldCleared(registry.FieldLastScannedAt) {
 		fields = append(fields, registry.FieldLastScannedAt)
@@ -30349,6 +31949,9 @@ func (m *RegistryMutation) ClearField(name string) error {
 	switch name {
 	case registry.FieldPasswordSealed:
 		m.ClearPasswordSealed()
+		return nil
+	case registry.FieldScanDueAt:
+		m.ClearScanDueAt()
 		return nil
 	case registry.FieldLastScannedAt:
 		m.ClearLastScannedAt()
@@ -30379,6 +31982,24 @@ func (m *RegistryMutation) ResetField(name string) error {
 	case registry.FieldPasswordSealed:
 		m.ResetPasswordSealed()
 		return nil
+	case registry.FieldProxy:
+		m.ResetProxy()
+		return nil
+	case registry.FieldCertificates:
+		m.ResetCertificates()
+		return nil
+	case registry.FieldRepositories:
+		m.ResetRepositories()
+		return nil
+	case registry.FieldScanEvery:
+		m.ResetScanEvery()
+		return nil
+	case registry.FieldTagPolicy:
+		m.ResetTagPolicy()
+		return nil
+	case registry.FieldScanDueAt:
+		m.ResetScanDueAt()
+		return nil
 	case registry.FieldLastScannedAt:
 		m.ResetLastScannedAt()
 		return nil
@@ -30388,9 +32009,15 @@ func (m *RegistryMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *RegistryMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 4)
 	if m.images != nil {
 		edges = append(edges, registry.EdgeImages)
+	}
+	if m.scan_results != nil {
+		edges = append(edges, registry.EdgeScanResults)
+	}
+	if m.projects != nil {
+		edges = append(edges, registry.EdgeProjects)
 	}
 	if m.domains != nil {
 		edges = append(edges, registry.EdgeDomains)
@@ -30408,6 +32035,18 @@ func (m *RegistryMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case registry.EdgeScanResults:
+		ids := make([]ent.Value, 0, len(m.scan_results))
+		for id := range m.scan_results {
+			ids = append(ids, id)
+		}
+		return ids
+	case registry.EdgeProjects:
+		ids := make([]ent.Value, 0, len(m.projects))
+		for id := range m.projects {
+			ids = append(ids, id)
+		}
+		return ids
 	case registry.EdgeDomains:
 		ids := make([]ent.Value, 0, len(m.domains))
 		for id := range m.domains {
@@ -30420,9 +32059,15 @@ func (m *RegistryMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *RegistryMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 4)
 	if m.removedimages != nil {
 		edges = append(edges, registry.EdgeImages)
+	}
+	if m.removedscan_results != nil {
+		edges = append(edges, registry.EdgeScanResults)
+	}
+	if m.removedprojects != nil {
+		edges = append(edges, registry.EdgeProjects)
 	}
 	if m.removeddomains != nil {
 		edges = append(edges, registry.EdgeDomains)
@@ -30440,6 +32085,18 @@ func (m *RegistryMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case registry.EdgeScanResults:
+		ids := make([]ent.Value, 0, len(m.removedscan_results))
+		for id := range m.removedscan_results {
+			ids = append(ids, id)
+		}
+		return ids
+	case registry.EdgeProjects:
+		ids := make([]ent.Value, 0, len(m.removedprojects))
+		for id := range m.removedprojects {
+			ids = append(ids, id)
+		}
+		return ids
 	case registry.EdgeDomains:
 		ids := make([]ent.Value, 0, len(m.removeddomains))
 		for id := range m.removeddomains {
@@ -30452,9 +32109,15 @@ func (m *RegistryMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *RegistryMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 4)
 	if m.clearedimages {
 		edges = append(edges, registry.EdgeImages)
+	}
+	if m.clearedscan_results {
+		edges = append(edges, registry.EdgeScanResults)
+	}
+	if m.clearedprojects {
+		edges = append(edges, registry.EdgeProjects)
 	}
 	if m.cleareddomains {
 		edges = append(edges, registry.EdgeDomains)
@@ -30468,6 +32131,10 @@ func (m *RegistryMutation) EdgeCleared(name string) bool {
 	switch name {
 	case registry.EdgeImages:
 		return m.clearedimages
+	case registry.EdgeScanResults:
+		return m.clearedscan_results
+	case registry.EdgeProjects:
+		return m.clearedprojects
 	case registry.EdgeDomains:
 		return m.cleareddomains
 	}
@@ -30488,6 +32155,12 @@ func (m *RegistryMutation) ResetEdge(name string) error {
 	switch name {
 	case registry.EdgeImages:
 		m.ResetImages()
+		return nil
+	case registry.EdgeScanResults:
+		m.ResetScanResults()
+		return nil
+	case registry.EdgeProjects:
+		m.ResetProjects()
 		return nil
 	case registry.EdgeDomains:
 		m.ResetDomains()
@@ -38241,6 +39914,716 @@ func (m *SSHKeyMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown SSHKey edge %s", name)
+}
+
+// ScanResultMutation represents an operation that mutates the ScanResult nodes in the graph.
+type ScanResultMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *uuid.UUID
+	name            *string
+	outcome         *scanresult.Outcome
+	digest          *string
+	message         *string
+	scanned_at      *time.Time
+	scan_id         *uuid.UUID
+	clearedFields   map[string]struct{}
+	registry        *uuid.UUID
+	clearedregistry bool
+	done            bool
+	oldValue        func(context.Context) (*ScanResult, error)
+	predicates      []predicate.ScanResult
+}
+
+var _ ent.Mutation = (*ScanResultMutation)(nil)
+
+// scanresultOption allows management of the mutation configuration using functional options.
+type scanresultOption func(*ScanResultMutation)
+
+// newScanResultMutation creates new mutation for the ScanResult entity.
+func newScanResultMutation(c config, op Op, opts ...scanresultOption) *ScanResultMutation {
+	m := &ScanResultMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeScanResult,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withScanResultID sets the ID field of the mutation.
+func withScanResultID(id uuid.UUID) scanresultOption {
+	return func(m *ScanResultMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ScanResult
+		)
+		m.oldValue = func(ctx context.Context) (*ScanResult, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ScanResult.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withScanResult sets the old ScanResult of the mutation.
+func withScanResult(node *ScanResult) scanresultOption {
+	return func(m *ScanResultMutation) {
+		m.oldValue = func(context.Context) (*ScanResult, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ScanResultMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ScanResultMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ScanResult entities.
+func (m *ScanResultMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ScanResultMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ScanResultMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ScanResult.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetName sets the "name" field.
+func (m *ScanResultMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *ScanResultMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the ScanResult entity.
+// If the ScanResult object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScanResultMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *ScanResultMutation) ResetName() {
+	m.name = nil
+}
+
+// SetOutcome sets the "outcome" field.
+func (m *ScanResultMutation) SetOutcome(s scanresult.Outcome) {
+	m.outcome = &s
+}
+
+// Outcome returns the value of the "outcome" field in the mutation.
+func (m *ScanResultMutation) Outcome() (r scanresult.Outcome, exists bool) {
+	v := m.outcome
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOutcome returns the old "outcome" field's value of the ScanResult entity.
+// If the ScanResult object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScanResultMutation) OldOutcome(ctx context.Context) (v scanresult.Outcome, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOutcome is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOutcome requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOutcome: %w", err)
+	}
+	return oldValue.Outcome, nil
+}
+
+// ResetOutcome resets all changes to the "outcome" field.
+func (m *ScanResultMutation) ResetOutcome() {
+	m.outcome = nil
+}
+
+// SetDigest sets the "digest" field.
+func (m *ScanResultMutation) SetDigest(s string) {
+	m.digest = &s
+}
+
+// Digest returns the value of the "digest" field in the mutation.
+func (m *ScanResultMutation) Digest() (r string, exists bool) {
+	v := m.digest
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDigest returns the old "digest" field's value of the ScanResult entity.
+// If the ScanResult object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScanResultMutation) OldDigest(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDigest is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDigest requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDigest: %w", err)
+	}
+	return oldValue.Digest, nil
+}
+
+// ResetDigest resets all changes to the "digest" field.
+func (m *ScanResultMutation) ResetDigest() {
+	m.digest = nil
+}
+
+// SetMessage sets the "message" field.
+func (m *ScanResultMutation) SetMessage(s string) {
+	m.message = &s
+}
+
+// Message returns the value of the "message" field in the mutation.
+func (m *ScanResultMutation) Message() (r string, exists bool) {
+	v := m.message
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMessage returns the old "message" field's value of the ScanResult entity.
+// If the ScanResult object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScanResultMutation) OldMessage(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMessage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMessage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMessage: %w", err)
+	}
+	return oldValue.Message, nil
+}
+
+// ResetMessage resets all changes to the "message" field.
+func (m *ScanResultMutation) ResetMessage() {
+	m.message = nil
+}
+
+// SetScannedAt sets the "scanned_at" field.
+func (m *ScanResultMutation) SetScannedAt(t time.Time) {
+	m.scanned_at = &t
+}
+
+// ScannedAt returns the value of the "scanned_at" field in the mutation.
+func (m *ScanResultMutation) ScannedAt() (r time.Time, exists bool) {
+	v := m.scanned_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScannedAt returns the old "scanned_at" field's value of the ScanResult entity.
+// If the ScanResult object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScanResultMutation) OldScannedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScannedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScannedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScannedAt: %w", err)
+	}
+	return oldValue.ScannedAt, nil
+}
+
+// ResetScannedAt resets all changes to the "scanned_at" field.
+func (m *ScanResultMutation) ResetScannedAt() {
+	m.scanned_at = nil
+}
+
+// SetScanID sets the "scan_id" field.
+func (m *ScanResultMutation) SetScanID(u uuid.UUID) {
+	m.scan_id = &u
+}
+
+// ScanID returns the value of the "scan_id" field in the mutation.
+func (m *ScanResultMutation) ScanID() (r uuid.UUID, exists bool) {
+	v := m.scan_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScanID returns the old "scan_id" field's value of the ScanResult entity.
+// If the ScanResult object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScanResultMutation) OldScanID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScanID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScanID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScanID: %w", err)
+	}
+	return oldValue.ScanID, nil
+}
+
+// ResetScanID resets all changes to the "scan_id" field.
+func (m *ScanResultMutation) ResetScanID() {
+	m.scan_id = nil
+}
+
+// SetRegistryID sets the "registry_id" field.
+func (m *ScanResultMutation) SetRegistryID(u uuid.UUID) {
+	m.registry = &u
+}
+
+// RegistryID returns the value of the "registry_id" field in the mutation.
+func (m *ScanResultMutation) RegistryID() (r uuid.UUID, exists bool) {
+	v := m.registry
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRegistryID returns the old "registry_id" field's value of the ScanResult entity.
+// If the ScanResult object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScanResultMutation) OldRegistryID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRegistryID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRegistryID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRegistryID: %w", err)
+	}
+	return oldValue.RegistryID, nil
+}
+
+// ResetRegistryID resets all changes to the "registry_id" field.
+func (m *ScanResultMutation) ResetRegistryID() {
+	m.registry = nil
+}
+
+// ClearRegistry clears the "registry" edge to the Registry entity.
+func (m *ScanResultMutation) ClearRegistry() {
+	m.clearedregistry = true
+	m.clearedFields[scanresult.FieldRegistryID] = struct{}{}
+}
+
+// RegistryCleared reports if the "registry" edge to the Registry entity was cleared.
+func (m *ScanResultMutation) RegistryCleared() bool {
+	return m.clearedregistry
+}
+
+// RegistryIDs returns the "registry" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// RegistryID instead. It exists only for internal usage by the builders.
+func (m *ScanResultMutation) RegistryIDs() (ids []uuid.UUID) {
+	if id := m.registry; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetRegistry resets all changes to the "registry" edge.
+func (m *ScanResultMutation) ResetRegistry() {
+	m.registry = nil
+	m.clearedregistry = false
+}
+
+// Where appends a list predicates to the ScanResultMutation builder.
+func (m *ScanResultMutation) Where(ps ...predicate.ScanResult) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ScanResultMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ScanResultMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ScanResult, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ScanResultMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ScanResultMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ScanResult).
+func (m *ScanResultMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ScanResultMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.name != nil {
+		fields = append(fields, scanresult.FieldName)
+	}
+	if m.outcome != nil {
+		fields = append(fields, scanresult.FieldOutcome)
+	}
+	if m.digest != nil {
+		fields = append(fields, scanresult.FieldDigest)
+	}
+	if m.message != nil {
+		fields = append(fields, scanresult.FieldMessage)
+	}
+	if m.scanned_at != nil {
+		fields = append(fields, scanresult.FieldScannedAt)
+	}
+	if m.scan_id != nil {
+		fields = append(fields, scanresult.FieldScanID)
+	}
+	if m.registry != nil {
+		fields = append(fields, scanresult.FieldRegistryID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ScanResultMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case scanresult.FieldName:
+		return m.Name()
+	case scanresult.FieldOutcome:
+		return m.Outcome()
+	case scanresult.FieldDigest:
+		return m.Digest()
+	case scanresult.FieldMessage:
+		return m.Message()
+	case scanresult.FieldScannedAt:
+		return m.ScannedAt()
+	case scanresult.FieldScanID:
+		return m.ScanID()
+	case scanresult.FieldRegistryID:
+		return m.RegistryID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ScanResultMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case scanresult.FieldName:
+		return m.OldName(ctx)
+	case scanresult.FieldOutcome:
+		return m.OldOutcome(ctx)
+	case scanresult.FieldDigest:
+		return m.OldDigest(ctx)
+	case scanresult.FieldMessage:
+		return m.OldMessage(ctx)
+	case scanresult.FieldScannedAt:
+		return m.OldScannedAt(ctx)
+	case scanresult.FieldScanID:
+		return m.OldScanID(ctx)
+	case scanresult.FieldRegistryID:
+		return m.OldRegistryID(ctx)
+	}
+	return nil, fmt.Errorf("unknown ScanResult field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ScanResultMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case scanresult.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case scanresult.FieldOutcome:
+		v, ok := value.(scanresult.Outcome)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOutcome(v)
+		return nil
+	case scanresult.FieldDigest:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDigest(v)
+		return nil
+	case scanresult.FieldMessage:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMessage(v)
+		return nil
+	case scanresult.FieldScannedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScannedAt(v)
+		return nil
+	case scanresult.FieldScanID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScanID(v)
+		return nil
+	case scanresult.FieldRegistryID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRegistryID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ScanResult field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ScanResultMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ScanResultMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ScanResultMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown ScanResult numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ScanResultMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ScanResultMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ScanResultMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown ScanResult nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ScanResultMutation) ResetField(name string) error {
+	switch name {
+	case scanresult.FieldName:
+		m.ResetName()
+		return nil
+	case scanresult.FieldOutcome:
+		m.ResetOutcome()
+		return nil
+	case scanresult.FieldDigest:
+		m.ResetDigest()
+		return nil
+	case scanresult.FieldMessage:
+		m.ResetMessage()
+		return nil
+	case scanresult.FieldScannedAt:
+		m.ResetScannedAt()
+		return nil
+	case scanresult.FieldScanID:
+		m.ResetScanID()
+		return nil
+	case scanresult.FieldRegistryID:
+		m.ResetRegistryID()
+		return nil
+	}
+	return fmt.Errorf("unknown ScanResult field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ScanResultMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.registry != nil {
+		edges = append(edges, scanresult.EdgeRegistry)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ScanResultMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case scanresult.EdgeRegistry:
+		if id := m.registry; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ScanResultMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ScanResultMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ScanResultMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedregistry {
+		edges = append(edges, scanresult.EdgeRegistry)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ScanResultMutation) EdgeCleared(name string) bool {
+	switch name {
+	case scanresult.EdgeRegistry:
+		return m.clearedregistry
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ScanResultMutation) ClearEdge(name string) error {
+	switch name {
+	case scanresult.EdgeRegistry:
+		m.ClearRegistry()
+		return nil
+	}
+	return fmt.Errorf("unknown ScanResult unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ScanResultMutation) ResetEdge(name string) error {
+	switch name {
+	case scanresult.EdgeRegistry:
+		m.ResetRegistry()
+		return nil
+	}
+	return fmt.Errorf("unknown ScanResult edge %s", name)
 }
 
 // SessionMutation represents an operation that mutates the Session nodes in the graph.

@@ -39,6 +39,8 @@ type Project struct {
 
 // ProjectEdges holds the relations/edges for other nodes in the graph.
 type ProjectEdges struct {
+	// Registries holds the value of the registries edge.
+	Registries []*Registry `json:"registries,omitempty"`
 	// Domain holds the value of the domain edge.
 	Domain *Domain `json:"domain,omitempty"`
 	// Memberships holds the value of the memberships edge.
@@ -47,12 +49,22 @@ type ProjectEdges struct {
 	Policies []*PolicyAttachment `json:"policies,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [3]bool
+	loadedTypes [4]bool
 	// totalCount holds the count of the edges above.
 	totalCount [3]map[string]int
 
+	namedRegistries  map[string][]*Registry
 	namedMemberships map[string][]*Membership
 	namedPolicies    map[string][]*PolicyAttachment
+}
+
+// RegistriesOrErr returns the Registries value or an error if the edge
+// was not loaded in eager-loading.
+func (e ProjectEdges) RegistriesOrErr() ([]*Registry, error) {
+	if e.loadedTypes[0] {
+		return e.Registries, nil
+	}
+	return nil, &NotLoadedError{edge: "registries"}
 }
 
 // DomainOrErr returns the Domain value or an error if the edge
@@ -60,7 +72,7 @@ type ProjectEdges struct {
 func (e ProjectEdges) DomainOrErr() (*Domain, error) {
 	if e.Domain != nil {
 		return e.Domain, nil
-	} else if e.loadedTypes[0] {
+	} else if e.loadedTypes[1] {
 		return nil, &NotFoundError{label: domain.Label}
 	}
 	return nil, &NotLoadedError{edge: "domain"}
@@ -69,7 +81,7 @@ func (e ProjectEdges) DomainOrErr() (*Domain, error) {
 // MembershipsOrErr returns the Memberships value or an error if the edge
 // was not loaded in eager-loading.
 func (e ProjectEdges) MembershipsOrErr() ([]*Membership, error) {
-	if e.loadedTypes[1] {
+	if e.loadedTypes[2] {
 		return e.Memberships, nil
 	}
 	return nil, &NotLoadedError{edge: "memberships"}
@@ -78,7 +90,7 @@ func (e ProjectEdges) MembershipsOrErr() ([]*Membership, error) {
 // PoliciesOrErr returns the Policies value or an error if the edge
 // was not loaded in eager-loading.
 func (e ProjectEdges) PoliciesOrErr() ([]*PolicyAttachment, error) {
-	if e.loadedTypes[2] {
+	if e.loadedTypes[3] {
 		return e.Policies, nil
 	}
 	return nil, &NotLoadedError{edge: "policies"}
@@ -167,6 +179,11 @@ func (_m *Project) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
+// QueryRegistries queries the "registries" edge of the Project entity.
+func (_m *Project) QueryRegistries() *RegistryQuery {
+	return NewProjectClient(_m.config).QueryRegistries(_m)
+}
+
 // QueryDomain queries the "domain" edge of the Project entity.
 func (_m *Project) QueryDomain() *DomainQuery {
 	return NewProjectClient(_m.config).QueryDomain(_m)
@@ -224,6 +241,30 @@ func (_m *Project) String() string {
 	builder.WriteString(fmt.Sprintf("%v", _m.DomainID))
 	builder.WriteByte(')')
 	return builder.String()
+}
+
+// NamedRegistries returns the Registries named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Project) NamedRegistries(name string) ([]*Registry, error) {
+	if _m.Edges.namedRegistries == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedRegistries[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Project) appendNamedRegistries(name string, edges ...*Registry) {
+	if _m.Edges.namedRegistries == nil {
+		_m.Edges.namedRegistries = make(map[string][]*Registry)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedRegistries[name] = []*Registry{}
+	} else {
+		_m.Edges.namedRegistries[name] = append(_m.Edges.namedRegistries[name], edges...)
+	}
 }
 
 // NamedMemberships returns the Memberships named value or an error if the edge was not

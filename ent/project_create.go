@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/registry"
 	"github.com/google/uuid"
 )
 
@@ -107,6 +108,21 @@ func (_c *ProjectCreate) SetNillableID(v *uuid.UUID) *ProjectCreate {
 		_c.SetID(*v)
 	}
 	return _c
+}
+
+// AddRegistryIDs adds the "registries" edge to the Registry entity by IDs.
+func (_c *ProjectCreate) AddRegistryIDs(ids ...uuid.UUID) *ProjectCreate {
+	_c.mutation.AddRegistryIDs(ids...)
+	return _c
+}
+
+// AddRegistries adds the "registries" edges to the Registry entity.
+func (_c *ProjectCreate) AddRegistries(v ...*Registry) *ProjectCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddRegistryIDs(ids...)
 }
 
 // SetDomain sets the "domain" edge to the Domain entity.
@@ -289,6 +305,22 @@ func (_c *ProjectCreate) createSpec() (*Project, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.GetType(); ok {
 		_spec.SetField(project.FieldType, field.TypeEnum, value)
 		_node.Type = value
+	}
+	if nodes := _c.mutation.RegistriesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   project.RegistriesTable,
+			Columns: project.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
 	}
 	if nodes := _c.mutation.DomainIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/registry"
 	"github.com/google/uuid"
 )
 
@@ -28,11 +29,13 @@ type ProjectQuery struct {
 	order                []project.OrderOption
 	inters               []Interceptor
 	predicates           []predicate.Project
+	withRegistries       *RegistryQuery
 	withDomain           *DomainQuery
 	withMemberships      *MembershipQuery
 	withPolicies         *PolicyAttachmentQuery
 	loadTotal            []func(context.Context, []*Project) error
 	modifiers            []func(*sql.Selector)
+	withNamedRegistries  map[string]*RegistryQuery
 	withNamedMemberships map[string]*MembershipQuery
 	withNamedPolicies    map[string]*PolicyAttachmentQuery
 	// intermediate query (i.e. traversal path).
@@ -69,6 +72,28 @@ func (_q *ProjectQuery) Unique(unique bool) *ProjectQuery {
 func (_q *ProjectQuery) Order(o ...project.OrderOption) *ProjectQuery {
 	_q.order = append(_q.order, o...)
 	return _q
+}
+
+// QueryRegistries chains the current query on the "registries" edge.
+func (_q *ProjectQuery) QueryRegistries() *RegistryQuery {
+	query := (&RegistryClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(project.Table, project.FieldID, selector),
+			sqlgraph.To(registry.Table, registry.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, true, project.RegistriesTable, project.RegistriesPrimaryKey...),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
 }
 
 // QueryDomain chains the current query on the "domain" edge.
@@ -329,6 +354,7 @@ func (_q *ProjectQuery) Clone() *ProjectQuery {
 		order:           append([]project.OrderOption{}, _q.order...),
 		inters:          append([]Interceptor{}, _q.inters...),
 		predicates:      append([]predicate.Project{}, _q.predicates...),
+		withRegistries:  _q.withRegistries.Clone(),
 		withDomain:      _q.withDomain.Clone(),
 		withMemberships: _q.withMemberships.Clone(),
 		withPolicies:    _q.withPolicies.Clone(),
@@ -337,6 +363,17 @@ func (_q *ProjectQuery) Clone() *ProjectQuery {
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
+}
+
+// WithRegistries tells the query-builder to eager-load the nodes that are connected to
+// the "registries" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ProjectQuery) WithRegistries(opts ...func(*RegistryQuery)) *ProjectQuery {
+	query := (&RegistryClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withRegistries = query
+	return _q
 }
 
 // WithDomain tells the query-builder to eager-load the nodes that are connected to
@@ -450,7 +487,8 @@ func (_q *ProjectQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Proj
 	var (
 		nodes       = []*Project{}
 		_spec       = _q.querySpec()
-		loadedTypes = [3]bool{
+		loadedTypes = [4]bool{
+			_q.withRegistries != nil,
 			_q.withDomain != nil,
 			_q.withMemberships != nil,
 			_q.withPolicies != nil,
@@ -477,6 +515,13 @@ func (_q *ProjectQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Proj
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
+	if query := _q.withRegistries; query != nil {
+		if err := _q.loadRegistries(ctx, query, nodes,
+			func(n *Project) { n.Edges.Registries = []*Registry{} },
+			func(n *Project, e *Registry) { n.Edges.Registries = append(n.Edges.Registries, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withDomain; query != nil {
 		if err := _q.loadDomain(ctx, query, nodes, nil,
 			func(n *Project, e *Domain) { n.Edges.Domain = e }); err != nil {
@@ -494,6 +539,13 @@ func (_q *ProjectQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Proj
 		if err := _q.loadPolicies(ctx, query, nodes,
 			func(n *Project) { n.Edges.Policies = []*PolicyAttachment{} },
 			func(n *Project, e *PolicyAttachment) { n.Edges.Policies = append(n.Edges.Policies, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedRegistries {
+		if err := _q.loadRegistries(ctx, query, nodes,
+			func(n *Project) { n.appendNamedRegistries(name) },
+			func(n *Project, e *Registry) { n.appendNamedRegistries(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -519,6 +571,67 @@ func (_q *ProjectQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Proj
 	return nodes, nil
 }
 
+func (_q *ProjectQuery) loadRegistries(ctx context.Context, query *RegistryQuery, nodes []*Project, init func(*Project), assign func(*Project, *Registry)) error {
+	edgeIDs := make([]driver.Value, len(nodes))
+	byID := make(map[uuid.UUID]*Project)
+	nids := make(map[uuid.UUID]map[*Project]struct{})
+	for i, node := range nodes {
+		edgeIDs[i] = node.ID
+		byID[node.ID] = node
+		if init != nil {
+			init(node)
+		}
+	}
+	query.Where(func(s *sql.Selector) {
+		joinT := sql.Table(project.RegistriesTable)
+		s.Join(joinT).On(s.C(registry.FieldID), joinT.C(project.RegistriesPrimaryKey[0]))
+		s.Where(sql.InValues(joinT.C(project.RegistriesPrimaryKey[1]), edgeIDs...))
+		columns := s.SelectedColumns()
+		s.Select(joinT.C(project.RegistriesPrimaryKey[1]))
+		s.AppendSelect(columns...)
+		s.SetDistinct(false)
+	})
+	if err := query.prepareQuery(ctx); err != nil {
+		return err
+	}
+	qr := QuerierFunc(func(ctx context.Context, q Query) (Value, error) {
+		return query.sqlAll(ctx, func(_ context.Context, spec *sqlgraph.QuerySpec) {
+			assign := spec.Assign
+			values := spec.ScanValues
+			spec.ScanValues = func(columns []string) ([]any, error) {
+				values, err := values(columns[1:])
+				if err != nil {
+					return nil, err
+				}
+				return append([]any{new(uuid.UUID)}, values...), nil
+			}
+			spec.Assign = func(columns []string, values []any) error {
+				outValue := *values[0].(*uuid.UUID)
+				inValue := *values[1].(*uuid.UUID)
+				if nids[inValue] == nil {
+					nids[inValue] = map[*Project]struct{}{byID[outValue]: {}}
+					return assign(columns[1:], values[1:])
+				}
+				nids[inValue][byID[outValue]] = struct{}{}
+				return nil
+			}
+		})
+	})
+	neighbors, err := withInterceptors[[]*Registry](ctx, query, qr, query.inters)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected "registries" node returned %v`, n.ID)
+		}
+		for kn := range nodes {
+			assign(kn, n)
+		}
+	}
+	return nil
+}
 func (_q *ProjectQuery) loadDomain(ctx context.Context, query *DomainQuery, nodes []*Project, init func(*Project), assign func(*Project, *Domain)) error {
 	ids := make([]uuid.UUID, 0, len(nodes))
 	nodeids := make(map[uuid.UUID][]*Project)
@@ -732,6 +845,20 @@ func (_q *ProjectQuery) ForShare(opts ...sql.LockOption) *ProjectQuery {
 func (_q *ProjectQuery) Modify(modifiers ...func(s *sql.Selector)) *ProjectSelect {
 	_q.modifiers = append(_q.modifiers, modifiers...)
 	return _q.Select()
+}
+
+// WithNamedRegistries tells the query-builder to eager-load the nodes that are connected to the "registries"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *ProjectQuery) WithNamedRegistries(name string, opts ...func(*RegistryQuery)) *ProjectQuery {
+	query := (&RegistryClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedRegistries == nil {
+		_q.withNamedRegistries = make(map[string]*RegistryQuery)
+	}
+	_q.withNamedRegistries[name] = query
+	return _q
 }
 
 // WithNamedMemberships tells the query-builder to eager-load the nodes that are connected to the "memberships"

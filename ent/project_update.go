@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/registry"
 	"github.com/google/uuid"
 )
 
@@ -87,6 +88,21 @@ func (_u *ProjectUpdate) SetNillableType(v *project.Type) *ProjectUpdate {
 	return _u
 }
 
+// AddRegistryIDs adds the "registries" edge to the Registry entity by IDs.
+func (_u *ProjectUpdate) AddRegistryIDs(ids ...uuid.UUID) *ProjectUpdate {
+	_u.mutation.AddRegistryIDs(ids...)
+	return _u
+}
+
+// AddRegistries adds the "registries" edges to the Registry entity.
+func (_u *ProjectUpdate) AddRegistries(v ...*Registry) *ProjectUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddRegistryIDs(ids...)
+}
+
 // AddMembershipIDs adds the "memberships" edge to the Membership entity by IDs.
 func (_u *ProjectUpdate) AddMembershipIDs(ids ...uuid.UUID) *ProjectUpdate {
 	_u.mutation.AddMembershipIDs(ids...)
@@ -120,6 +136,27 @@ func (_u *ProjectUpdate) AddPolicies(v ...*PolicyAttachment) *ProjectUpdate {
 // Mutation returns the ProjectMutation object of the builder.
 func (_u *ProjectUpdate) Mutation() *ProjectMutation {
 	return _u.mutation
+}
+
+// ClearRegistries clears all "registries" edges to the Registry entity.
+func (_u *ProjectUpdate) ClearRegistries() *ProjectUpdate {
+	_u.mutation.ClearRegistries()
+	return _u
+}
+
+// RemoveRegistryIDs removes the "registries" edge to Registry entities by IDs.
+func (_u *ProjectUpdate) RemoveRegistryIDs(ids ...uuid.UUID) *ProjectUpdate {
+	_u.mutation.RemoveRegistryIDs(ids...)
+	return _u
+}
+
+// RemoveRegistries removes "registries" edges to Registry entities.
+func (_u *ProjectUpdate) RemoveRegistries(v ...*Registry) *ProjectUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveRegistryIDs(ids...)
 }
 
 // ClearMemberships clears all "memberships" edges to the Membership entity.
@@ -238,6 +275,51 @@ func (_u *ProjectUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.GetType(); ok {
 		_spec.SetField(project.FieldType, field.TypeEnum, value)
+	}
+	if _u.mutation.RegistriesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   project.RegistriesTable,
+			Columns: project.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedRegistriesIDs(); len(nodes) > 0 && !_u.mutation.RegistriesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   project.RegistriesTable,
+			Columns: project.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RegistriesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   project.RegistriesTable,
+			Columns: project.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	if _u.mutation.MembershipsCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -407,6 +489,21 @@ func (_u *ProjectUpdateOne) SetNillableType(v *project.Type) *ProjectUpdateOne {
 	return _u
 }
 
+// AddRegistryIDs adds the "registries" edge to the Registry entity by IDs.
+func (_u *ProjectUpdateOne) AddRegistryIDs(ids ...uuid.UUID) *ProjectUpdateOne {
+	_u.mutation.AddRegistryIDs(ids...)
+	return _u
+}
+
+// AddRegistries adds the "registries" edges to the Registry entity.
+func (_u *ProjectUpdateOne) AddRegistries(v ...*Registry) *ProjectUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddRegistryIDs(ids...)
+}
+
 // AddMembershipIDs adds the "memberships" edge to the Membership entity by IDs.
 func (_u *ProjectUpdateOne) AddMembershipIDs(ids ...uuid.UUID) *ProjectUpdateOne {
 	_u.mutation.AddMembershipIDs(ids...)
@@ -440,6 +537,27 @@ func (_u *ProjectUpdateOne) AddPolicies(v ...*PolicyAttachment) *ProjectUpdateOn
 // Mutation returns the ProjectMutation object of the builder.
 func (_u *ProjectUpdateOne) Mutation() *ProjectMutation {
 	return _u.mutation
+}
+
+// ClearRegistries clears all "registries" edges to the Registry entity.
+func (_u *ProjectUpdateOne) ClearRegistries() *ProjectUpdateOne {
+	_u.mutation.ClearRegistries()
+	return _u
+}
+
+// RemoveRegistryIDs removes the "registries" edge to Registry entities by IDs.
+func (_u *ProjectUpdateOne) RemoveRegistryIDs(ids ...uuid.UUID) *ProjectUpdateOne {
+	_u.mutation.RemoveRegistryIDs(ids...)
+	return _u
+}
+
+// RemoveRegistries removes "registries" edges to Registry entities.
+func (_u *ProjectUpdateOne) RemoveRegistries(v ...*Registry) *ProjectUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveRegistryIDs(ids...)
 }
 
 // ClearMemberships clears all "memberships" edges to the Membership entity.
@@ -588,6 +706,51 @@ func (_u *ProjectUpdateOne) sqlSave(ctx context.Context) (_node *Project, err er
 	}
 	if value, ok := _u.mutation.GetType(); ok {
 		_spec.SetField(project.FieldType, field.TypeEnum, value)
+	}
+	if _u.mutation.RegistriesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   project.RegistriesTable,
+			Columns: project.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedRegistriesIDs(); len(nodes) > 0 && !_u.mutation.RegistriesCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   project.RegistriesTable,
+			Columns: project.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RegistriesIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: true,
+			Table:   project.RegistriesTable,
+			Columns: project.RegistriesPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(registry.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	if _u.mutation.MembershipsCleared() {
 		edge := &sqlgraph.EdgeSpec{

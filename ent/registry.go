@@ -3,6 +3,7 @@
 package ent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -30,6 +31,18 @@ type Registry struct {
 	Username string `json:"username,omitempty"`
 	// PasswordSealed holds the value of the "password_sealed" field.
 	PasswordSealed []byte `json:"-"`
+	// Proxy holds the value of the "proxy" field.
+	Proxy string `json:"proxy,omitempty"`
+	// Certificates holds the value of the "certificates" field.
+	Certificates string `json:"certificates,omitempty"`
+	// Repositories holds the value of the "repositories" field.
+	Repositories []string `json:"repositories,omitempty"`
+	// ScanEvery holds the value of the "scan_every" field.
+	ScanEvery int `json:"scan_every,omitempty"`
+	// TagPolicy holds the value of the "tag_policy" field.
+	TagPolicy registry.TagPolicy `json:"tag_policy,omitempty"`
+	// ScanDueAt holds the value of the "scan_due_at" field.
+	ScanDueAt *time.Time `json:"scan_due_at,omitempty"`
 	// LastScannedAt holds the value of the "last_scanned_at" field.
 	LastScannedAt *time.Time `json:"last_scanned_at,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -42,14 +55,22 @@ type Registry struct {
 type RegistryEdges struct {
 	// Images holds the value of the images edge.
 	Images []*Image `json:"images,omitempty"`
+	// ScanResults holds the value of the scan_results edge.
+	ScanResults []*ScanResult `json:"scan_results,omitempty"`
+	// Projects holds the value of the projects edge.
+	Projects []*Project `json:"projects,omitempty"`
 	// Domains holds the value of the domains edge.
 	Domains []*Domain `json:"domains,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [2]bool
+	loadedTypes [4]bool
+	// totalCount holds the count of the edges above.
+	totalCount [1]map[string]int
 
-	namedImages  map[string][]*Image
-	namedDomains map[string][]*Domain
+	namedImages      map[string][]*Image
+	namedScanResults map[string][]*ScanResult
+	namedProjects    map[string][]*Project
+	namedDomains     map[string][]*Domain
 }
 
 // ImagesOrErr returns the Images value or an error if the edge
@@ -61,10 +82,28 @@ func (e RegistryEdges) ImagesOrErr() ([]*Image, error) {
 	return nil, &NotLoadedError{edge: "images"}
 }
 
+// ScanResultsOrErr returns the ScanResults value or an error if the edge
+// was not loaded in eager-loading.
+func (e RegistryEdges) ScanResultsOrErr() ([]*ScanResult, error) {
+	if e.loadedTypes[1] {
+		return e.ScanResults, nil
+	}
+	return nil, &NotLoadedError{edge: "scan_results"}
+}
+
+// ProjectsOrErr returns the Projects value or an error if the edge
+// was not loaded in eager-loading.
+func (e RegistryEdges) ProjectsOrErr() ([]*Project, error) {
+	if e.loadedTypes[2] {
+		return e.Projects, nil
+	}
+	return nil, &NotLoadedError{edge: "projects"}
+}
+
 // DomainsOrErr returns the Domains value or an error if the edge
 // was not loaded in eager-loading.
 func (e RegistryEdges) DomainsOrErr() ([]*Domain, error) {
-	if e.loadedTypes[1] {
+	if e.loadedTypes[3] {
 		return e.Domains, nil
 	}
 	return nil, &NotLoadedError{edge: "domains"}
@@ -75,13 +114,15 @@ func (*Registry) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case registry.FieldPasswordSealed:
+		case registry.FieldPasswordSealed, registry.FieldRepositories:
 			values[i] = new([]byte)
 		case registry.FieldPlainHTTP:
 			values[i] = new(sql.NullBool)
-		case registry.FieldName, registry.FieldHost, registry.FieldUsername:
+		case registry.FieldScanEvery:
+			values[i] = new(sql.NullInt64)
+		case registry.FieldName, registry.FieldHost, registry.FieldUsername, registry.FieldProxy, registry.FieldCertificates, registry.FieldTagPolicy:
 			values[i] = new(sql.NullString)
-		case registry.FieldCreatedAt, registry.FieldLastScannedAt:
+		case registry.FieldCreatedAt, registry.FieldScanDueAt, registry.FieldLastScannedAt:
 			values[i] = new(sql.NullTime)
 		case registry.FieldID:
 			values[i] = new(uuid.UUID)
@@ -142,6 +183,45 @@ func (_m *Registry) assignValues(columns []string, values []any) error {
 			} else if value != nil {
 				_m.PasswordSealed = *value
 			}
+		case registry.FieldProxy:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field proxy", values[i])
+			} else if value.Valid {
+				_m.Proxy = value.String
+			}
+		case registry.FieldCertificates:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field certificates", values[i])
+			} else if value.Valid {
+				_m.Certificates = value.String
+			}
+		case registry.FieldRepositories:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field repositories", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Repositories); err != nil {
+					return fmt.Errorf("unmarshal field repositories: %w", err)
+				}
+			}
+		case registry.FieldScanEvery:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field scan_every", values[i])
+			} else if value.Valid {
+				_m.ScanEvery = int(value.Int64)
+			}
+		case registry.FieldTagPolicy:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field tag_policy", values[i])
+			} else if value.Valid {
+				_m.TagPolicy = registry.TagPolicy(value.String)
+			}
+		case registry.FieldScanDueAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field scan_due_at", values[i])
+			} else if value.Valid {
+				_m.ScanDueAt = new(time.Time)
+				*_m.ScanDueAt = value.Time
+			}
 		case registry.FieldLastScannedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field last_scanned_at", values[i])
@@ -165,6 +245,16 @@ func (_m *Registry) Value(name string) (ent.Value, error) {
 // QueryImages queries the "images" edge of the Registry entity.
 func (_m *Registry) QueryImages() *ImageQuery {
 	return NewRegistryClient(_m.config).QueryImages(_m)
+}
+
+// QueryScanResults queries the "scan_results" edge of the Registry entity.
+func (_m *Registry) QueryScanResults() *ScanResultQuery {
+	return NewRegistryClient(_m.config).QueryScanResults(_m)
+}
+
+// QueryProjects queries the "projects" edge of the Registry entity.
+func (_m *Registry) QueryProjects() *ProjectQuery {
+	return NewRegistryClient(_m.config).QueryProjects(_m)
 }
 
 // QueryDomains queries the "domains" edge of the Registry entity.
@@ -212,6 +302,26 @@ func (_m *Registry) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("password_sealed=<sensitive>")
 	builder.WriteString(", ")
+	builder.WriteString("proxy=")
+	builder.WriteString(_m.Proxy)
+	builder.WriteString(", ")
+	builder.WriteString("certificates=")
+	builder.WriteString(_m.Certificates)
+	builder.WriteString(", ")
+	builder.WriteString("repositories=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Repositories))
+	builder.WriteString(", ")
+	builder.WriteString("scan_every=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ScanEvery))
+	builder.WriteString(", ")
+	builder.WriteString("tag_policy=")
+	builder.WriteString(fmt.Sprintf("%v", _m.TagPolicy))
+	builder.WriteString(", ")
+	if v := _m.ScanDueAt; v != nil {
+		builder.WriteString("scan_due_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
 	if v := _m.LastScannedAt; v != nil {
 		builder.WriteString("last_scanned_at=")
 		builder.WriteString(v.Format(time.ANSIC))
@@ -241,6 +351,54 @@ func (_m *Registry) appendNamedImages(name string, edges ...*Image) {
 		_m.Edges.namedImages[name] = []*Image{}
 	} else {
 		_m.Edges.namedImages[name] = append(_m.Edges.namedImages[name], edges...)
+	}
+}
+
+// NamedScanResults returns the ScanResults named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Registry) NamedScanResults(name string) ([]*ScanResult, error) {
+	if _m.Edges.namedScanResults == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedScanResults[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Registry) appendNamedScanResults(name string, edges ...*ScanResult) {
+	if _m.Edges.namedScanResults == nil {
+		_m.Edges.namedScanResults = make(map[string][]*ScanResult)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedScanResults[name] = []*ScanResult{}
+	} else {
+		_m.Edges.namedScanResults[name] = append(_m.Edges.namedScanResults[name], edges...)
+	}
+}
+
+// NamedProjects returns the Projects named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Registry) NamedProjects(name string) ([]*Project, error) {
+	if _m.Edges.namedProjects == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedProjects[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Registry) appendNamedProjects(name string, edges ...*Project) {
+	if _m.Edges.namedProjects == nil {
+		_m.Edges.namedProjects = make(map[string][]*Project)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedProjects[name] = []*Project{}
+	} else {
+		_m.Edges.namedProjects[name] = append(_m.Edges.namedProjects[name], edges...)
 	}
 }
 

@@ -14,7 +14,9 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/google/uuid"
 )
 
@@ -86,6 +88,82 @@ func (_c *RegistryCreate) SetPasswordSealed(v []byte) *RegistryCreate {
 	return _c
 }
 
+// SetProxy sets the "proxy" field.
+func (_c *RegistryCreate) SetProxy(v string) *RegistryCreate {
+	_c.mutation.SetProxy(v)
+	return _c
+}
+
+// SetNillableProxy sets the "proxy" field if the given value is not nil.
+func (_c *RegistryCreate) SetNillableProxy(v *string) *RegistryCreate {
+	if v != nil {
+		_c.SetProxy(*v)
+	}
+	return _c
+}
+
+// SetCertificates sets the "certificates" field.
+func (_c *RegistryCreate) SetCertificates(v string) *RegistryCreate {
+	_c.mutation.SetCertificates(v)
+	return _c
+}
+
+// SetNillableCertificates sets the "certificates" field if the given value is not nil.
+func (_c *RegistryCreate) SetNillableCertificates(v *string) *RegistryCreate {
+	if v != nil {
+		_c.SetCertificates(*v)
+	}
+	return _c
+}
+
+// SetRepositories sets the "repositories" field.
+func (_c *RegistryCreate) SetRepositories(v []string) *RegistryCreate {
+	_c.mutation.SetRepositories(v)
+	return _c
+}
+
+// SetScanEvery sets the "scan_every" field.
+func (_c *RegistryCreate) SetScanEvery(v int) *RegistryCreate {
+	_c.mutation.SetScanEvery(v)
+	return _c
+}
+
+// SetNillableScanEvery sets the "scan_every" field if the given value is not nil.
+func (_c *RegistryCreate) SetNillableScanEvery(v *int) *RegistryCreate {
+	if v != nil {
+		_c.SetScanEvery(*v)
+	}
+	return _c
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (_c *RegistryCreate) SetTagPolicy(v registry.TagPolicy) *RegistryCreate {
+	_c.mutation.SetTagPolicy(v)
+	return _c
+}
+
+// SetNillableTagPolicy sets the "tag_policy" field if the given value is not nil.
+func (_c *RegistryCreate) SetNillableTagPolicy(v *registry.TagPolicy) *RegistryCreate {
+	if v != nil {
+		_c.SetTagPolicy(*v)
+	}
+	return _c
+}
+
+// SetScanDueAt sets the "scan_due_at" field.
+func (_c *RegistryCreate) SetScanDueAt(v time.Time) *RegistryCreate {
+	_c.mutation.SetScanDueAt(v)
+	return _c
+}
+
+// SetNillableScanDueAt sets the "scan_due_at" field if the given value is not nil.
+func (_c *RegistryCreate) SetNillableScanDueAt(v *time.Time) *RegistryCreate {
+	if v != nil {
+		_c.SetScanDueAt(*v)
+	}
+	return _c
+}
+
 // SetLastScannedAt sets the "last_scanned_at" field.
 func (_c *RegistryCreate) SetLastScannedAt(v time.Time) *RegistryCreate {
 	_c.mutation.SetLastScannedAt(v)
@@ -127,6 +205,36 @@ func (_c *RegistryCreate) AddImages(v ...*Image) *RegistryCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddImageIDs(ids...)
+}
+
+// AddScanResultIDs adds the "scan_results" edge to the ScanResult entity by IDs.
+func (_c *RegistryCreate) AddScanResultIDs(ids ...uuid.UUID) *RegistryCreate {
+	_c.mutation.AddScanResultIDs(ids...)
+	return _c
+}
+
+// AddScanResults adds the "scan_results" edges to the ScanResult entity.
+func (_c *RegistryCreate) AddScanResults(v ...*ScanResult) *RegistryCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddScanResultIDs(ids...)
+}
+
+// AddProjectIDs adds the "projects" edge to the Project entity by IDs.
+func (_c *RegistryCreate) AddProjectIDs(ids ...uuid.UUID) *RegistryCreate {
+	_c.mutation.AddProjectIDs(ids...)
+	return _c
+}
+
+// AddProjects adds the "projects" edges to the Project entity.
+func (_c *RegistryCreate) AddProjects(v ...*Project) *RegistryCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddProjectIDs(ids...)
 }
 
 // AddDomainIDs adds the "domains" edge to the Domain entity by IDs.
@@ -191,6 +299,26 @@ func (_c *RegistryCreate) defaults() {
 		v := registry.DefaultUsername
 		_c.mutation.SetUsername(v)
 	}
+	if _, ok := _c.mutation.Proxy(); !ok {
+		v := registry.DefaultProxy
+		_c.mutation.SetProxy(v)
+	}
+	if _, ok := _c.mutation.Certificates(); !ok {
+		v := registry.DefaultCertificates
+		_c.mutation.SetCertificates(v)
+	}
+	if _, ok := _c.mutation.Repositories(); !ok {
+		v := registry.DefaultRepositories
+		_c.mutation.SetRepositories(v)
+	}
+	if _, ok := _c.mutation.ScanEvery(); !ok {
+		v := registry.DefaultScanEvery
+		_c.mutation.SetScanEvery(v)
+	}
+	if _, ok := _c.mutation.TagPolicy(); !ok {
+		v := registry.DefaultTagPolicy
+		_c.mutation.SetTagPolicy(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := registry.DefaultID()
 		_c.mutation.SetID(v)
@@ -223,6 +351,26 @@ func (_c *RegistryCreate) check() error {
 	}
 	if _, ok := _c.mutation.Username(); !ok {
 		return &ValidationError{Name: "username", err: errors.New(`ent: missing required field "Registry.username"`)}
+	}
+	if _, ok := _c.mutation.Proxy(); !ok {
+		return &ValidationError{Name: "proxy", err: errors.New(`ent: missing required field "Registry.proxy"`)}
+	}
+	if _, ok := _c.mutation.Certificates(); !ok {
+		return &ValidationError{Name: "certificates", err: errors.New(`ent: missing required field "Registry.certificates"`)}
+	}
+	if _, ok := _c.mutation.Repositories(); !ok {
+		return &ValidationError{Name: "repositories", err: errors.New(`ent: missing required field "Registry.repositories"`)}
+	}
+	if _, ok := _c.mutation.ScanEvery(); !ok {
+		return &ValidationError{Name: "scan_every", err: errors.New(`ent: missing required field "Registry.scan_every"`)}
+	}
+	if _, ok := _c.mutation.TagPolicy(); !ok {
+		return &ValidationError{Name: "tag_policy", err: errors.New(`ent: missing required field "Registry.tag_policy"`)}
+	}
+	if v, ok := _c.mutation.TagPolicy(); ok {
+		if err := registry.TagPolicyValidator(v); err != nil {
+			return &ValidationError{Name: "tag_policy", err: fmt.Errorf(`ent: validator failed for field "Registry.tag_policy": %w`, err)}
+		}
 	}
 	return nil
 }
@@ -284,6 +432,30 @@ func (_c *RegistryCreate) createSpec() (*Registry, *sqlgraph.CreateSpec) {
 		_spec.SetField(registry.FieldPasswordSealed, field.TypeBytes, value)
 		_node.PasswordSealed = value
 	}
+	if value, ok := _c.mutation.Proxy(); ok {
+		_spec.SetField(registry.FieldProxy, field.TypeString, value)
+		_node.Proxy = value
+	}
+	if value, ok := _c.mutation.Certificates(); ok {
+		_spec.SetField(registry.FieldCertificates, field.TypeString, value)
+		_node.Certificates = value
+	}
+	if value, ok := _c.mutation.Repositories(); ok {
+		_spec.SetField(registry.FieldRepositories, field.TypeJSON, value)
+		_node.Repositories = value
+	}
+	if value, ok := _c.mutation.ScanEvery(); ok {
+		_spec.SetField(registry.FieldScanEvery, field.TypeInt, value)
+		_node.ScanEvery = value
+	}
+	if value, ok := _c.mutation.TagPolicy(); ok {
+		_spec.SetField(registry.FieldTagPolicy, field.TypeEnum, value)
+		_node.TagPolicy = value
+	}
+	if value, ok := _c.mutation.ScanDueAt(); ok {
+		_spec.SetField(registry.FieldScanDueAt, field.TypeTime, value)
+		_node.ScanDueAt = &value
+	}
 	if value, ok := _c.mutation.LastScannedAt(); ok {
 		_spec.SetField(registry.FieldLastScannedAt, field.TypeTime, value)
 		_node.LastScannedAt = &value
@@ -297,6 +469,38 @@ func (_c *RegistryCreate) createSpec() (*Registry, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(image.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.ScanResultsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   registry.ScanResultsTable,
+			Columns: []string{registry.ScanResultsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(scanresult.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.ProjectsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   registry.ProjectsTable,
+			Columns: registry.ProjectsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(project.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -435,6 +639,90 @@ func (u *RegistryUpsert) UpdatePasswordSealed() *RegistryUpsert {
 // ClearPasswordSealed clears the value of the "password_sealed" field.
 func (u *RegistryUpsert) ClearPasswordSealed() *RegistryUpsert {
 	u.SetNull(registry.FieldPasswordSealed)
+	return u
+}
+
+// SetProxy sets the "proxy" field.
+func (u *RegistryUpsert) SetProxy(v string) *RegistryUpsert {
+	u.Set(registry.FieldProxy, v)
+	return u
+}
+
+// UpdateProxy sets the "proxy" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateProxy() *RegistryUpsert {
+	u.SetExcluded(registry.FieldProxy)
+	return u
+}
+
+// SetCertificates sets the "certificates" field.
+func (u *RegistryUpsert) SetCertificates(v string) *RegistryUpsert {
+	u.Set(registry.FieldCertificates, v)
+	return u
+}
+
+// UpdateCertificates sets the "certificates" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateCertificates() *RegistryUpsert {
+	u.SetExcluded(registry.FieldCertificates)
+	return u
+}
+
+// SetRepositories sets the "repositories" field.
+func (u *RegistryUpsert) SetRepositories(v []string) *RegistryUpsert {
+	u.Set(registry.FieldRepositories, v)
+	return u
+}
+
+// UpdateRepositories sets the "repositories" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateRepositories() *RegistryUpsert {
+	u.SetExcluded(registry.FieldRepositories)
+	return u
+}
+
+// SetScanEvery sets the "scan_every" field.
+func (u *RegistryUpsert) SetScanEvery(v int) *RegistryUpsert {
+	u.Set(registry.FieldScanEvery, v)
+	return u
+}
+
+// UpdateScanEvery sets the "scan_every" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateScanEvery() *RegistryUpsert {
+	u.SetExcluded(registry.FieldScanEvery)
+	return u
+}
+
+// AddScanEvery adds v to the "scan_every" field.
+func (u *RegistryUpsert) AddScanEvery(v int) *RegistryUpsert {
+	u.Add(registry.FieldScanEvery, v)
+	return u
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (u *RegistryUpsert) SetTagPolicy(v registry.TagPolicy) *RegistryUpsert {
+	u.Set(registry.FieldTagPolicy, v)
+	return u
+}
+
+// UpdateTagPolicy sets the "tag_policy" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateTagPolicy() *RegistryUpsert {
+	u.SetExcluded(registry.FieldTagPolicy)
+	return u
+}
+
+// SetScanDueAt sets the "scan_due_at" field.
+func (u *RegistryUpsert) SetScanDueAt(v time.Time) *RegistryUpsert {
+	u.Set(registry.FieldScanDueAt, v)
+	return u
+}
+
+// UpdateScanDueAt sets the "scan_due_at" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateScanDueAt() *RegistryUpsert {
+	u.SetExcluded(registry.FieldScanDueAt)
+	return u
+}
+
+// ClearScanDueAt clears the value of the "scan_due_at" field.
+func (u *RegistryUpsert) ClearScanDueAt() *RegistryUpsert {
+	u.SetNull(registry.FieldScanDueAt)
 	return u
 }
 
@@ -581,6 +869,104 @@ func (u *RegistryUpsertOne) UpdatePasswordSealed() *RegistryUpsertOne {
 func (u *RegistryUpsertOne) ClearPasswordSealed() *RegistryUpsertOne {
 	return u.Update(func(s *RegistryUpsert) {
 		s.ClearPasswordSealed()
+	})
+}
+
+// SetProxy sets the "proxy" field.
+func (u *RegistryUpsertOne) SetProxy(v string) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetProxy(v)
+	})
+}
+
+// UpdateProxy sets the "proxy" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateProxy() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateProxy()
+	})
+}
+
+// SetCertificates sets the "certificates" field.
+func (u *RegistryUpsertOne) SetCertificates(v string) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetCertificates(v)
+	})
+}
+
+// UpdateCertificates sets the "certificates" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateCertificates() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateCertificates()
+	})
+}
+
+// SetRepositories sets the "repositories" field.
+func (u *RegistryUpsertOne) SetRepositories(v []string) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetRepositories(v)
+	})
+}
+
+// UpdateRepositories sets the "repositories" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateRepositories() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateRepositories()
+	})
+}
+
+// SetScanEvery sets the "scan_every" field.
+func (u *RegistryUpsertOne) SetScanEvery(v int) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetScanEvery(v)
+	})
+}
+
+// AddScanEvery adds v to the "scan_every" field.
+func (u *RegistryUpsertOne) AddScanEvery(v int) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.AddScanEvery(v)
+	})
+}
+
+// UpdateScanEvery sets the "scan_every" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateScanEvery() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateScanEvery()
+	})
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (u *RegistryUpsertOne) SetTagPolicy(v registry.TagPolicy) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetTagPolicy(v)
+	})
+}
+
+// UpdateTagPolicy sets the "tag_policy" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateTagPolicy() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateTagPolicy()
+	})
+}
+
+// SetScanDueAt sets the "scan_due_at" field.
+func (u *RegistryUpsertOne) SetScanDueAt(v time.Time) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetScanDueAt(v)
+	})
+}
+
+// UpdateScanDueAt sets the "scan_due_at" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateScanDueAt() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateScanDueAt()
+	})
+}
+
+// ClearScanDueAt clears the value of the "scan_due_at" field.
+func (u *RegistryUpsertOne) ClearScanDueAt() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.ClearScanDueAt()
 	})
 }
 
@@ -897,6 +1283,104 @@ func (u *RegistryUpsertBulk) UpdatePasswordSealed() *RegistryUpsertBulk {
 func (u *RegistryUpsertBulk) ClearPasswordSealed() *RegistryUpsertBulk {
 	return u.Update(func(s *RegistryUpsert) {
 		s.ClearPasswordSealed()
+	})
+}
+
+// SetProxy sets the "proxy" field.
+func (u *RegistryUpsertBulk) SetProxy(v string) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetProxy(v)
+	})
+}
+
+// UpdateProxy sets the "proxy" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateProxy() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateProxy()
+	})
+}
+
+// SetCertificates sets the "certificates" field.
+func (u *RegistryUpsertBulk) SetCertificates(v string) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetCertificates(v)
+	})
+}
+
+// UpdateCertificates sets the "certificates" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateCertificates() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateCertificates()
+	})
+}
+
+// SetRepositories sets the "repositories" field.
+func (u *RegistryUpsertBulk) SetRepositories(v []string) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetRepositories(v)
+	})
+}
+
+// UpdateRepositories sets the "repositories" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateRepositories() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateRepositories()
+	})
+}
+
+// SetScanEvery sets the "scan_every" field.
+func (u *RegistryUpsertBulk) SetScanEvery(v int) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetScanEvery(v)
+	})
+}
+
+// AddScanEvery adds v to the "scan_every" field.
+func (u *RegistryUpsertBulk) AddScanEvery(v int) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.AddScanEvery(v)
+	})
+}
+
+// UpdateScanEvery sets the "scan_every" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateScanEvery() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateScanEvery()
+	})
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (u *RegistryUpsertBulk) SetTagPolicy(v registry.TagPolicy) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetTagPolicy(v)
+	})
+}
+
+// UpdateTagPolicy sets the "tag_policy" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateTagPolicy() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateTagPolicy()
+	})
+}
+
+// SetScanDueAt sets the "scan_due_at" field.
+func (u *RegistryUpsertBulk) SetScanDueAt(v time.Time) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetScanDueAt(v)
+	})
+}
+
+// UpdateScanDueAt sets the "scan_due_at" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateScanDueAt() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateScanDueAt()
+	})
+}
+
+// ClearScanDueAt clears the value of the "scan_due_at" field.
+func (u *RegistryUpsertBulk) ClearScanDueAt() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.ClearScanDueAt()
 	})
 }
 

@@ -16,23 +16,29 @@ import (
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/google/uuid"
 )
 
 // RegistryQuery is the builder for querying Registry entities.
 type RegistryQuery struct {
 	config
-	ctx              *QueryContext
-	order            []registry.OrderOption
-	inters           []Interceptor
-	predicates       []predicate.Registry
-	withImages       *ImageQuery
-	withDomains      *DomainQuery
-	loadTotal        []func(context.Context, []*Registry) error
-	modifiers        []func(*sql.Selector)
-	withNamedImages  map[string]*ImageQuery
-	withNamedDomains map[string]*DomainQuery
+	ctx                  *QueryContext
+	order                []registry.OrderOption
+	inters               []Interceptor
+	predicates           []predicate.Registry
+	withImages           *ImageQuery
+	withScanResults      *ScanResultQuery
+	withProjects         *ProjectQuery
+	withDomains          *DomainQuery
+	loadTotal            []func(context.Context, []*Registry) error
+	modifiers            []func(*sql.Selector)
+	withNamedImages      map[string]*ImageQuery
+	withNamedScanResults map[string]*ScanResultQuery
+	withNamedProjects    map[string]*ProjectQuery
+	withNamedDomains     map[string]*DomainQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -84,6 +90,50 @@ func (_q *RegistryQuery) QueryImages() *ImageQuery {
 			sqlgraph.From(registry.Table, registry.FieldID, selector),
 			sqlgraph.To(image.Table, image.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, registry.ImagesTable, registry.ImagesColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryScanResults chains the current query on the "scan_results" edge.
+func (_q *RegistryQuery) QueryScanResults() *ScanResultQuery {
+	query := (&ScanResultClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(registry.Table, registry.FieldID, selector),
+			sqlgraph.To(scanresult.Table, scanresult.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, registry.ScanResultsTable, registry.ScanResultsColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryProjects chains the current query on the "projects" edge.
+func (_q *RegistryQuery) QueryProjects() *ProjectQuery {
+	query := (&ProjectClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(registry.Table, registry.FieldID, selector),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, false, registry.ProjectsTable, registry.ProjectsPrimaryKey...),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -300,13 +350,15 @@ func (_q *RegistryQuery) Clone() *RegistryQuery {
 		return nil
 	}
 	return &RegistryQuery{
-		config:      _q.config,
-		ctx:         _q.ctx.Clone(),
-		order:       append([]registry.OrderOption{}, _q.order...),
-		inters:      append([]Interceptor{}, _q.inters...),
-		predicates:  append([]predicate.Registry{}, _q.predicates...),
-		withImages:  _q.withImages.Clone(),
-		withDomains: _q.withDomains.Clone(),
+		config:          _q.config,
+		ctx:             _q.ctx.Clone(),
+		order:           append([]registry.OrderOption{}, _q.order...),
+		inters:          append([]Interceptor{}, _q.inters...),
+		predicates:      append([]predicate.Registry{}, _q.predicates...),
+		withImages:      _q.withImages.Clone(),
+		withScanResults: _q.withScanResults.Clone(),
+		withProjects:    _q.withProjects.Clone(),
+		withDomains:     _q.withDomains.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -322,6 +374,28 @@ func (_q *RegistryQuery) WithImages(opts ...func(*ImageQuery)) *RegistryQuery {
 		opt(query)
 	}
 	_q.withImages = query
+	return _q
+}
+
+// WithScanResults tells the query-builder to eager-load the nodes that are connected to
+// the "scan_results" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *RegistryQuery) WithScanResults(opts ...func(*ScanResultQuery)) *RegistryQuery {
+	query := (&ScanResultClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withScanResults = query
+	return _q
+}
+
+// WithProjects tells the query-builder to eager-load the nodes that are connected to
+// the "projects" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *RegistryQuery) WithProjects(opts ...func(*ProjectQuery)) *RegistryQuery {
+	query := (&ProjectClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withProjects = query
 	return _q
 }
 
@@ -414,8 +488,10 @@ func (_q *RegistryQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Reg
 	var (
 		nodes       = []*Registry{}
 		_spec       = _q.querySpec()
-		loadedTypes = [2]bool{
+		loadedTypes = [4]bool{
 			_q.withImages != nil,
+			_q.withScanResults != nil,
+			_q.withProjects != nil,
 			_q.withDomains != nil,
 		}
 	)
@@ -447,6 +523,20 @@ func (_q *RegistryQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Reg
 			return nil, err
 		}
 	}
+	if query := _q.withScanResults; query != nil {
+		if err := _q.loadScanResults(ctx, query, nodes,
+			func(n *Registry) { n.Edges.ScanResults = []*ScanResult{} },
+			func(n *Registry, e *ScanResult) { n.Edges.ScanResults = append(n.Edges.ScanResults, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withProjects; query != nil {
+		if err := _q.loadProjects(ctx, query, nodes,
+			func(n *Registry) { n.Edges.Projects = []*Project{} },
+			func(n *Registry, e *Project) { n.Edges.Projects = append(n.Edges.Projects, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withDomains; query != nil {
 		if err := _q.loadDomains(ctx, query, nodes,
 			func(n *Registry) { n.Edges.Domains = []*Domain{} },
@@ -458,6 +548,20 @@ func (_q *RegistryQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Reg
 		if err := _q.loadImages(ctx, query, nodes,
 			func(n *Registry) { n.appendNamedImages(name) },
 			func(n *Registry, e *Image) { n.appendNamedImages(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedScanResults {
+		if err := _q.loadScanResults(ctx, query, nodes,
+			func(n *Registry) { n.appendNamedScanResults(name) },
+			func(n *Registry, e *ScanResult) { n.appendNamedScanResults(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedProjects {
+		if err := _q.loadProjects(ctx, query, nodes,
+			func(n *Registry) { n.appendNamedProjects(name) },
+			func(n *Registry, e *Project) { n.appendNamedProjects(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -506,6 +610,97 @@ func (_q *RegistryQuery) loadImages(ctx context.Context, query *ImageQuery, node
 			return fmt.Errorf(`unexpected referenced foreign-key "registry_id" returned %v for node %v`, *fk, n.ID)
 		}
 		assign(node, n)
+	}
+	return nil
+}
+func (_q *RegistryQuery) loadScanResults(ctx context.Context, query *ScanResultQuery, nodes []*Registry, init func(*Registry), assign func(*Registry, *ScanResult)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Registry)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(scanresult.FieldRegistryID)
+	}
+	query.Where(predicate.ScanResult(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(registry.ScanResultsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.RegistryID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "registry_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *RegistryQuery) loadProjects(ctx context.Context, query *ProjectQuery, nodes []*Registry, init func(*Registry), assign func(*Registry, *Project)) error {
+	edgeIDs := make([]driver.Value, len(nodes))
+	byID := make(map[uuid.UUID]*Registry)
+	nids := make(map[uuid.UUID]map[*Registry]struct{})
+	for i, node := range nodes {
+		edgeIDs[i] = node.ID
+		byID[node.ID] = node
+		if init != nil {
+			init(node)
+		}
+	}
+	query.Where(func(s *sql.Selector) {
+		joinT := sql.Table(registry.ProjectsTable)
+		s.Join(joinT).On(s.C(project.FieldID), joinT.C(registry.ProjectsPrimaryKey[1]))
+		s.Where(sql.InValues(joinT.C(registry.ProjectsPrimaryKey[0]), edgeIDs...))
+		columns := s.SelectedColumns()
+		s.Select(joinT.C(registry.ProjectsPrimaryKey[0]))
+		s.AppendSelect(columns...)
+		s.SetDistinct(false)
+	})
+	if err := query.prepareQuery(ctx); err != nil {
+		return err
+	}
+	qr := QuerierFunc(func(ctx context.Context, q Query) (Value, error) {
+		return query.sqlAll(ctx, func(_ context.Context, spec *sqlgraph.QuerySpec) {
+			assign := spec.Assign
+			values := spec.ScanValues
+			spec.ScanValues = func(columns []string) ([]any, error) {
+				values, err := values(columns[1:])
+				if err != nil {
+					return nil, err
+				}
+				return append([]any{new(uuid.UUID)}, values...), nil
+			}
+			spec.Assign = func(columns []string, values []any) error {
+				outValue := *values[0].(*uuid.UUID)
+				inValue := *values[1].(*uuid.UUID)
+				if nids[inValue] == nil {
+					nids[inValue] = map[*Registry]struct{}{byID[outValue]: {}}
+					return assign(columns[1:], values[1:])
+				}
+				nids[inValue][byID[outValue]] = struct{}{}
+				return nil
+			}
+		})
+	})
+	neighbors, err := withInterceptors[[]*Project](ctx, query, qr, query.inters)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected "projects" node returned %v`, n.ID)
+		}
+		for kn := range nodes {
+			assign(kn, n)
+		}
 	}
 	return nil
 }
@@ -701,6 +896,34 @@ func (_q *RegistryQuery) WithNamedImages(name string, opts ...func(*ImageQuery))
 		_q.withNamedImages = make(map[string]*ImageQuery)
 	}
 	_q.withNamedImages[name] = query
+	return _q
+}
+
+// WithNamedScanResults tells the query-builder to eager-load the nodes that are connected to the "scan_results"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *RegistryQuery) WithNamedScanResults(name string, opts ...func(*ScanResultQuery)) *RegistryQuery {
+	query := (&ScanResultClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedScanResults == nil {
+		_q.withNamedScanResults = make(map[string]*ScanResultQuery)
+	}
+	_q.withNamedScanResults[name] = query
+	return _q
+}
+
+// WithNamedProjects tells the query-builder to eager-load the nodes that are connected to the "projects"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *RegistryQuery) WithNamedProjects(name string, opts ...func(*ProjectQuery)) *RegistryQuery {
+	query := (&ProjectClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedProjects == nil {
+		_q.withNamedProjects = make(map[string]*ProjectQuery)
+	}
+	_q.withNamedProjects[name] = query
 	return _q
 }
 

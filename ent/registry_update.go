@@ -10,11 +10,14 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"entgo.io/ent/dialect/sql/sqljson"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
+	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/google/uuid"
 )
 
@@ -100,6 +103,101 @@ func (_u *RegistryUpdate) ClearPasswordSealed() *RegistryUpdate {
 	return _u
 }
 
+// SetProxy sets the "proxy" field.
+func (_u *RegistryUpdate) SetProxy(v string) *RegistryUpdate {
+	_u.mutation.SetProxy(v)
+	return _u
+}
+
+// SetNillableProxy sets the "proxy" field if the given value is not nil.
+func (_u *RegistryUpdate) SetNillableProxy(v *string) *RegistryUpdate {
+	if v != nil {
+		_u.SetProxy(*v)
+	}
+	return _u
+}
+
+// SetCertificates sets the "certificates" field.
+func (_u *RegistryUpdate) SetCertificates(v string) *RegistryUpdate {
+	_u.mutation.SetCertificates(v)
+	return _u
+}
+
+// SetNillableCertificates sets the "certificates" field if the given value is not nil.
+func (_u *RegistryUpdate) SetNillableCertificates(v *string) *RegistryUpdate {
+	if v != nil {
+		_u.SetCertificates(*v)
+	}
+	return _u
+}
+
+// SetRepositories sets the "repositories" field.
+func (_u *RegistryUpdate) SetRepositories(v []string) *RegistryUpdate {
+	_u.mutation.SetRepositories(v)
+	return _u
+}
+
+// AppendRepositories appends value to the "repositories" field.
+func (_u *RegistryUpdate) AppendRepositories(v []string) *RegistryUpdate {
+	_u.mutation.AppendRepositories(v)
+	return _u
+}
+
+// SetScanEvery sets the "scan_every" field.
+func (_u *RegistryUpdate) SetScanEvery(v int) *RegistryUpdate {
+	_u.mutation.ResetScanEvery()
+	_u.mutation.SetScanEvery(v)
+	return _u
+}
+
+// SetNillableScanEvery sets the "scan_every" field if the given value is not nil.
+func (_u *RegistryUpdate) SetNillableScanEvery(v *int) *RegistryUpdate {
+	if v != nil {
+		_u.SetScanEvery(*v)
+	}
+	return _u
+}
+
+// AddScanEvery adds value to the "scan_every" field.
+func (_u *RegistryUpdate) AddScanEvery(v int) *RegistryUpdate {
+	_u.mutation.AddScanEvery(v)
+	return _u
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (_u *RegistryUpdate) SetTagPolicy(v registry.TagPolicy) *RegistryUpdate {
+	_u.mutation.SetTagPolicy(v)
+	return _u
+}
+
+// SetNillableTagPolicy sets the "tag_policy" field if the given value is not nil.
+func (_u *RegistryUpdate) SetNillableTagPolicy(v *registry.TagPolicy) *RegistryUpdate {
+	if v != nil {
+		_u.SetTagPolicy(*v)
+	}
+	return _u
+}
+
+// SetScanDueAt sets the "scan_due_at" field.
+func (_u *RegistryUpdate) SetScanDueAt(v time.Time) *RegistryUpdate {
+	_u.mutation.SetScanDueAt(v)
+	return _u
+}
+
+// SetNillableScanDueAt sets the "scan_due_at" field if the given value is not nil.
+func (_u *RegistryUpdate) SetNillableScanDueAt(v *time.Time) *RegistryUpdate {
+	if v != nil {
+		_u.SetScanDueAt(*v)
+	}
+	return _u
+}
+
+// ClearScanDueAt clears the value of the "scan_due_at" field.
+func (_u *RegistryUpdate) ClearScanDueAt() *RegistryUpdate {
+	_u.mutation.ClearScanDueAt()
+	return _u
+}
+
 // SetLastScannedAt sets the "last_scanned_at" field.
 func (_u *RegistryUpdate) SetLastScannedAt(v time.Time) *RegistryUpdate {
 	_u.mutation.SetLastScannedAt(v)
@@ -133,6 +231,36 @@ func (_u *RegistryUpdate) AddImages(v ...*Image) *RegistryUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.AddImageIDs(ids...)
+}
+
+// AddScanResultIDs adds the "scan_results" edge to the ScanResult entity by IDs.
+func (_u *RegistryUpdate) AddScanResultIDs(ids ...uuid.UUID) *RegistryUpdate {
+	_u.mutation.AddScanResultIDs(ids...)
+	return _u
+}
+
+// AddScanResults adds the "scan_results" edges to the ScanResult entity.
+func (_u *RegistryUpdate) AddScanResults(v ...*ScanResult) *RegistryUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddScanResultIDs(ids...)
+}
+
+// AddProjectIDs adds the "projects" edge to the Project entity by IDs.
+func (_u *RegistryUpdate) AddProjectIDs(ids ...uuid.UUID) *RegistryUpdate {
+	_u.mutation.AddProjectIDs(ids...)
+	return _u
+}
+
+// AddProjects adds the "projects" edges to the Project entity.
+func (_u *RegistryUpdate) AddProjects(v ...*Project) *RegistryUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddProjectIDs(ids...)
 }
 
 // AddDomainIDs adds the "domains" edge to the Domain entity by IDs.
@@ -174,6 +302,48 @@ func (_u *RegistryUpdate) RemoveImages(v ...*Image) *RegistryUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveImageIDs(ids...)
+}
+
+// ClearScanResults clears all "scan_results" edges to the ScanResult entity.
+func (_u *RegistryUpdate) ClearScanResults() *RegistryUpdate {
+	_u.mutation.ClearScanResults()
+	return _u
+}
+
+// RemoveScanResultIDs removes the "scan_results" edge to ScanResult entities by IDs.
+func (_u *RegistryUpdate) RemoveScanResultIDs(ids ...uuid.UUID) *RegistryUpdate {
+	_u.mutation.RemoveScanResultIDs(ids...)
+	return _u
+}
+
+// RemoveScanResults removes "scan_results" edges to ScanResult entities.
+func (_u *RegistryUpdate) RemoveScanResults(v ...*ScanResult) *RegistryUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveScanResultIDs(ids...)
+}
+
+// ClearProjects clears all "projects" edges to the Project entity.
+func (_u *RegistryUpdate) ClearProjects() *RegistryUpdate {
+	_u.mutation.ClearProjects()
+	return _u
+}
+
+// RemoveProjectIDs removes the "projects" edge to Project entities by IDs.
+func (_u *RegistryUpdate) RemoveProjectIDs(ids ...uuid.UUID) *RegistryUpdate {
+	_u.mutation.RemoveProjectIDs(ids...)
+	return _u
+}
+
+// RemoveProjects removes "projects" edges to Project entities.
+func (_u *RegistryUpdate) RemoveProjects(v ...*Project) *RegistryUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveProjectIDs(ids...)
 }
 
 // ClearDomains clears all "domains" edges to the Domain entity.
@@ -236,6 +406,11 @@ func (_u *RegistryUpdate) check() error {
 			return &ValidationError{Name: "host", err: fmt.Errorf(`ent: validator failed for field "Registry.host": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.TagPolicy(); ok {
+		if err := registry.TagPolicyValidator(v); err != nil {
+			return &ValidationError{Name: "tag_policy", err: fmt.Errorf(`ent: validator failed for field "Registry.tag_policy": %w`, err)}
+		}
+	}
 	return nil
 }
 
@@ -274,6 +449,35 @@ func (_u *RegistryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.PasswordSealedCleared() {
 		_spec.ClearField(registry.FieldPasswordSealed, field.TypeBytes)
+	}
+	if value, ok := _u.mutation.Proxy(); ok {
+		_spec.SetField(registry.FieldProxy, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Certificates(); ok {
+		_spec.SetField(registry.FieldCertificates, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Repositories(); ok {
+		_spec.SetField(registry.FieldRepositories, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedRepositories(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, registry.FieldRepositories, value)
+		})
+	}
+	if value, ok := _u.mutation.ScanEvery(); ok {
+		_spec.SetField(registry.FieldScanEvery, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedScanEvery(); ok {
+		_spec.AddField(registry.FieldScanEvery, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.TagPolicy(); ok {
+		_spec.SetField(registry.FieldTagPolicy, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.ScanDueAt(); ok {
+		_spec.SetField(registry.FieldScanDueAt, field.TypeTime, value)
+	}
+	if _u.mutation.ScanDueAtCleared() {
+		_spec.ClearField(registry.FieldScanDueAt, field.TypeTime)
 	}
 	if value, ok := _u.mutation.LastScannedAt(); ok {
 		_spec.SetField(registry.FieldLastScannedAt, field.TypeTime, value)
@@ -319,6 +523,96 @@ func (_u *RegistryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(image.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ScanResultsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   registry.ScanResultsTable,
+			Columns: []string{registry.ScanResultsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(scanresult.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedScanResultsIDs(); len(nodes) > 0 && !_u.mutation.ScanResultsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   registry.ScanResultsTable,
+			Columns: []string{registry.ScanResultsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(scanresult.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ScanResultsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   registry.ScanResultsTable,
+			Columns: []string{registry.ScanResultsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(scanresult.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ProjectsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   registry.ProjectsTable,
+			Columns: registry.ProjectsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(project.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedProjectsIDs(); len(nodes) > 0 && !_u.mutation.ProjectsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   registry.ProjectsTable,
+			Columns: registry.ProjectsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(project.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ProjectsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   registry.ProjectsTable,
+			Columns: registry.ProjectsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(project.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -461,6 +755,101 @@ func (_u *RegistryUpdateOne) ClearPasswordSealed() *RegistryUpdateOne {
 	return _u
 }
 
+// SetProxy sets the "proxy" field.
+func (_u *RegistryUpdateOne) SetProxy(v string) *RegistryUpdateOne {
+	_u.mutation.SetProxy(v)
+	return _u
+}
+
+// SetNillableProxy sets the "proxy" field if the given value is not nil.
+func (_u *RegistryUpdateOne) SetNillableProxy(v *string) *RegistryUpdateOne {
+	if v != nil {
+		_u.SetProxy(*v)
+	}
+	return _u
+}
+
+// SetCertificates sets the "certificates" field.
+func (_u *RegistryUpdateOne) SetCertificates(v string) *RegistryUpdateOne {
+	_u.mutation.SetCertificates(v)
+	return _u
+}
+
+// SetNillableCertificates sets the "certificates" field if the given value is not nil.
+func (_u *RegistryUpdateOne) SetNillableCertificates(v *string) *RegistryUpdateOne {
+	if v != nil {
+		_u.SetCertificates(*v)
+	}
+	return _u
+}
+
+// SetRepositories sets the "repositories" field.
+func (_u *RegistryUpdateOne) SetRepositories(v []string) *RegistryUpdateOne {
+	_u.mutation.SetRepositories(v)
+	return _u
+}
+
+// AppendRepositories appends value to the "repositories" field.
+func (_u *RegistryUpdateOne) AppendRepositories(v []string) *RegistryUpdateOne {
+	_u.mutation.AppendRepositories(v)
+	return _u
+}
+
+// SetScanEvery sets the "scan_every" field.
+func (_u *RegistryUpdateOne) SetScanEvery(v int) *RegistryUpdateOne {
+	_u.mutation.ResetScanEvery()
+	_u.mutation.SetScanEvery(v)
+	return _u
+}
+
+// SetNillableScanEvery sets the "scan_every" field if the given value is not nil.
+func (_u *RegistryUpdateOne) SetNillableScanEvery(v *int) *RegistryUpdateOne {
+	if v != nil {
+		_u.SetScanEvery(*v)
+	}
+	return _u
+}
+
+// AddScanEvery adds value to the "scan_every" field.
+func (_u *RegistryUpdateOne) AddScanEvery(v int) *RegistryUpdateOne {
+	_u.mutation.AddScanEvery(v)
+	return _u
+}
+
+// SetTagPolicy sets the "tag_policy" field.
+func (_u *RegistryUpdateOne) SetTagPolicy(v registry.TagPolicy) *RegistryUpdateOne {
+	_u.mutation.SetTagPolicy(v)
+	return _u
+}
+
+// SetNillableTagPolicy sets the "tag_policy" field if the given value is not nil.
+func (_u *RegistryUpdateOne) SetNillableTagPolicy(v *registry.TagPolicy) *RegistryUpdateOne {
+	if v != nil {
+		_u.SetTagPolicy(*v)
+	}
+	return _u
+}
+
+// SetScanDueAt sets the "scan_due_at" field.
+func (_u *RegistryUpdateOne) SetScanDueAt(v time.Time) *RegistryUpdateOne {
+	_u.mutation.SetScanDueAt(v)
+	return _u
+}
+
+// SetNillableScanDueAt sets the "scan_due_at" field if the given value is not nil.
+func (_u *RegistryUpdateOne) SetNillableScanDueAt(v *time.Time) *RegistryUpdateOne {
+	if v != nil {
+		_u.SetScanDueAt(*v)
+	}
+	return _u
+}
+
+// ClearScanDueAt clears the value of the "scan_due_at" field.
+func (_u *RegistryUpdateOne) ClearScanDueAt() *RegistryUpdateOne {
+	_u.mutation.ClearScanDueAt()
+	return _u
+}
+
 // SetLastScannedAt sets the "last_scanned_at" field.
 func (_u *RegistryUpdateOne) SetLastScannedAt(v time.Time) *RegistryUpdateOne {
 	_u.mutation.SetLastScannedAt(v)
@@ -494,6 +883,36 @@ func (_u *RegistryUpdateOne) AddImages(v ...*Image) *RegistryUpdateOne {
 		ids[i] = v[i].ID
 	}
 	return _u.AddImageIDs(ids...)
+}
+
+// AddScanResultIDs adds the "scan_results" edge to the ScanResult entity by IDs.
+func (_u *RegistryUpdateOne) AddScanResultIDs(ids ...uuid.UUID) *RegistryUpdateOne {
+	_u.mutation.AddScanResultIDs(ids...)
+	return _u
+}
+
+// AddScanResults adds the "scan_results" edges to the ScanResult entity.
+func (_u *RegistryUpdateOne) AddScanResults(v ...*ScanResult) *RegistryUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddScanResultIDs(ids...)
+}
+
+// AddProjectIDs adds the "projects" edge to the Project entity by IDs.
+func (_u *RegistryUpdateOne) AddProjectIDs(ids ...uuid.UUID) *RegistryUpdateOne {
+	_u.mutation.AddProjectIDs(ids...)
+	return _u
+}
+
+// AddProjects adds the "projects" edges to the Project entity.
+func (_u *RegistryUpdateOne) AddProjects(v ...*Project) *RegistryUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddProjectIDs(ids...)
 }
 
 // AddDomainIDs adds the "domains" edge to the Domain entity by IDs.
@@ -535,6 +954,48 @@ func (_u *RegistryUpdateOne) RemoveImages(v ...*Image) *RegistryUpdateOne {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveImageIDs(ids...)
+}
+
+// ClearScanResults clears all "scan_results" edges to the ScanResult entity.
+func (_u *RegistryUpdateOne) ClearScanResults() *RegistryUpdateOne {
+	_u.mutation.ClearScanResults()
+	return _u
+}
+
+// RemoveScanResultIDs removes the "scan_results" edge to ScanResult entities by IDs.
+func (_u *RegistryUpdateOne) RemoveScanResultIDs(ids ...uuid.UUID) *RegistryUpdateOne {
+	_u.mutation.RemoveScanResultIDs(ids...)
+	return _u
+}
+
+// RemoveScanResults removes "scan_results" edges to ScanResult entities.
+func (_u *RegistryUpdateOne) RemoveScanResults(v ...*ScanResult) *RegistryUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveScanResultIDs(ids...)
+}
+
+// ClearProjects clears all "projects" edges to the Project entity.
+func (_u *RegistryUpdateOne) ClearProjects() *RegistryUpdateOne {
+	_u.mutation.ClearProjects()
+	return _u
+}
+
+// RemoveProjectIDs removes the "projects" edge to Project entities by IDs.
+func (_u *RegistryUpdateOne) RemoveProjectIDs(ids ...uuid.UUID) *RegistryUpdateOne {
+	_u.mutation.RemoveProjectIDs(ids...)
+	return _u
+}
+
+// RemoveProjects removes "projects" edges to Project entities.
+func (_u *RegistryUpdateOne) RemoveProjects(v ...*Project) *RegistryUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveProjectIDs(ids...)
 }
 
 // ClearDomains clears all "domains" edges to the Domain entity.
@@ -610,6 +1071,11 @@ func (_u *RegistryUpdateOne) check() error {
 			return &ValidationError{Name: "host", err: fmt.Errorf(`ent: validator failed for field "Registry.host": %w`, err)}
 		}
 	}
+	if v, ok := _u.mutation.TagPolicy(); ok {
+		if err := registry.TagPolicyValidator(v); err != nil {
+			return &ValidationError{Name: "tag_policy", err: fmt.Errorf(`ent: validator failed for field "Registry.tag_policy": %w`, err)}
+		}
+	}
 	return nil
 }
 
@@ -666,6 +1132,35 @@ func (_u *RegistryUpdateOne) sqlSave(ctx context.Context) (_node *Registry, err 
 	if _u.mutation.PasswordSealedCleared() {
 		_spec.ClearField(registry.FieldPasswordSealed, field.TypeBytes)
 	}
+	if value, ok := _u.mutation.Proxy(); ok {
+		_spec.SetField(registry.FieldProxy, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Certificates(); ok {
+		_spec.SetField(registry.FieldCertificates, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Repositories(); ok {
+		_spec.SetField(registry.FieldRepositories, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedRepositories(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, registry.FieldRepositories, value)
+		})
+	}
+	if value, ok := _u.mutation.ScanEvery(); ok {
+		_spec.SetField(registry.FieldScanEvery, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedScanEvery(); ok {
+		_spec.AddField(registry.FieldScanEvery, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.TagPolicy(); ok {
+		_spec.SetField(registry.FieldTagPolicy, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.ScanDueAt(); ok {
+		_spec.SetField(registry.FieldScanDueAt, field.TypeTime, value)
+	}
+	if _u.mutation.ScanDueAtCleared() {
+		_spec.ClearField(registry.FieldScanDueAt, field.TypeTime)
+	}
 	if value, ok := _u.mutation.LastScannedAt(); ok {
 		_spec.SetField(registry.FieldLastScannedAt, field.TypeTime, value)
 	}
@@ -710,6 +1205,96 @@ func (_u *RegistryUpdateOne) sqlSave(ctx context.Context) (_node *Registry, err 
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(image.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ScanResultsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   registry.ScanResultsTable,
+			Columns: []string{registry.ScanResultsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(scanresult.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedScanResultsIDs(); len(nodes) > 0 && !_u.mutation.ScanResultsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   registry.ScanResultsTable,
+			Columns: []string{registry.ScanResultsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(scanresult.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ScanResultsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   registry.ScanResultsTable,
+			Columns: []string{registry.ScanResultsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(scanresult.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.ProjectsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   registry.ProjectsTable,
+			Columns: registry.ProjectsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(project.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedProjectsIDs(); len(nodes) > 0 && !_u.mutation.ProjectsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   registry.ProjectsTable,
+			Columns: registry.ProjectsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(project.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.ProjectsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2M,
+			Inverse: false,
+			Table:   registry.ProjectsTable,
+			Columns: registry.ProjectsPrimaryKey,
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(project.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

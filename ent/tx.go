@@ -50,6 +50,8 @@ type Tx struct {
 	IdleChecker *IdleCheckerClient
 	// Image is the client for interacting with the Image builders.
 	Image *ImageClient
+	// ImageVersion is the client for interacting with the ImageVersion builders.
+	ImageVersion *ImageVersionClient
 	// Invitation is the client for interacting with the Invitation builders.
 	Invitation *InvitationClient
 	// JoinToken is the client for interacting with the JoinToken builders.
@@ -90,6 +92,8 @@ type Tx struct {
 	RoleGrant *RoleGrantClient
 	// SSHKey is the client for interacting with the SSHKey builders.
 	SSHKey *SSHKeyClient
+	// ScanResult is the client for interacting with the ScanResult builders.
+	ScanResult *ScanResultClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
 	// SessionArray is the client for interacting with the SessionArray builders.
@@ -275,6 +279,7 @@ func (tx *Tx) init() {
 	tx.IdleBinding = NewIdleBindingClient(tx.config)
 	tx.IdleChecker = NewIdleCheckerClient(tx.config)
 	tx.Image = NewImageClient(tx.config)
+	tx.ImageVersion = NewImageVersionClient(tx.config)
 	tx.Invitation = NewInvitationClient(tx.config)
 	tx.JoinToken = NewJoinTokenClient(tx.config)
 	tx.Kernel = NewKernelClient(tx.config)
@@ -295,6 +300,7 @@ func (tx *Tx) init() {
 	tx.Role = NewRoleClient(tx.config)
 	tx.RoleGrant = NewRoleGrantClient(tx.config)
 	tx.SSHKey = NewSSHKeyClient(tx.config)
+	tx.ScanResult = NewScanResultClient(tx.config)
 	tx.Session = NewSessionClient(tx.config)
 	tx.SessionArray = NewSessionArrayClient(tx.config)
 	tx.SessionDependency = NewSessionDependencyClient(tx.config)

@@ -29,9 +29,9 @@ import (
 	"github.com/berthhq/berth/manager/app"
 )
 
-// Without TLS, a page of a sibling host can add cookies with our name. Those that are not valid do not
-// hide the person's own cookie, and with a valid one of somebody else no app is opened: the person
-// would work in the session of an attacker.
+// Without TLS, a page of a sibling host can add cookies with the name of ours. Invalid ones do not
+// hide the user's own cookie. If a valid cookie of another user is present, no app is opened,
+// because the user would work in the session of an attacker.
 func TestTossedCookies(t *testing.T) {
 	keys, err := seal.Load(t.TempDir())
 	if err != nil {
@@ -56,10 +56,10 @@ func TestTossedCookies(t *testing.T) {
 		code    string
 	}{
 		{"one", []string{mine}, ""},
-		{"after many that are not valid", append(strings.Split(strings.Repeat("x ", 100), " "), mine), ""},
-		{"two of one person", []string{mine, of(me)}, ""},
-		{"with that of somebody else", []string{mine, theirs}, problem.CodePermissionDenied},
-		{"that of somebody else first", []string{theirs, mine}, problem.CodePermissionDenied},
+		{"after many invalid cookies", append(strings.Split(strings.Repeat("x ", 100), " "), mine), ""},
+		{"two cookies of one user", []string{mine, of(me)}, ""},
+		{"with a cookie of another user", []string{mine, theirs}, problem.CodePermissionDenied},
+		{"a cookie of another user first", []string{theirs, mine}, problem.CodePermissionDenied},
 		{"none", nil, problem.CodeUnauthenticated},
 	} {
 		r := httptest.NewRequest("GET", "http://x/", nil)
@@ -168,7 +168,8 @@ func requestTwo(t *testing.T, w *world, fields [][2]string, body string) {
 	}
 }
 
-// A request in HTTP/2 that would be two, or another one, in HTTP/1.1 never becomes these.
+// An HTTP/2 request whose fields would form two requests, or a different one, in HTTP/1.1 is never
+// forwarded as such.
 func TestDowngradedRequests(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{} // by case: a request can reach the app after its answer
@@ -213,14 +214,15 @@ func TestDowngradedRequests(t *testing.T) {
 	}
 }
 
-// An app that runs but never listens, and one that is gone, are failures with their reason and output.
+// An app that runs but never listens, and an app that has ended, fail with the reason and their
+// output.
 func TestAppsThatDoNotListen(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	port := l.Addr().(*net.TCPAddr).Port
-	l.Close() // no program listens there
+	l.Close() // the port has no listener
 	up := &upstream{Container: &app.Container{Kernel: uuid.New(), RPC: reachRunner(t), Ports: node{t.Context()}}, port: port}
 	g := testGateway()
 	if g.Apps, err = app.New(app.Config{}); err != nil {

@@ -26,10 +26,10 @@ import (
 	"github.com/berthhq/berth/internal/cluster"
 )
 
-// Benchmarks run the gateway in a process of its own, which is this program with these variables.
+// Benchmarks run the gateway in a separate process: this test program with these variables.
 const (
 	benchCA   = "BERTH_BENCH_CA"   // directory of the cluster's authority
-	benchPort = "BERTH_BENCH_PORT" // of the app
+	benchPort = "BERTH_BENCH_PORT" // port of the app
 	benchBare = "BERTH_BENCH_BARE" // URL of the app for a reverse proxy of the standard library
 )
 
@@ -62,8 +62,8 @@ func serveBare(app string) error {
 	return http.ListenAndServe(os.Args[1], proxy)
 }
 
-// serveBench prints the address for agents, and when an agent has come the address and the host of one
-// app, which it serves until stdin ends.
+// serveBench prints the address for agents. Once an agent has connected, it prints the address and
+// the host of one app, which it serves until stdin ends.
 func serveBench() error {
 	ca, err := cluster.LoadOrCreateCA(os.Getenv(benchCA))
 	if err != nil {
@@ -178,7 +178,7 @@ func proxies(b *testing.B) []proxied {
 	return list
 }
 
-// agent starts an agent in this process whose kernels are this machine.
+// agent starts an agent in this process. A port of its kernels is a port of this machine.
 func agent(b *testing.B, manager, fingerprint string) {
 	b.Helper()
 	n, err := cluster.NewNode(cluster.NodeConfig{

@@ -33,17 +33,18 @@ const (
 	shutdownTime = 5 * time.Second
 	maxHeader    = 64 << 10
 
-	cookieLife = 12 * time.Hour   // at most; a login that ends before ends it
-	entryIdle  = time.Minute      // without a request, an entry is forgotten and loaded again by the next
-	recheckAll = 10 * time.Second // in case that an event was lost
-	recheckMax = 10 * time.Second // for one pass
+	cookieLife = 12 * time.Hour   // at most; shorter if the login ends earlier
+	entryIdle  = time.Minute      // after this time without a request, an entry is dropped; the next request loads it again
+	recheckAll = 10 * time.Second // in case an event was lost
+	recheckMax = 10 * time.Second // limit of one pass
 	maxEntries = 20000
-	maxOpen    = 400 // requests and connections of one person at one gateway
+	maxOpen    = 400 // concurrent requests and connections of one user at one gateway
 )
 
-// Cookie names. Browsers accept the first only over TLS, for this host and all of its paths. In port mode,
-// the port follows the name. Browsers send the cookies of all ports of a host to each of them, and scripts of all
-// ports can set them. The ones that know the second prefix accept it only from a server.
+// Names of cookies. Browsers accept the prefix __Host- only over TLS, for this host and all of its
+// paths; the prefix __Http- can only be set by a server, in browsers that support it. In port mode,
+// the port follows the name, because browsers send the cookies of all ports of a host to each of
+// them, and scripts of all ports can set them.
 const (
 	cookieTLS     = "__Host-berth-app"
 	cookieTLSPort = "__Host-Http-berth-app-"
@@ -59,21 +60,21 @@ type claims struct {
 }
 
 // entry is a user in an app, from one address with one credential. Its context ends when the
-// credential is revoked, the permission to open the app is lost, or the session ends.
+// credential is revoked, the user loses the permission to open the app, or the session ends.
 type entry struct {
 	viewer *viewer.Viewer
-	from   context.Context // has the address
+	from   context.Context // has the client's address
 	target app.Target
 	ctx    context.Context
 	end    context.CancelFunc
-	public bool // without a login
+	public bool // a visitor without a login
 	open   atomic.Int64
 	used   atomic.Int64 // unix seconds
 
 	mu    sync.Mutex
 	place *app.Place
 	rate  rate      // of a public entry
-	up    *upstream // where the app listens, once it does
+	up    *upstream // where the app listens; nil before
 }
 
 type entries struct {
@@ -81,14 +82,14 @@ type entries struct {
 	m  map[string]*entry
 }
 
-// upstream returns where the app listens, or nil.
+// upstream returns the address that the app listens on, or nil.
 func (e *entry) upstream() *upstream {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.up
 }
 
-// setUpstream stores where the app listens, and returns the upstream for this entry.
+// setUpstream stores the address that the app listens on, and returns the upstream for this entry.
 func (e *entry) setUpstream(u *upstream) *upstream {
 	if u != nil && u.public != e.public {
 		own := *u
@@ -101,14 +102,14 @@ func (e *entry) setUpstream(u *upstream) *upstream {
 	return u
 }
 
-// cookieName is the name of the cookie of an app at its location.
+// cookieName returns the name of the cookie of an app.
 func (at location) cookieName() string {
 	switch port := strconv.Itoa(at.port); {
 	case at.port > 0 && at.mode.secure:
 		return cookieTLSPort + port
 	case at.port > 0:
 		return cookiePlain + "-" + port
-	case at.mode.secure && at.mode.domain != "": // the prefix of the name demands the path /
+	case at.mode.secure && at.mode.domain != "": // the prefix requires the path /
 		return cookieTLS
 	}
 	return cookiePlain
@@ -137,7 +138,7 @@ func (g *Gateway) unseal(value string, t app.Target) (c claims, ok bool) {
 	return c, ok && c.Expires.After(clock.Now())
 }
 
-// read returns the claims of a cookie's value for a target, also of one that has expired.
+// read is unseal that also accepts an expired cookie.
 func (g *Gateway) read(value string, t app.Target) (c claims, ok bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(value)
 	if err != nil {
@@ -176,9 +177,9 @@ func (g *Gateway) entryOf(r *http.Request, at location) (*entry, error) {
 	})
 }
 
-// cookieOf returns the cookie of the app that a request has. Without TLS, the page of a sibling host can
-// add cookies with our name: those that are not valid are skipped, and cookies of two users are
-// refused, because one of them may be that of an attacker.
+// cookieOf returns the cookie of the app that a request has. Without TLS, the page of a sibling
+// host can add cookies with the name of ours: invalid cookies are skipped, and cookies of two users
+// are rejected, because one of them may belong to an attacker.
 func (g *Gateway) cookieOf(r *http.Request, at location) (value string, said claims, err error) {
 	for _, c := range r.Cookies() {
 		if c.Name != at.cookieName() {
@@ -199,7 +200,7 @@ func (g *Gateway) cookieOf(r *http.Request, at location) (value string, said cla
 	return value, said, err
 }
 
-// enter returns the live entry of a secret, or creates one.
+// enter returns the live entry for a secret, or creates one.
 func (g *Gateway) enter(r *http.Request, at location, secret string, find func(context.Context) (*viewer.Viewer, error)) (*entry, error) {
 	ctx := g.Auth.Addressed(r).Context()
 	key := at.target.Label() + "|" + auth.AddressFrom(ctx).String() + "|" + secret
@@ -237,7 +238,7 @@ func (g *Gateway) keep(ctx context.Context, key string, v *viewer.Viewer, place 
 	e.ctx, e.end = context.WithCancel(base)
 	e.used.Store(clock.Now().Unix())
 	watched, stop := context.WithCancel(e.from)
-	var gone <-chan struct{} // never without a login
+	var gone <-chan struct{} // nil without a login: never closed
 	if !e.public {
 		gone = g.Auth.Watch(watched, v)
 	}
@@ -269,8 +270,8 @@ func (g *Gateway) record(ctx context.Context, t app.Target) error {
 	return nil
 }
 
-// watch ends entries whose session or permission has ended: at once by events, and in any case
-// every few seconds. It forgets those that are not used.
+// watch ends entries whose session has ended or whose user has lost the permission: immediately
+// after an event, and otherwise every few seconds. It also drops unused entries.
 func (g *Gateway) watch(ctx context.Context) {
 	events := g.Bus.Subscribe(ctx, event.Session, event.Policy)
 	tick := time.NewTicker(recheckAll)
@@ -298,8 +299,8 @@ func (g *Gateway) watch(ctx context.Context) {
 	}
 }
 
-// recheck compares the entries of a session, or all, with the permissions of their viewers. If the
-// database cannot be reached, they stay.
+// recheck compares the entries of one session, or of all, with the current permissions of their
+// viewers. If the database cannot be reached, entries stay.
 func (g *Gateway) recheck(ctx context.Context, session uuid.UUID) {
 	ctx, cancel := context.WithTimeout(ctx, recheckMax)
 	defer cancel()

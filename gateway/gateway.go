@@ -73,7 +73,7 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// Services are other ways into sessions, such as SSH, which run beside the apps.
 	Services []NewService
-	// SSH is how people reach the SSH server; nil: there is none.
+	// SSH is the address of the SSH server for users; nil: there is none.
 	SSH *app.SSH
 
 	Registry prometheus.Registerer
@@ -89,7 +89,7 @@ type Service interface {
 type NewService func(p Parts) (Service, error)
 
 // Parts are the services of a gateway that a service needs: Auth finds and watches credentials,
-// Agents reaches the machine of a kernel, Idle counts use, and Audit records each entry.
+// Agents connects to the machine of a kernel, Idle records activity, and Audit records each entry.
 type Parts struct {
 	Client *ent.Client
 	Bus    *event.Bus
@@ -116,21 +116,21 @@ type Gateway struct {
 	entries  entries
 	starts   starts
 	places   store.Limit
-	visitors rate // of entries without a login
-	lookups  rate // of apps that may be public, and of the apps of ports
+	visitors rate // new entries without a login
+	lookups  rate // look-ups of public apps, and of the apps of ports
 	owners   owners
 	meter    *meter
-	// visit counts a connection as use of an app of a session while data moves, until leave is called.
+	// visit records activity of an app of a session while data moves, until leave is called.
 	visit func(ctx context.Context, session uuid.UUID, app string) (moved, leave func())
 	// appAt returns the app that has a port of the gateways.
 	appAt func(ctx context.Context, port int) (t app.Target, ok bool, err error)
 
 	mu     sync.Mutex
-	base   context.Context // of Run: entries and connections to kernels end with it
+	base   context.Context // context of Run: entries and connections to kernels end with it
 	serves sync.WaitGroup
 }
 
-// New wires the parts.
+// New creates a gateway and its parts.
 func New(cfg Config) (*Gateway, error) {
 	s := cfg.Stores
 	g := &Gateway{cfg: cfg, id: uuid.NewString(), etcd: s.Etcd, log: cfg.Logger, meter: newMeter(cfg.Registry)}
@@ -174,7 +174,8 @@ func New(cfg Config) (*Gateway, error) {
 	return g, nil
 }
 
-// admitAgents refuses other nodes: storage proxies call the managers, which a gateway cannot answer.
+// admitAgents rejects other nodes: storage proxies call the manager's API, which a gateway does not
+// serve.
 func admitAgents(admit func(ctx context.Context, role, name, enrolment string) error) func(context.Context, string, string, string) error {
 	return func(ctx context.Context, role, name, enrolment string) error {
 		if role != cluster.RoleAgent {
@@ -272,8 +273,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return nil
 }
 
-// serveHTTP serves listeners until ctx ends. HTTP/2 is spoken with TLS, and without it to a proxy
-// that knows of it.
+// serveHTTP serves listeners until ctx ends. It offers HTTP/2 with TLS, and without TLS to a proxy
+// that supports it.
 func (g *Gateway) serveHTTP(ctx context.Context, listeners ...net.Listener) error {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)
@@ -304,7 +305,7 @@ func (g *Gateway) serveHTTP(ctx context.Context, listeners ...net.Listener) erro
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 	defer cancel()
 	if srv.Shutdown(grace) != nil {
-		_ = srv.Close() // open streams do not end by themselves
+		_ = srv.Close() // open streams would continue
 	}
 	for range listeners {
 		<-done
@@ -329,7 +330,7 @@ func (g *Gateway) Before(next http.Handler) http.Handler {
 // ports of host.
 type mode struct {
 	domain string     // ".apps.example.org"; "": path mode or port mode
-	host   string     // of path mode with the port, of port mode without
+	host   string     // in path mode with the port, in port mode without
 	ports  *app.Ports // nil: not port mode
 	secure bool
 }
@@ -378,12 +379,12 @@ func hostname(host string) string {
 	return strings.TrimSuffix(host, ".")
 }
 
-// Checks are the connections without which the gateway cannot serve, for /readyz.
+// Checks returns the readiness checks of the gateway, for /readyz.
 func (g *Gateway) Checks() []opsserver.Check {
 	s := g.cfg.Stores
 	return []opsserver.Check{
 		{Name: "postgresql", Probe: s.Audit.PingContext},
-		{Name: "redis", Probe: func(ctx context.Context) error { return s.Redis.Ping(ctx).Err() }}, // it keeps tickets
+		{Name: "redis", Probe: func(ctx context.Context) error { return s.Redis.Ping(ctx).Err() }}, // it stores tickets
 		{Name: "etcd", Probe: func(ctx context.Context) error {
 			_, err := s.Etcd.Get(ctx, "/berth/leader")
 			return err

@@ -21,8 +21,8 @@ import (
 	"github.com/berthhq/berth/manager/app"
 )
 
-// service is the service of gRPC's interoperability tests. It sends a message of a stream only when the test
-// lets it, and reports the end of calls that do not end by themselves.
+// service is the service of gRPC's interoperability tests. It sends a message of a stream only when
+// the test permits it, and reports the end of calls that are cancelled.
 type service struct {
 	testpb.UnimplementedTestServiceServer
 	step  <-chan struct{}
@@ -35,7 +35,7 @@ func testService(step <-chan struct{}) *grpc.Server {
 	return srv
 }
 
-// UnaryCall returns the payload, the metadata and the status that it is sent.
+// UnaryCall returns the payload, the metadata and the status of the request.
 func (s *service) UnaryCall(ctx context.Context, in *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	_ = grpc.SetHeader(ctx, metadata.Pairs("x-header", strings.Join(md["x-asked"], ",")))
@@ -46,7 +46,7 @@ func (s *service) UnaryCall(ctx context.Context, in *testpb.SimpleRequest) (*tes
 	return &testpb.SimpleResponse{Payload: in.Payload}, nil
 }
 
-// StreamingInputCall returns the size of all messages.
+// StreamingInputCall returns the total size of the messages.
 func (s *service) StreamingInputCall(stream testpb.TestService_StreamingInputCallServer) error {
 	all := 0
 	for {
@@ -62,7 +62,7 @@ func (s *service) StreamingInputCall(stream testpb.TestService_StreamingInputCal
 }
 
 func (s *service) StreamingOutputCall(in *testpb.StreamingOutputCallRequest, stream testpb.TestService_StreamingOutputCallServer) error {
-	if err := stream.SendHeader(nil); err != nil { // the client waits for it before it lets the first one through
+	if err := stream.SendHeader(nil); err != nil { // the client waits for the header before it permits the first message
 		return err
 	}
 	for range in.ResponseParameters {
@@ -95,7 +95,7 @@ func (s *service) FullDuplexCall(stream testpb.TestService_FullDuplexCallServer)
 	}
 }
 
-// prefixed adds a path before the methods of calls, as a client of an app in path mode does.
+// prefixed adds a path before the methods of calls, as clients in path mode do.
 type prefixed struct {
 	*grpc.ClientConn
 	prefix string
@@ -109,8 +109,7 @@ func (b prefixed) NewStream(ctx context.Context, d *grpc.StreamDesc, method stri
 	return b.ClientConn.NewStream(ctx, d, b.prefix+method, opts...)
 }
 
-// A gRPC client and a gRPC server, which speaks HTTP/2 without TLS and nothing else, work through the
-// gateway as without it.
+// A gRPC client and a gRPC server that supports only HTTP/2 without TLS work through the gateway.
 func TestGRPC(t *testing.T) {
 	for _, mode := range []string{"hosts", "paths", "ports"} {
 		t.Run(mode, func(t *testing.T) {
@@ -218,7 +217,8 @@ func streams(t *testing.T, c testpb.TestServiceClient, step chan<- struct{}) {
 	}
 }
 
-// ends are the ways in which a call ends before the server ends it. The server learns of all.
+// ends tries the ways in which a call can end before the server ends it. The server notices all of
+// them.
 func ends(t *testing.T, w *world, c testpb.TestServiceClient, s *service) {
 	begin := func(ctx context.Context) testpb.TestService_FullDuplexCallClient {
 		t.Helper()
@@ -242,7 +242,7 @@ func ends(t *testing.T, w *world, c testpb.TestServiceClient, s *service) {
 				t.Errorf("%s: the call at the server has not ended", name)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("%s: the call goes on at the server", name)
+			t.Fatalf("%s: the call continues at the server", name)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -260,14 +260,14 @@ func ends(t *testing.T, w *world, c testpb.TestServiceClient, s *service) {
 	}
 	over("deadline")
 	call = begin(t.Context())
-	w.e.end() // the login, the right or the session has ended
+	w.e.end() // as when the login, the permission or the session ends
 	if _, err := call.Recv(); err == nil {
-		t.Error("the call goes on without a right")
+		t.Error("the call continues without permission")
 	}
 	over("without a right")
 }
 
-// A program that is refused gets the status of gRPC that belongs to the answer.
+// A program that is rejected gets the gRPC status that corresponds to the HTTP status.
 func TestGRPCIsRefused(t *testing.T) {
 	w := newWorld(t, http.NotFoundHandler())
 	conn, err := grpc.NewClient(strings.TrimPrefix(w.url, "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("other.test"))

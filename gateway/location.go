@@ -8,18 +8,18 @@ import (
 	"github.com/berthhq/berth/manager/app"
 )
 
-// location is where a request points: an app, below a prefix.
+// location is the app that a request is for, and the path below the app's prefix.
 type location struct {
 	mode   mode
 	target app.Target
 	port   int    // of the app in port mode; find sets its target
 	prefix string // "/" on a host or port of its own, otherwise "/apps/LABEL/"
-	path   string // of the request below the prefix, with a slash at its begin
+	path   string // path of the request below the prefix, with a leading slash
 }
 
-// locate returns the location of a request. Only hosts that browsers are sent to are accepted, so that
-// another name that resolves to the gateway opens nothing. slash reports whether only the slash after
-// the label is missing.
+// locate returns the location of a request. It accepts only the hosts in the URLs of apps, so that
+// other names of the gateway open nothing. slash reports whether only the slash after the label is
+// missing.
 func (g *Gateway) locate(r *http.Request) (at location, slash, ok bool) {
 	for _, m := range g.modes {
 		if m.domain != "" && m.owns(r.Host) {
@@ -40,7 +40,7 @@ func (g *Gateway) locate(r *http.Request) (at location, slash, ok bool) {
 	return at, false, false
 }
 
-// origin is the origin of pages of the app.
+// origin returns the origin of the app's pages.
 func (at location) origin(r *http.Request) string {
 	if at.mode.secure {
 		return "https://" + r.Host
@@ -48,8 +48,8 @@ func (at location) origin(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// trespass returns the reason why a request from a page of another origin is refused, or "". For
-// browsers, sibling hosts are the same site, so they send the cookie of an app with requests of
+// trespass returns the reason why a request from a page of another origin is rejected, or "". For
+// browsers, sibling hosts are the same site, so they send the cookie of an app with requests from
 // other apps.
 func (at location) trespass(r *http.Request) string {
 	h := r.Header
@@ -65,7 +65,7 @@ func (at location) trespass(r *http.Request) string {
 		return "an app cannot be embedded in a page of another origin"
 	}
 	if at.mode.domain == "" && h.Get("Service-Worker") != "" {
-		return "apps without a host of their own cannot register service workers" // a port may be that of another app later
+		return "apps without a host of their own cannot register service workers" // another app may get the port later
 	}
 	return ""
 }
@@ -79,7 +79,7 @@ func sameOrigin(a, b string) bool {
 	return err == nil && x.Scheme == y.Scheme && strings.EqualFold(x.Host, y.Host)
 }
 
-// navigates reports whether a request loads a page for a person, and is not sent by a program.
+// navigates reports whether a request loads a page in a browser, and is not sent by a program.
 func navigates(r *http.Request) bool {
 	if r.Method != http.MethodGet || r.Header.Get("Upgrade") != "" {
 		return false

@@ -17,8 +17,8 @@ func testGateway() *Gateway {
 	return &Gateway{modes: []mode{{domain: ".apps.test"}, {host: "paths.test:81"}}}
 }
 
-// Only the host of a request names the app; other names of the gateway, and labels that it does not
-// make, open nothing.
+// Only the host of a request selects the app. Other names of the gateway, and labels that it did
+// not create, open nothing.
 func TestHostsThatAreNotOurs(t *testing.T) {
 	g := testGateway()
 	target := app.Target{Session: id.New(id.Session), App: "jupyter"}
@@ -32,19 +32,19 @@ func TestHostsThatAreNotOurs(t *testing.T) {
 		{"in capitals", strings.ToUpper(label) + ".APPS.test", "/", true},
 		{"with a final dot", label + ".apps.test.", "/", true},
 		{"an address", "127.0.0.1:8420", "/", false},
-		{"a name of somebody else", label + ".apps.test.evil.example", "/", false},
-		{"a domain that ends alike", label + ".evilapps.test", "/", false},
+		{"a foreign name", label + ".apps.test.evil.example", "/", false},
+		{"a domain with the same ending", label + ".evilapps.test", "/", false},
 		{"two labels", "x." + label + ".apps.test", "/", false},
-		{"the id of the session as it is", "jupyter--" + target.Session.String() + ".apps.test", "/", false},
+		{"the plain id of the session", "jupyter--" + target.Session.String() + ".apps.test", "/", false},
 		{"the id of a user", app.Target{Session: id.New(id.User), App: "jupyter"}.Label() + ".apps.test", "/", false},
 		{"no app", "--" + label + ".apps.test", "/", false},
 		{"a port", app.Target{Session: target.Session, App: "8080"}.Label() + ".apps.test", "/", true},
 		{"no port", app.Target{Session: target.Session, App: "65536"}.Label() + ".apps.test", "/", false},
-		{"a port with a zero before", app.Target{Session: target.Session, App: "080"}.Label() + ".apps.test", "/", false},
+		{"a port with a leading zero", app.Target{Session: target.Session, App: "080"}.Label() + ".apps.test", "/", false},
 		{"another kernel", app.Target{Session: target.Session, App: "jupyter", Kernel: 3}.Label() + ".apps.test", "/", true},
 		{"a path", "paths.test:81", "/apps/" + label + "/lab", true},
 		{"a path on a host of an app's domain", "paths.apps.test", "/apps/" + label + "/lab", false},
-		{"a path that climbs", "paths.test:81", "/x/../apps/" + label + "/", false},
+		{"a path with ..", "paths.test:81", "/x/../apps/" + label + "/", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := httptest.NewRequest("GET", "http://x"+c.path, nil)
@@ -61,7 +61,7 @@ func TestHostsThatAreNotOurs(t *testing.T) {
 	}
 }
 
-// A page of a sibling app cannot use the cookie of another app, though browsers send it.
+// A page of a sibling app cannot use the cookie of another app, although browsers send it.
 func TestRequestsOfOtherOrigins(t *testing.T) {
 	g := testGateway()
 	host := app.Target{Session: id.New(id.Session), App: "jupyter"}.Label() + ".apps.test"
@@ -70,9 +70,9 @@ func TestRequestsOfOtherOrigins(t *testing.T) {
 		header       map[string]string
 		ok           bool
 	}{
-		{"its own page", "POST", map[string]string{"Origin": "http://" + host, "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}, true},
+		{"a page of the app", "POST", map[string]string{"Origin": "http://" + host, "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}, true},
 		{"a program", "POST", nil, true},
-		{"typed by a person", "GET", map[string]string{"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, true},
+		{"typed address", "GET", map[string]string{"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, true},
 		{"a link of a sibling", "GET", map[string]string{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, true},
 		{"a form of a sibling", "POST", map[string]string{"Origin": "http://evil.apps.test", "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, false},
 		{"a frame of a sibling", "GET", map[string]string{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, false},
@@ -98,7 +98,7 @@ func TestRequestsOfOtherOrigins(t *testing.T) {
 	}
 }
 
-// A service worker of one app would see the requests of all apps below the same origin.
+// A service worker of one app would see the requests of all apps on the same origin.
 func TestServiceWorkersInPathMode(t *testing.T) {
 	g := testGateway()
 	label := app.Target{Session: id.New(id.Session), App: "jupyter"}.Label()
@@ -112,7 +112,7 @@ func TestServiceWorkersInPathMode(t *testing.T) {
 	}
 }
 
-// The cookie of one app opens no other one, and it expires; a forged one opens nothing.
+// The cookie of one app opens no other app, and it expires. A forged cookie opens nothing.
 func TestCookieIsForOneApp(t *testing.T) {
 	keys, err := seal.Load(t.TempDir())
 	if err != nil {

@@ -20,7 +20,7 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// page is what the gateway itself shows to people.
+// page is a page of the gateway itself.
 type page struct {
 	Title, Text, Log string
 	Wait             string // path that reports whether the app is ready; "": nothing to wait for
@@ -29,7 +29,7 @@ type page struct {
 	Nonce            string
 }
 
-// show writes a page. Its policy forbids everything that it does not contain.
+// show writes a page. Its Content-Security-Policy permits only what the page contains.
 func (g *Gateway) show(w http.ResponseWriter, status int, p page) {
 	p.Nonce, p.Page = rand.Text(), g.cfg.PageURL
 	var text bytes.Buffer
@@ -48,8 +48,8 @@ func (g *Gateway) show(w http.ResponseWriter, status int, p page) {
 	_, _ = w.Write(text.Bytes())
 }
 
-// waiting answers while an app starts: a person gets a page that reloads itself, and a program an
-// error after a long wait.
+// waiting answers while an app starts: a user gets a page that reloads itself, and a program gets
+// an error after a long wait.
 func (g *Gateway) waiting(w http.ResponseWriter, r *http.Request, x *start) {
 	if !navigates(r) {
 		g.refuse(w, r, problem.Unavailable("the app is still starting").WithStatus(http.StatusGatewayTimeout).RetryAfter(time.Second))
@@ -60,7 +60,7 @@ func (g *Gateway) waiting(w http.ResponseWriter, r *http.Request, x *start) {
 	g.show(w, http.StatusOK, page{Title: "The app is starting", Text: stage, Wait: strings.TrimSuffix(at.prefix, "/") + ownPaths + "wait"})
 }
 
-// await answers the wait page when the stage has changed or the wait is over.
+// await answers a request of the wait page when the stage has changed or after a time limit.
 func (g *Gateway) await(w http.ResponseWriter, r *http.Request, at location, e *entry) {
 	var said struct {
 		Stage string `json:"stage"`
@@ -91,7 +91,7 @@ func (g *Gateway) await(w http.ResponseWriter, r *http.Request, at location, e *
 	_ = json.NewEncoder(w).Encode(said)
 }
 
-// unusable answers when an app cannot be used.
+// unusable answers a request if the app cannot be used.
 func (g *Gateway) unusable(w http.ResponseWriter, r *http.Request, err error) {
 	var f *failure
 	switch {
@@ -104,7 +104,7 @@ func (g *Gateway) unusable(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// refuse answers with an error: as a page to people, as problem JSON to programs.
+// refuse answers with an error: as a page for people, as problem JSON for programs.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p, known := problem.From(err)
 	if !known {

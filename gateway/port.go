@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	ownerTime  = 10 * time.Second    // for which the app of a port is remembered
-	freeTime   = time.Second         // for which it is remembered that a port has no app
-	greetedFor = 30 * 24 * time.Hour // for which the browser of a visitor without a login is recognized
+	ownerTime  = 10 * time.Second    // how long the app of a port is cached
+	freeTime   = time.Second         // how long it is cached that a port has no app
+	greetedFor = 30 * 24 * time.Hour // how long the browser of a visitor without a login is recognized
 )
 
-// portOf returns the port of a host in port mode. It reports false for hosts and ports that are not of
-// the mode.
+// portOf returns the port of a host in port mode. It reports false for other hosts and for ports
+// outside of the range.
 func (m mode) portOf(host string) (int, bool) {
 	if m.ports == nil {
 		return 0, false
@@ -34,7 +34,7 @@ func (m mode) portOf(host string) (int, bool) {
 	return port, err == nil && m.ports.Has(port) && strconv.Itoa(port) == text
 }
 
-// owners remembers which app a port belongs to.
+// owners caches the app of each port.
 type owners struct {
 	mu sync.Mutex
 	m  map[int]owner
@@ -62,8 +62,9 @@ func (o *owners) set(port int, x owner) {
 	o.m[port] = x
 }
 
-// find sets the target of a location in port mode. A ticket can be for an app that has just got its port,
-// so the database is asked then. While it cannot be reached, apps keep their ports.
+// find sets the target of a location in port mode. A ticket can be for an app that has just
+// received its port, so the database is asked in that case. While the database cannot be reached,
+// apps keep their ports.
 func (g *Gateway) find(ctx context.Context, at *location) error {
 	if at.port == 0 {
 		return nil
@@ -102,9 +103,9 @@ func (o owner) answer(at *location) error {
 	return nil
 }
 
-// greet makes a browser that enters the app of a port for the first time forget what the app before has
-// stored for the same origin, its cache included; it reports whether it did. Without TLS, browsers do not
-// obey, so that answers are never stored then (filter).
+// greet makes the browser delete all data that another app has stored for the same origin, its
+// cache included, when the browser enters the app of a port for the first time. It reports whether
+// it did. Without TLS, browsers ignore the header, so answers are then never cached (see filter).
 func (g *Gateway) greet(w http.ResponseWriter, r *http.Request, at location) bool {
 	if at.port == 0 {
 		return false

@@ -40,7 +40,7 @@ func portMode() mode {
 	return mode{host: "ports.test", ports: &app.Ports{URL: "http://ports.test", First: 20000, Last: 20009, Page: "http://berth.test"}}
 }
 
-// Only the ports of the range at the configured host are those of apps.
+// Only ports of the range at the configured host belong to apps.
 func TestHostsOfPortMode(t *testing.T) {
 	g := testGateway()
 	g.modes = append(g.modes, portMode())
@@ -59,8 +59,9 @@ func TestHostsOfPortMode(t *testing.T) {
 	}
 }
 
-// Browsers send the cookies of all ports of a host to each of them. None of ours reaches an app, whatever
-// port it is for, and that of one port opens no app of another one, also under the name of that port.
+// Browsers send the cookies of all ports of a host to each of them. No cookie of the gateway
+// reaches an app, whatever port it is for, and the cookie of one port opens no app on another port,
+// even under the name for that port.
 func TestCookiesOfOtherPorts(t *testing.T) {
 	keys, err := seal.Load(t.TempDir())
 	if err != nil {
@@ -119,14 +120,15 @@ func TestCookiesOfOtherPorts(t *testing.T) {
 	}
 }
 
-// onPort makes the app of a world one of a port.
+// onPort assigns a port to the app of a world.
 func (w *world) onPort(port int) {
 	w.g.modes = []mode{portMode()}
 	w.host = "ports.test:" + strconv.Itoa(port)
 }
 
-// A browser that comes to the next app of a port forgets what the app before has stored there, and one that
-// comes back does not. Without TLS it would not obey, so that it stores no answers.
+// A browser that enters the next app of a port deletes what the previous app has stored, and a
+// browser that returns does not. Without TLS, the browser would ignore the header, so it must not
+// cache answers.
 func TestNextAppOfAPort(t *testing.T) {
 	keys, err := seal.Load(t.TempDir())
 	if err != nil {
@@ -171,7 +173,8 @@ func TestNextAppOfAPort(t *testing.T) {
 	}
 }
 
-// A port has its app while the database cannot be reached; what is not known is asked again.
+// An app keeps its port while the database cannot be reached. Look-ups without an answer are
+// repeated.
 func TestAppOfAPort(t *testing.T) {
 	g := testGateway()
 	g.log = slog.New(slog.DiscardHandler)
@@ -230,7 +233,7 @@ func TestServiceWorkersInPortMode(t *testing.T) {
 	}
 }
 
-// quay is a gateway in port mode with a database and Redis, in front of apps of one session.
+// quay is a gateway in port mode with a database and Redis, for the apps of one session.
 type quay struct {
 	*identitytest.World
 	t       *testing.T
@@ -241,7 +244,7 @@ type quay struct {
 	token   string
 }
 
-// agents is the one agent of all sessions.
+// agents is the only agent.
 type agents struct {
 	rpc   agentpb.AgentClient
 	ports portstream.Opener
@@ -295,7 +298,7 @@ func newQuay(t *testing.T, apps ...appstate.App) *quay {
 	return q
 }
 
-// enter makes a running session with apps, and a login of its owner.
+// enter creates a running session with apps, and a login of its owner.
 func (q *quay) enter(apps []appstate.App) {
 	ctx := viewer.SystemContext(q.t.Context())
 	group := q.Client.ResourceGroup.Create().SetName("default").SaveX(ctx)
@@ -345,8 +348,8 @@ func (q *quay) get(host, path string, header http.Header) (*http.Response, strin
 	return resp, string(body)
 }
 
-// Two apps of a session are on two ports of one host. A ticket opens its own one once, and the browser, which
-// sends the cookies of both to each, is in each app by the cookie of its port alone.
+// Two apps of a session are on two ports of one host. A ticket opens its own app once. The browser
+// sends the cookies of both ports to each, and each app uses only the cookie of its port.
 func TestAppsOnPorts(t *testing.T) {
 	var apps []appstate.App
 	seen := map[string]chan *http.Request{}
@@ -429,8 +432,8 @@ func TestAppsOnPorts(t *testing.T) {
 	}
 }
 
-// A public app has a port before anybody opens it, since strangers cannot ask the page for one. Their browser
-// forgets the app before once, and not again.
+// A public app has a port before anyone opens it, because visitors cannot request a port. Their
+// browser deletes the data of the previous app once.
 func TestPublicAppOnAPort(t *testing.T) {
 	program := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { fmt.Fprint(rw, r.Header.Get("Cookie")) }))
 	t.Cleanup(program.Close)

@@ -27,20 +27,21 @@ type (
 
 // passage is the state of one proxied request.
 type passage struct {
-	at     location
-	e      *entry
-	up     *upstream
-	secure bool
-	asked  string // the protocol that the client wants to upgrade to
+	at      location
+	e       *entry
+	up      *upstream
+	secure  bool
+	upgrade string // the protocol that the client wants to upgrade to
 }
 
 func addressOf(ctx context.Context) netip.Addr { return auth.AddressFrom(ctx) }
 
 // forward sends a request to the app and the answer back.
 func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, at location, e *entry, up *upstream) {
-	p := &passage{at: at, e: e, up: up, secure: at.mode.secure, asked: r.Header.Get("Upgrade")}
+	p := &passage{at: at, e: e, up: up, secure: at.mode.secure, upgrade: r.Header.Get("Upgrade")}
 	ctx := context.WithValue(context.WithValue(r.Context(), upstreamKey{}, up), passageKey{}, p)
-	// Without it, the server would read the whole of an upload before the first byte of the answer.
+	// Without full duplex, the server would read the whole upload before it sends the first byte of
+	// the answer.
 	_ = http.NewResponseController(w).EnableFullDuplex()
 	g.proxy.ServeHTTP(w, r.WithContext(ctx))
 }
@@ -62,18 +63,18 @@ func (t transports) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.plain.RoundTrip(r)
 }
 
-// isGRPC reports whether a content type is that of gRPC, which needs HTTP/2, and not that of gRPC-web, which
-// works over all versions of HTTP.
+// isGRPC reports whether a content type is that of gRPC, which needs HTTP/2. gRPC-web works over
+// all versions of HTTP.
 func isGRPC(kind string) bool {
 	rest, ok := strings.CutPrefix(kind, "application/grpc")
 	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }
 
 const (
-	idleConns    = 32 // to one app
+	idleConns    = 32 // per app
 	idleConnTime = 30 * time.Second
-	// flushTime is how long an answer of known length can wait for its end, with which it takes one
-	// system call instead of two. Answers of unknown length and events are sent at once.
+	// flushTime is how long an answer of known length can wait for its end, so that one system call
+	// sends both. Answers of unknown length and events are sent at once.
 	flushTime = 5 * time.Millisecond
 )
 
@@ -91,14 +92,14 @@ func (g *Gateway) newProxy() *httputil.ReverseProxy {
 	}
 }
 
-// rewrite turns the request of a browser into the request to the app: without our credentials and
-// without the client's headers about proxies.
+// rewrite turns the request of a browser into the request to the app: without credentials of Berth
+// and without the client's headers about proxies.
 func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
 	p := pr.In.Context().Value(passageKey{}).(*passage)
 	out := pr.Out
 	out.URL.Scheme, out.URL.Host = "http", p.up.host()
 	out.Host = pr.In.Host
-	// The query goes through as it is: an app may read ";" otherwise than we do.
+	// The query is forwarded unchanged, because an app may interpret ";" differently.
 	out.URL.RawQuery = pr.In.URL.RawQuery
 	if p.at.prefix != "/" && !p.up.prefix {
 		out.URL.Path = p.at.path
@@ -112,7 +113,7 @@ func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
 	}
 	h.Del("Forwarded")
 	h.Del("X-Real-Ip")
-	if strings.EqualFold(p.asked, "h2c") { // requests within HTTP/2 would not be filtered
+	if strings.EqualFold(p.upgrade, "h2c") { // requests within HTTP/2 would not be filtered
 		h.Del("Upgrade")
 		h.Del("Connection")
 	}
@@ -133,17 +134,17 @@ func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
 	}
 }
 
-// below removes a prefix that ends with a slash, but not the slash.
+// below removes a prefix without its final slash.
 func below(path, prefix string) string {
 	return "/" + strings.TrimPrefix(path, prefix)
 }
 
-// ours reports whether a cookie is one of Berth's, of the page or of an app.
+// ours reports whether a cookie belongs to Berth: to the page or to the entry of an app.
 func ours(name string) bool {
 	return strings.HasPrefix(name, "__Host-berth") || strings.HasPrefix(name, "__Host-Http-berth") || name == "berth" || strings.HasPrefix(name, "berth-")
 }
 
-// stripCookies removes our cookies, and leaves the others as they are.
+// stripCookies removes the cookies of Berth.
 func stripCookies(h http.Header) {
 	lines := h.Values("Cookie")
 	h.Del("Cookie")
@@ -161,18 +162,18 @@ func stripCookies(h http.Header) {
 	}
 }
 
-// refusedHeaders of answers act on more than the app: on other hosts, on the port, or on the data of
-// the browser.
+// refusedHeaders are headers of answers that affect other hosts, the port, or the data of the
+// browser, and not only the app.
 var refusedHeaders = []string{"Clear-Site-Data", "Strict-Transport-Security", "Alt-Svc", "Service-Worker-Allowed", "Public-Key-Pins", "Report-To", "Nel", "Origin-Agent-Cluster"}
 
-// errUnasked is the error of a program that switches protocols without a request for it.
-var errUnasked = errors.New("the app answered 101 to a request without an upgrade")
+// errUnrequestedUpgrade is the error of an app that switches protocols without a request for it.
+var errUnrequestedUpgrade = errors.New("the app answered 101 to a request without an upgrade")
 
 // filter removes headers that an app must not set from an answer.
 func filter(resp *http.Response) error {
 	p := resp.Request.Context().Value(passageKey{}).(*passage)
-	if resp.StatusCode == http.StatusSwitchingProtocols && (p.asked == "" || resp.Header.Get("Upgrade") == "") {
-		return errUnasked
+	if resp.StatusCode == http.StatusSwitchingProtocols && (p.upgrade == "" || resp.Header.Get("Upgrade") == "") {
+		return errUnrequestedUpgrade
 	}
 	for _, name := range refusedHeaders {
 		resp.Header.Del(name)
@@ -190,8 +191,8 @@ func filter(resp *http.Response) error {
 	return nil
 }
 
-// confine makes a cookie of an app valid for its host only, and below its prefix. It reports false for
-// a cookie with one of our names.
+// confine makes a cookie of an app valid for its host only, and below its prefix. It reports false
+// for a cookie with a name of Berth's cookies.
 func confine(cookie, prefix string) (string, bool) {
 	parts := strings.Split(cookie, ";")
 	name, _, _ := strings.Cut(parts[0], "=")
@@ -222,15 +223,15 @@ func confine(cookie, prefix string) (string, bool) {
 	return strings.Join(kept, ";"), true
 }
 
-// broken answers when the app cannot be reached, or breaks the protocol.
+// broken answers if the app cannot be reached or violates the protocol.
 func (g *Gateway) broken(w http.ResponseWriter, r *http.Request, err error) {
 	p := r.Context().Value(passageKey{}).(*passage)
 	if r.Context().Err() != nil {
-		return // the client has gone, or must go
+		return // the client has disconnected, or its entry has ended
 	}
 	p.e.setUpstream(nil)
 	if portstream.Refused(err) && (r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0) {
-		g.pass(w, r, p.at, p.e) // it has ended: start it again
+		g.pass(w, r, p.at, p.e) // the app has ended: start it again
 		return
 	}
 	g.log.DebugContext(r.Context(), "forward request", "session", p.up.session, "error", err)
@@ -257,8 +258,8 @@ type recorder struct {
 	status int
 }
 
-// WriteHeader implements http.ResponseWriter. Of an informational answer, which an app can send before
-// the one that is filtered, only links pass.
+// WriteHeader implements http.ResponseWriter. Of an informational answer, only link headers pass,
+// because such answers are not filtered.
 func (r *recorder) WriteHeader(status int) {
 	r.status = status
 	if status < http.StatusOK && status != http.StatusSwitchingProtocols {
@@ -283,13 +284,13 @@ func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return c, both, err
 	}
-	// It stays as long as the connection, and is for the header of the answer only.
+	// The writer stays as long as the connection, and only writes the header of the answer.
 	both.Writer = bufio.NewWriterSize(c, smallBuffer)
 	return upgraded{c}, both, nil
 }
 
-// upgraded is the connection of a client after an upgrade, such as a WebSocket. io.Copy would use two
-// buffers of 32 KiB for it; these here are small while little data moves.
+// upgraded is the connection of a client after an upgrade, such as a WebSocket. io.Copy would use
+// two buffers of 32 KiB for it; these buffers are small while little data moves.
 type upgraded struct{ net.Conn }
 
 // ReadFrom implements io.ReaderFrom.
@@ -298,14 +299,14 @@ func (u upgraded) ReadFrom(app io.Reader) (int64, error) { return pump(u.Conn, a
 // WriteTo implements io.WriterTo.
 func (u upgraded) WriteTo(app io.Writer) (int64, error) { return pump(app, u.Conn) }
 
-// CloseWrite ends the data to the client.
+// CloseWrite closes the direction to the client.
 func (u upgraded) CloseWrite() error {
 	return closeWrite(u.Conn)
 }
 
 const smallBuffer = 512
 
-// pump copies until the end of the data. Its buffer grows with the speed.
+// pump copies until the end of the data. Its buffer grows with the throughput.
 func pump(to io.Writer, from io.Reader) (all int64, err error) {
 	buf := make([]byte, smallBuffer)
 	for {

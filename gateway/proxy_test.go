@@ -26,7 +26,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 )
 
-// node is an agent whose kernels are this process: a port of a kernel is a port of the loopback
+// node is an agent whose kernels are this process: the ports of a kernel are those of the loopback
 // interface.
 type node struct{ ctx context.Context }
 
@@ -39,7 +39,11 @@ func (n node) Open(context.Context) (net.Conn, error) {
 
 // serveLoopback serves a stream to a port of this machine.
 func serveLoopback(ctx context.Context, stream net.Conn) {
-	portstream.Serve(ctx, stream, func(ctx context.Context, _ string, port uint16) (net.Conn, error) {
+	call, err := portstream.Accept(stream)
+	if err != nil {
+		return
+	}
+	call.Connect(ctx, func(ctx context.Context, _ string, port uint16) (net.Conn, error) {
 		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", err, errdefs.ErrUnavailable)
@@ -48,7 +52,7 @@ func serveLoopback(ctx context.Context, stream net.Conn) {
 	})
 }
 
-// world is a gateway whose only visitor has entered one app.
+// world is a gateway with one entry in one app.
 type world struct {
 	g      *Gateway
 	e      *entry
@@ -107,7 +111,7 @@ func assemble(ctx context.Context, ports portstream.Opener, port int) *world {
 	return w
 }
 
-// handler serves every request to an app as one of the entry.
+// handler serves every request as a request of the entry to its app.
 func (w *world) handler() http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		at, _, ok := w.g.locate(r)
@@ -145,7 +149,7 @@ func (w *world) request(t *testing.T, method, path string, body io.Reader, heade
 	return resp
 }
 
-// What a browser holds for Berth, and what it says about proxies, does not reach an app; all else does.
+// Cookies of Berth and headers about proxies do not reach an app; all other headers do.
 func TestCredentialsStayAtTheGateway(t *testing.T) {
 	got := make(chan *http.Request, 4)
 	w := newWorld(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r }))
@@ -203,8 +207,8 @@ func TestAnswersOfAppsAreFiltered(t *testing.T) {
 	}
 }
 
-// A program that switches protocols without being asked cannot talk to the browser in raw bytes.
-func TestUnaskedSwitchOfProtocols(t *testing.T) {
+// An app that switches protocols without a request for it cannot send raw bytes to the browser.
+func TestUnrequestedSwitchOfProtocols(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +276,7 @@ func TestHalfCloseAfterAnUpgrade(t *testing.T) {
 	}
 }
 
-// Two lengths of one body, and folded headers, are one request to the app.
+// A request with two lengths or with folded headers reaches the app as one request.
 func TestSmuggledRequests(t *testing.T) {
 	var seen atomic.Int64
 	w := newWorld(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -389,7 +393,8 @@ func TestWebSocketKeepsItsHeaders(t *testing.T) {
 	}
 }
 
-// The end of an entry ends its open connections, and the connection to the kernel counts no longer.
+// When an entry ends, its open connections are closed, and its connection to the kernel is no
+// longer counted.
 func TestEndOfAnEntryClosesItsWebSockets(t *testing.T) {
 	w := newWorld(t, echo(t, make(chan http.Header, 1)))
 	c := socket(t, w, &websocket.DialOptions{})
@@ -437,8 +442,8 @@ func TestGRPCReachesTheApp(t *testing.T) {
 	}
 }
 
-// Below a path of a common host, a program that knows the prefix gets the whole path, and any other one
-// gets the path below it.
+// In path mode, an app that knows the prefix gets the whole path, and other apps get the path below
+// it.
 func TestPathMode(t *testing.T) {
 	got := make(chan *http.Request, 1)
 	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

@@ -17,15 +17,15 @@ import (
 	"github.com/berthhq/berth/manager/auth"
 )
 
-// Limits of visitors of public apps, who have no login. Addresses of IPv6 count by their /64.
+// Limits for visitors of public apps, who have no login. An IPv6 address counts as its /64.
 const (
-	maxVisitors    = 5000 // addresses in apps, so that they leave room for people who are logged in
-	maxVisits      = 50   // requests and connections of one address that are open
+	maxVisitors    = 5000 // addresses with an entry, so that capacity is left for users with a login
+	maxVisits      = 50   // concurrent requests and connections of one address
 	visitsPerSec   = 20   // requests of one address to one app
-	visitsAtOnce   = 200  // after a pause
-	visitorsPerSec = 10   // addresses that enter apps, each with a row in the audit log
+	visitsAtOnce   = 200  // burst after a pause
+	visitorsPerSec = 10   // new entries, each with a row in the audit log
 	entersAtOnce   = 100
-	lookupsPerSec  = 200 // of apps that may be public, so that strangers cannot keep the database busy
+	lookupsPerSec  = 200 // look-ups of public apps, so that strangers cannot overload the database
 	lookupsAtOnce  = 400
 )
 
@@ -36,7 +36,7 @@ type rate struct {
 	at    time.Time
 }
 
-// take reports whether one more event is within a rate.
+// take reports whether one more event is within the rate, and counts it.
 func (r *rate) take(now time.Time, perSec, most float64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,7 +49,7 @@ func (r *rate) take(now time.Time, perSec, most float64) bool {
 	return true
 }
 
-// admitted returns the place of an entry if its visitor may stay.
+// admitted returns the place of an entry if its visitor can stay.
 func (g *Gateway) admitted(ctx context.Context, e *entry) (*app.Place, error) {
 	if e.public {
 		return g.Apps.AdmitPublic(ctx, auth.AddressFrom(e.from), e.target)
@@ -57,8 +57,8 @@ func (g *Gateway) admitted(ctx context.Context, e *entry) (*app.Place, error) {
 	return g.Apps.Admit(ctx, e.viewer, auth.AddressFrom(e.from), e.target)
 }
 
-// enterPublic returns the entry of an address in a public app. Entries without a login are in the audit
-// log too.
+// enterPublic returns the entry of an address in a public app. Entries without a login are also in
+// the audit log.
 func (g *Gateway) enterPublic(r *http.Request, at location) (*entry, error) {
 	ctx := r.Context()
 	key := at.target.Label() + "|" + network(ctx) + "|public"
@@ -90,7 +90,8 @@ func (g *Gateway) enterPublic(r *http.Request, at location) (*entry, error) {
 	return g.keep(ctx, key, v, place), nil
 }
 
-// stranger answers a request without a valid entry, for the reason err: the app may be public.
+// stranger answers a request without a valid entry. The app may be public; otherwise the answer is
+// err.
 func (g *Gateway) stranger(w http.ResponseWriter, r *http.Request, at location, err error) {
 	if !g.lookups.take(clock.Now(), lookupsPerSec, lookupsAtOnce) {
 		g.knock(w, r, at, err)
@@ -99,14 +100,14 @@ func (g *Gateway) stranger(w http.ResponseWriter, r *http.Request, at location, 
 	switch e, perr := g.enterPublic(r, at); {
 	case perr == nil:
 		g.serveVisitor(w, r, at, e)
-	case errdefs.IsUnauthorized(perr): // it is not public
+	case errdefs.IsUnauthorized(perr): // the app is not public
 		g.knock(w, r, at, err)
 	default:
 		g.refuse(w, r, perr)
 	}
 }
 
-// network is the address of a client, or the /64 of one of IPv6.
+// network returns the address of a client; for IPv6, its /64.
 func network(ctx context.Context) string {
 	a := auth.AddressFrom(ctx).Unmap().WithZone("")
 	if p, err := a.Prefix(64); err == nil && a.Is6() {
@@ -128,7 +129,7 @@ func (g *Gateway) serveVisitor(w http.ResponseWriter, r *http.Request, at locati
 	}
 	defer leave()
 	if at.port > 0 && navigates(r) && g.greet(w, r, at) {
-		if value, err := g.seal(claims{Target: at.target}); err == nil { // it has expired, so it opens nothing
+		if value, err := g.seal(claims{Target: at.target}); err == nil { // it has expired, so it cannot open an app
 			http.SetCookie(w, at.cookie(value, greetedFor))
 		}
 	}

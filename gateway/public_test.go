@@ -34,8 +34,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// A visitor without a login is limited by their address, and their use does not count as use of the
-// session, though the app is the same.
+// A visitor without a login is limited by address, and does not count as activity in the session,
+// although the app is the same.
 func TestVisitorsOfAPublicApp(t *testing.T) {
 	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, "hello") }))
 	var counted atomic.Int64

@@ -88,8 +88,8 @@ func (g *Gateway) use(w http.ResponseWriter, r *http.Request, at location, e *en
 	}
 }
 
-// redeem exchanges a ticket for the cookie of the app, and goes on to the app. Only the host that a
-// ticket was made for accepts it.
+// redeem exchanges a ticket for the cookie of the app, and redirects to the app. Only the host that
+// the ticket was created for accepts it.
 func (g *Gateway) redeem(w http.ResponseWriter, r *http.Request, at location) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
@@ -113,14 +113,14 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, at location) (pa
 		return "", err
 	}
 	if t.Target != at.target {
-		return "", problem.Unauthenticated("the ticket was made for another app")
+		return "", problem.Unauthenticated("the ticket is for another app")
 	}
 	v, err := g.Auth.Holder(ctx, t.Credential)
 	if err != nil {
 		return "", err
 	}
 	if v.User != t.User {
-		return "", problem.Unauthenticated("the ticket was made for another user")
+		return "", problem.Unauthenticated("the ticket is for another user")
 	}
 	if _, err := g.Apps.Admit(ctx, v, auth.AddressFrom(ctx), t.Target); err != nil {
 		return "", err
@@ -137,8 +137,8 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, at location) (pa
 	return strings.TrimSuffix(at.prefix, "/") + t.Path, nil
 }
 
-// knock answers a request without a valid entry: a person is sent to the page, which makes a ticket for
-// those who are logged in and may open the app. Programs get the error.
+// knock answers a request without a valid entry: a user is redirected to the page, which creates a
+// ticket if they are logged in and can open the app. A program gets the error.
 func (g *Gateway) knock(w http.ResponseWriter, r *http.Request, at location, err error) {
 	p, _ := problem.From(err)
 	if p.Code != problem.CodeUnauthenticated || !navigates(r) || g.cfg.PageURL == "" || at.path == app.EnterPath && r.URL.Query().Get("ticket") == "" {
@@ -154,7 +154,7 @@ func (g *Gateway) knock(w http.ResponseWriter, r *http.Request, at location, err
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
-// query is the query of a request with its question mark.
+// query returns the query of a request with its question mark.
 func query(r *http.Request) string {
 	if r.URL.RawQuery == "" {
 		return ""

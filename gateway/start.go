@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	startTime   = 3 * time.Minute        // for an app to listen; large notebooks take half a minute
-	sessionTime = 10 * time.Minute       // for a session to run; the wait page begins again
+	startTime   = 3 * time.Minute        // until an app listens; large notebooks take half a minute
+	sessionTime = 10 * time.Minute       // until a session runs; then the wait page starts again
 	pageHold    = 300 * time.Millisecond // before a person sees the wait page
 	callHold    = time.Minute            // before a program gets an error
-	awaitTime   = 20 * time.Second       // of one question of the wait page
-	failedFor   = 3 * time.Second        // a failure is shown before the next request tries again
+	awaitTime   = 20 * time.Second       // limit of one request of the wait page
+	failedFor   = 3 * time.Second        // how long a failure is shown before the next request starts the app again
 	firstLook   = 20 * time.Millisecond
 	lastLook    = 250 * time.Millisecond
 	stateEvery  = time.Second
@@ -36,12 +36,12 @@ type upstream struct {
 	session uuid.UUID
 	app     string
 	port    int
-	public  bool // its traffic does not count as use
+	public  bool // its traffic does not count as activity
 	prefix  bool // the app itself knows the prefix of path mode
 }
 
-// host names the pool of connections to an app: use is counted for each app, and not for visitors without
-// a login.
+// host names the pool of connections to an app. Activity is recorded per app, and visitors without
+// a login have another pool, because they do not count.
 func (u *upstream) host() string {
 	kind := "app."
 	if u.public {
@@ -50,11 +50,11 @@ func (u *upstream) host() string {
 	return kind + u.app + "." + u.Kernel.String() + ":" + strconv.Itoa(u.port)
 }
 
-// failure is why an app cannot be used, for people.
+// failure is the reason why an app cannot be used, for people.
 type failure struct {
 	Title, Reason string
 	Log           string // the last output of the program
-	gone          bool   // a retry does not help
+	gone          bool   // a retry cannot help
 }
 
 func (f *failure) Error() string { return f.Title + ": " + f.Reason }
@@ -64,7 +64,7 @@ type start struct {
 	done chan struct{}
 	up   *upstream
 	err  error
-	at   time.Time // of the end
+	at   time.Time // time of the end
 
 	mu      sync.Mutex
 	stage   string
@@ -101,7 +101,7 @@ func (s *start) over() bool {
 	}
 }
 
-// sweep forgets what has ended.
+// sweep removes starts that have ended.
 func (s *starts) sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,10 +112,10 @@ func (s *starts) sweep() {
 	}
 }
 
-// begin returns the start of an app that is under way or has just failed, or begins one.
+// begin returns the start of an app that is in progress or has just failed, or begins one.
 func (g *Gateway) begin(e *entry, at location) *start {
 	key := at.target.Label()
-	if e.public { // only a visitor who must leave gets the error
+	if e.public { // visitors get the error only if they lose access
 		key += "|public"
 	}
 	g.starts.mu.Lock()
@@ -183,7 +183,7 @@ func title(d app.Definition) string {
 	return d.Name
 }
 
-// listening waits until a started app listens, and fails when it ends instead.
+// listening waits until a started app listens, and fails if the app ends before.
 func (g *Gateway) listening(ctx context.Context, up *upstream, d app.Definition) error {
 	look, asked := firstLook, time.Now()
 	for {
@@ -229,7 +229,7 @@ func (g *Gateway) try(ctx context.Context, up *upstream) error {
 	return c.Close()
 }
 
-// stages are the texts about the start of a session that people see.
+// stages are the texts for users about the start of a session.
 var stages = map[lifecycle.Status]string{
 	lifecycle.Pending: "Waiting for capacity", lifecycle.Scheduled: "Preparing the machine", lifecycle.Preparing: "Pulling the image",
 	lifecycle.Prepared: "Creating the container", lifecycle.Creating: "Creating the container",
@@ -289,7 +289,7 @@ func (g *Gateway) pass(w http.ResponseWriter, r *http.Request, at location, e *e
 	g.forward(w, r, at, e, e.setUpstream(x.up))
 }
 
-// conn counts the use of a session.
+// conn records the activity of a session.
 type conn struct {
 	net.Conn
 	moved func()

@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 )
 
-// everyMode runs a test in the modes in which apps appear to browsers. prefix is the path of the app.
+// everyMode runs a test in every mode. prefix is the path of the app.
 func everyMode(t *testing.T, program func() http.Handler, test func(t *testing.T, w *world, prefix string)) {
 	t.Run("hosts", func(t *testing.T) { test(t, newWorld(t, program()), "") })
 	t.Run("paths", func(t *testing.T) {
@@ -33,8 +33,8 @@ func everyMode(t *testing.T, program func() http.Handler, test func(t *testing.T
 	})
 }
 
-// events is a server of server-sent events: it numbers them, and goes on after the last one that a client
-// has. It sends the next event only when the test lets it.
+// events is a server of server-sent events. It numbers them, and continues after the last one that
+// a client has. It sends the next event only when the test permits it.
 type events struct{ next chan struct{} }
 
 func (s events) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -44,7 +44,7 @@ func (s events) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(rw)
 	_, _ = io.WriteString(rw, "retry: 10\n\n")
 	_ = out.Flush()
-	for range 3 { // then the client comes back
+	for range 3 { // then the client reconnects
 		select {
 		case <-s.next:
 		case <-r.Context().Done():
@@ -85,8 +85,8 @@ func (s *source) event() (kind, data string) {
 	return "", ""
 }
 
-// Events arrive one by one: the server makes the next one only after the client has the one before. A client
-// that connects again goes on after its last event.
+// Events arrive one by one: the server sends the next one only after the client has received the
+// one before. A client that reconnects continues after its last event.
 func TestServerSentEvents(t *testing.T) {
 	next := make(chan struct{})
 	everyMode(t, func() http.Handler { return events{next} }, func(t *testing.T, w *world, prefix string) {
@@ -115,7 +115,7 @@ func TestServerSentEvents(t *testing.T) {
 	})
 }
 
-// framed is a message of gRPC with its length, as gRPC-web has it in the body.
+// framed returns a gRPC message with its length prefix, as in the body of gRPC-web.
 func framed(t *testing.T, m proto.Message) string {
 	t.Helper()
 	b, err := proto.Marshal(m)
@@ -139,7 +139,7 @@ func frame(t *testing.T, r io.Reader) (trailers bool, body []byte) {
 	return head[0]&0x80 != 0, body
 }
 
-// web serves gRPC-web with a gRPC server, as its translators do: over HTTP/1.1, with the trailers in the body.
+// web serves gRPC-web with a gRPC server over HTTP/1.1, with the trailers in the body.
 type web struct{ *grpc.Server }
 
 func (s web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -191,8 +191,8 @@ func (a *webAnswer) Flush() {
 	_ = http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// gRPC-web is HTTP/1.1 with the trailers in the body, in the browser and at the app. Over HTTP/2, as a browser
-// sends it with TLS, it still reaches an app that speaks HTTP/1.1 only.
+// gRPC-web works over HTTP/1.1, with the trailers in the body. If a browser sends it over HTTP/2
+// with TLS, it still reaches an app that supports only HTTP/1.1.
 func TestGRPCWeb(t *testing.T) {
 	step := make(chan struct{})
 	everyMode(t, func() http.Handler { return web{testService(step)} }, func(t *testing.T, w *world, prefix string) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// upgrades sends a request that asks for an upgrade, such as a WebSocket, over a connection of its
-// own. http.Transport would keep two goroutines and two buffers for as long as the WebSocket is open.
+// upgrades sends a request for an upgrade, such as a WebSocket, over a new connection.
+// http.Transport would keep two goroutines and two buffers for as long as the WebSocket is open.
 type upgrades struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -53,7 +53,7 @@ func (u upgrades) ask(r *http.Request, c net.Conn) (*http.Response, error) {
 	in := bufio.NewReader(limited)
 	resp, err := http.ReadResponse(in, r)
 	for err == nil && resp.StatusCode >= 100 && resp.StatusCode < 200 && resp.StatusCode != http.StatusSwitchingProtocols {
-		resp, err = http.ReadResponse(in, r) // what an app says in advance is not needed here
+		resp, err = http.ReadResponse(in, r) // informational answers are not needed
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
@@ -63,7 +63,7 @@ func (u upgrades) ask(r *http.Request, c net.Conn) (*http.Response, error) {
 		resp.Body = ending{resp.Body, c}
 		return resp, nil
 	}
-	first := make([]byte, in.Buffered()) // a copy, so that the reader's buffer can go
+	first := make([]byte, in.Buffered()) // a copy, so that the reader's buffer can be freed
 	if _, err := io.ReadFull(in, first); err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
@@ -71,7 +71,7 @@ func (u upgrades) ask(r *http.Request, c net.Conn) (*http.Response, error) {
 	return resp, nil
 }
 
-// ending is a body that closes its connection.
+// ending is a body whose Close closes the connection.
 type ending struct {
 	io.ReadCloser
 	conn net.Conn
@@ -87,7 +87,7 @@ func (e ending) Close() error {
 // switched is the connection to an app after the upgrade.
 type switched struct {
 	net.Conn
-	first []byte // that arrived with the answer
+	first []byte // bytes that arrived with the answer
 }
 
 // Read implements io.Reader.
@@ -102,12 +102,12 @@ func (s *switched) Read(p []byte) (int, error) {
 	return s.Conn.Read(p)
 }
 
-// CloseWrite ends the data to the app.
+// CloseWrite closes the direction to the app.
 func (s *switched) CloseWrite() error {
 	return closeWrite(s.Conn)
 }
 
-// closeWrite ends the data of a connection that can end one direction.
+// closeWrite closes one direction of a connection that supports it.
 func closeWrite(c net.Conn) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -9,8 +9,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A policy lists its attachments, and a resource group its grants. Each viewer gets the ones that
-// they can see.
+// A policy lists its attachments, and a resource group its grants. Each viewer sees the ones that
+// they are permitted to see.
 func TestWhereRulesAreAttached(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -73,7 +73,7 @@ func TestWhereRulesAreAttached(t *testing.T) {
 	}
 }
 
-// A monitor reads everything that administrators can read, and changes nothing.
+// A monitor can read everything that administrators can read, and change nothing.
 func TestMonitorReadsWhatAdminsRead(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -82,7 +82,7 @@ func TestMonitorReadsWhatAdminsRead(t *testing.T) {
 	for _, q := range []string{`{ volumes { edges { node { grants { id permissions } } } } }`, `{ invitations { totalCount } }`} {
 		monitor.Must(t, q, nil, nil)
 		if errs := member.Ask(t, q, nil, nil); errs.Code() != "PERMISSION_DENIED" {
-			t.Errorf("a member asks %s: %s", q, errs)
+			t.Errorf("a member sends %s: %s", q, errs)
 		}
 	}
 	if errs := monitor.Ask(t, `mutation { createResourcePolicy(input: {name: "mine"}) { policy { id } } }`, nil, nil); errs.Code() != "PERMISSION_DENIED" {

@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// token creates a token with the fields of its input, and uses it for a request.
+// token creates a token with the fields of its input, and returns the answer to a request with it.
 func token(t *testing.T, m *managertest.Manager, u *ent.User, input managertest.Vars) *managertest.Client {
 	t.Helper()
 	input["name"] = "token"

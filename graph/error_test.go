@@ -15,13 +15,13 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// inside matches internal details of the platform.
+// inside matches internals of the platform in a message.
 var inside = regexp.MustCompile(`(?i)\bselect\b.*\bfrom\b|\binsert into\b|\bupdate .* set\b|\bwhere .*=|sqlstate|\bpgx\b|pgconn|\bpq:|constraint|duplicate key|relation "|syntax error at|` +
 	`goroutine|runtime error|panic|nil pointer|\.go:\d|\bent[.:]|0x[0-9a-f]{6,}|reflect\.|interface conversion|map\[|\*?json\.|strconv\.|%!|` +
 	`/(tmp|var|home|root|work|run|usr|opt|etc|proc)/|dial tcp|connection refused|no such file|permission denied \(os|redis|etcd`)
 
-// hostile returns unusual values of a type, which no ordinary client sends, one for each round.
-// After the last round there are no more.
+// hostile returns an unusual value of a type, a different one for each round, and reports whether
+// there is a further round.
 func hostile(s *ast.Schema, t *ast.Type, round, depth int) (any, bool) {
 	if t.Elem != nil {
 		if round == 1 {
@@ -77,9 +77,8 @@ func hostile(s *ast.Schema, t *ast.Type, round, depth int) (any, bool) {
 	return pick("x", 1, nil)
 }
 
-// Thousands of requests that fail, generated over everything that takes an
-// argument: no one is told of statements, paths or stacks, and none finds the
-// server at a loss.
+// TestErrorsTellNothingOfTheInside sends thousands of generated requests that fail, for every field
+// with arguments. No error contains SQL, file paths or stack traces, and none is an internal error.
 func TestErrorsTellNothingOfTheInside(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -108,10 +107,10 @@ func TestErrorsTellNothingOfTheInside(t *testing.T) {
 			Errors       managertest.Errors
 		}
 		if err := json.Unmarshal(text, &got); err != nil {
-			t.Errorf("%s %s: %d is no JSON: %.200s", who, f.Name, status, text)
+			t.Errorf("%s %s: %d is not JSON: %.200s", who, f.Name, status, text)
 			return more
 		}
-		if status == http.StatusUnauthorized { // it ended its own login
+		if status == http.StatusUnauthorized { // the mutation ended the login of its caller
 			u := map[string]any{"superadmin": w.Superadmin, "member": w.A.Member}[who]
 			t.Fatalf("%s is logged out by %s %s: %v", who, f.Name, body, u)
 		}
@@ -120,9 +119,9 @@ func TestErrorsTellNothingOfTheInside(t *testing.T) {
 			if e.Extensions.Code == problem.CodeInternal || e.Extensions.Code == "" {
 				t.Errorf("%s %s, round %d: %q %s\n%.600s", who, f.Name, round, e.Extensions.Code, e.Message, body)
 			}
-			// What it quotes of the request is the asker's own.
+			// A message can quote the request.
 			if found := inside.FindString(e.Message); found != "" && !strings.Contains(string(body), found) {
-				t.Errorf("%s %s, round %d tells of %q: %s", who, f.Name, round, found, e.Message)
+				t.Errorf("%s %s, round %d contains %q: %s", who, f.Name, round, found, e.Message)
 			}
 			if e.Extensions.RequestID == "" {
 				t.Errorf("%s %s: an error without the request's id", who, f.Name)
@@ -144,7 +143,7 @@ func TestErrorsTellNothingOfTheInside(t *testing.T) {
 			}
 		}
 	}
-	// The same over the other routes.
+	// The same for the other routes.
 	for _, path := range []string{"/auth/login", "/auth/signup", "/auth/logout", "/auth/session", "/auth/oidc/x/start", "/auth/oidc/%2e%2e/callback",
 		"/sessions/x/terminal", "/sessions/" + uuid.NewString() + "/ports/99999", "/sessions/" + uuid.NewString() + "/log", "/sessions/%00/log",
 		"/export/audit.csv?from=x", "/export/audit.csv?entity='", "/export/audit.csv?result=%00", "/export/audit.csv?domain=%00"} {
@@ -170,7 +169,7 @@ func TestErrorsTellNothingOfTheInside(t *testing.T) {
 					failed++
 				}
 				if found := inside.FindString(string(text[:n])); resp.StatusCode >= 500 || resp.StatusCode >= 400 && found != "" {
-					t.Errorf("%s %s %q: %d tells of %q: %.300s", method, path, body, resp.StatusCode, found, text[:n])
+					t.Errorf("%s %s %q: %d contains %q: %.300s", method, path, body, resp.StatusCode, found, text[:n])
 				}
 			}
 		}

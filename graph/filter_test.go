@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// TestFiltersHaveLimits sends filters that are wide, deep or many. None of those
-// that are refused reaches the database.
+// TestFiltersHaveLimits sends filters that are wide, deep or many. A rejected request does not
+// reach the database.
 func TestFiltersHaveLimits(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -85,15 +85,15 @@ func TestFiltersHaveLimits(t *testing.T) {
 			if errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Limit != c.limit {
 				t.Errorf("%.300s, want INVALID_ARGUMENT with the limit %s", errs, c.limit)
 			}
-			if len(list) > 2 { // the read of the user, and of their last use
+			if len(list) > 2 { // the login and its last use
 				t.Errorf("refused after %d statements", len(list))
 			}
 		})
 	}
 }
 
-// TestQueriesEnd has a query that waits for a lock until its deadline, and one
-// whose client leaves. PostgreSQL stops both.
+// TestQueriesEnd runs a query that waits for a lock until its deadline, and one whose client
+// disconnects. PostgreSQL stops both.
 func TestQueriesEnd(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

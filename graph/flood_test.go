@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// reader returns a client with an access token that only reads.
+// reader returns a client with a read-only access token.
 func reader(t *testing.T, m *managertest.Manager, of *ent.User) *managertest.Client {
 	t.Helper()
 	var made struct{ CreateAccessToken struct{ Secret string } }
@@ -40,9 +40,9 @@ func epoch(t *testing.T, w *managertest.World, m *managertest.Manager) int64 {
 	return got.Cluster.Leader.Epoch
 }
 
-// TestFloodOfSubscriptions opens 3,000 subscriptions with a token that only reads.
-// Those beyond the limits are refused, those within share their reads, others are
-// served, and every change has its row in the audit log.
+// TestFloodOfSubscriptions opens 3,000 subscriptions with a read-only token. Those above the limits
+// are rejected, the others share their reads, other users are served, and every change is in the
+// audit log.
 func TestFloodOfSubscriptions(t *testing.T) {
 	t.Parallel()
 	w, m, mine, _ := world(t)
@@ -99,7 +99,7 @@ func TestFloodOfSubscriptions(t *testing.T) {
 			reads++
 		}
 	}
-	// One read a change, and one more for each change that the platform itself tells of.
+	// One read for each change, and one more for each event that the platform publishes by itself.
 	if reads == 0 || reads > 3*len(renames) {
 		t.Errorf("%d changes cost %d reads for %d subscriptions", len(renames), reads, open_)
 	}
@@ -122,7 +122,7 @@ func TestFloodOfSubscriptions(t *testing.T) {
 	})
 }
 
-// TestSocketProtocol closes sockets as graphql-transport-ws says.
+// TestSocketProtocol checks the close codes of graphql-transport-ws.
 func TestSocketProtocol(t *testing.T) {
 	t.Parallel()
 	w, m, mine, _ := world(t)
@@ -140,7 +140,7 @@ func TestSocketProtocol(t *testing.T) {
 		do   func(s *socket)
 		want websocket.StatusCode
 	}{
-		"an id twice": {member, func(s *socket) {
+		"a repeated id": {member, func(s *socket) {
 			s.send(message{Type: "connection_init"})
 			s.next()
 			s.subscribe("one", sessionChanged, managertest.Vars{"id": mine.ID})
@@ -162,12 +162,12 @@ func TestSocketProtocol(t *testing.T) {
 				t.Error(err)
 			}
 		}, 4400},
-		"no such message": {member, func(s *socket) {
+		"an unknown message": {member, func(s *socket) {
 			s.send(message{Type: "connection_init"})
 			s.next()
 			s.send(message{Type: "start", ID: "one"})
 		}, 4400},
-		"more than it may have open": {member, func(s *socket) {
+		"too many subscriptions": {member, func(s *socket) {
 			s.send(message{Type: "connection_init"})
 			s.next()
 			for i := range 160 {
@@ -198,7 +198,7 @@ func TestSocketProtocol(t *testing.T) {
 	}
 }
 
-// TestNoChangeWithoutARow has an audit log that cannot be written.
+// TestNoChangeWithoutARow makes the audit log unwritable.
 func TestNoChangeWithoutARow(t *testing.T) {
 	t.Parallel()
 	w, m, mine, _ := world(t)
@@ -222,7 +222,7 @@ func TestNoChangeWithoutARow(t *testing.T) {
 	if name := w.Client.Session.GetX(ctx, mine.ID).Name; name != mine.Name {
 		t.Errorf("the session is named %q", name)
 	}
-	// A running mutation has a row already, and its result is added at the end.
+	// A running mutation already has a row; its result is added at the end.
 	tx, err = w.Client.Tx(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -238,14 +238,14 @@ func TestNoChangeWithoutARow(t *testing.T) {
 		}
 		return e.Result
 	}
-	managertest.Eventually(t, "a row of what runs", func() bool { return result() == "STARTED" })
+	managertest.Eventually(t, "a row for the running mutation", func() bool { return result() == "STARTED" })
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case errs := <-done:
 		if len(errs) > 0 || result() != "OK" {
-			t.Errorf("%s; the row says %q", errs, result())
+			t.Errorf("%s; the row has %q", errs, result())
 		}
 	case <-time.After(managertest.Timeout):
 		t.Fatal("the change does not end")

@@ -9,6 +9,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/graph/server"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
 )
@@ -65,35 +66,35 @@ func follow[T any](ctx context.Context, r *Resolver, f feed[T]) (<-chan T, error
 		f.missed = f.first
 	}
 	w := &follower[T]{feed: f, resolver: r, out: make(chan T), dirty: map[uuid.UUID]bool{}}
-	p := turnOf(ctx)
+	p := server.TurnOf(ctx)
 	var events <-chan event.Event
-	switch p.stage {
-	case alone, changes:
+	switch p.Stage {
+	case server.Alone, server.Changes:
 		events = r.Bus.Subscribe(ctx, f.topic)
-	case opening:
-		if err := p.join(); err != nil {
+	case server.Opening:
+		if err := p.Join(); err != nil {
 			return nil, err
 		}
-	case missed:
+	case server.Missed:
 		w.lagged = true
 	}
 	var begin []T
-	if p.stage == alone || p.stage == opening {
+	if p.Stage == server.Alone || p.Stage == server.Opening {
 		var err error
 		if begin, err = f.first(ctx); err != nil {
 			return nil, err
 		}
 	}
-	switch p.stage {
-	case opening:
-		p.opened()
-	case changes:
-		p.ready()
+	switch p.Stage {
+	case server.Opening:
+		p.Opened()
+	case server.Changes:
+		p.Ready()
 	}
 	go func() {
 		defer close(w.out)
 		switch {
-		case p.stage == missed:
+		case p.Stage == server.Missed:
 			w.catchUp(ctx)
 		case w.send(ctx, begin) && events != nil:
 			w.run(ctx, events)

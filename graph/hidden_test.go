@@ -12,10 +12,10 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// filtered is a connection that can be filtered: of the query, or below an object.
+// filtered is a connection with a filter: a root field, or a field of an object.
 type filtered struct {
 	edge  edge
-	below string // the type of the object
+	below string // type of the object, "" for a root field
 }
 
 func filteredEdges(s *ast.Schema) []filtered {
@@ -34,7 +34,7 @@ func filteredEdges(s *ast.Schema) []filtered {
 	return out
 }
 
-// list asks for what passes a filter, and checks that as much is counted as listed.
+// list returns the IDs that pass a filter, and checks that the total count equals their number.
 func (x *table) list(c *column, f filtered, args string, v vars) ([]string, bool) {
 	input := f.edge.fields[0].Arguments.ForName("where").Type.Name()
 	name, inner := f.below+"."+f.edge.name(), f.edge.query("(first: 100, where: $where"+args+")")
@@ -61,7 +61,7 @@ func (x *table) list(c *column, f filtered, args string, v vars) ([]string, bool
 	return list, true
 }
 
-// values are what a filter is tried with; k is the kit of a stranger.
+// values returns the values to try for a filter; k has the rows of another user.
 func values(s *ast.Schema, f *ast.FieldDefinition, kind string, k kit) []any {
 	owners := map[string]string{
 		"id": kind, "idIn": kind, "ownerID": "User", "userID": "User", "actorID": "User", "actedAsID": "User", "subjectID": "User",
@@ -72,7 +72,7 @@ func values(s *ast.Schema, f *ast.FieldDefinition, kind string, k kit) []any {
 	case def.Name == "ID":
 		out = []any{k[owners[f.Name]]}
 	case strings.HasSuffix(f.Name, "IsNil"):
-		out = []any{true} // false says nothing
+		out = []any{true} // false is like no filter
 	case def.Name == "Boolean":
 		out = []any{true, false}
 	case def.Name == "Time":
@@ -92,9 +92,9 @@ func values(s *ast.Schema, f *ast.FieldDefinition, kind string, k kit) []any {
 	return out
 }
 
-// TestNoFilterTellsOfHiddenRows tries every filter and order of every connection
-// with what strangers' rows have, plain and nested: what is not in the list without
-// a filter is in none with one, and is counted by none.
+// TestNoFilterTellsOfHiddenRows tries every filter and order of every connection with values from
+// other users' rows, plain and nested. A filtered list must not contain or count a row that the
+// list without a filter does not contain.
 func TestNoFilterTellsOfHiddenRows(t *testing.T) {
 	t.Parallel()
 	x := newTable(t)
@@ -118,7 +118,7 @@ func TestNoFilterTellsOfHiddenRows(t *testing.T) {
 				}
 				tries := values(s, field, f.edge.leaf.Name, stranger)
 				if len(tries) == 0 || def.Kind == ast.InputObject {
-					t.Errorf("%s.%s: say what to try", where.Name, field.Name)
+					t.Errorf("%s.%s: add values to try", where.Name, field.Name)
 				}
 				for _, value := range tries {
 					plain := vars{field.Name: value}
@@ -130,14 +130,14 @@ func TestNoFilterTellsOfHiddenRows(t *testing.T) {
 						got, _ := x.list(c, f, "", vars{"where": w})
 						for _, id := range got {
 							if !slices.Contains(all, id) {
-								t.Errorf("%s.%s as %s, %s %s %v: shows %s, which is out of sight", f.below, f.edge.name(), c.name, form, field.Name, value, id)
+								t.Errorf("%s.%s as %s, %s %s %v: shows %s, which the viewer cannot see", f.below, f.edge.name(), c.name, form, field.Name, value, id)
 							}
 						}
 					}
 					if c.name == "user" {
 						shown, _ := x.list(superadmin, f, "", vars{"where": plain})
 						if slices.Contains(shown, stranger[f.edge.leaf.Name].String()) {
-							finds++ // it would have found the stranger's
+							finds++ // without the row rules, the filter finds the other user's row
 						}
 					}
 				}
@@ -157,13 +157,13 @@ func TestNoFilterTellsOfHiddenRows(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d filters and orders asked, %d of which find the stranger's row for who sees it", asked, finds)
+	t.Logf("%d filters and orders tried, %d of which find the other user's row for a viewer who can see it", asked, finds)
 	if finds < 50 {
-		t.Errorf("only %d filters would have found the stranger's row: nothing is shown", finds)
+		t.Errorf("only %d filters find the other user's row for a superadmin: the test shows nothing", finds)
 	}
 }
 
-// TestFiltersThatSayNothing are refused, or are none.
+// TestFiltersThatSayNothing sends empty filters, which are rejected or ignored.
 func TestFiltersThatSayNothing(t *testing.T) {
 	t.Parallel()
 	x := newTable(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A session's history is read in the order in which it happened, whatever the order of its rows.
+// The history of a session is returned in chronological order, whatever the order of its rows.
 func TestHistoryIsInOrder(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

@@ -38,6 +38,41 @@ func (r mutationResolver) ScanRegistry(ctx context.Context, input image.ScanRegi
 	return r.Resolver.Images.ScanRegistry(ctx, input)
 }
 
+func (r mutationResolver) TestRegistry(ctx context.Context, input image.TestRegistryInput) (*image.TestRegistryPayload, error) {
+	return r.Resolver.Images.TestRegistry(ctx, input)
+}
+
+func (r queryResolver) ScanResults(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.ScanResultOrder, where *ent.ScanResultWhereInput) (*ent.ScanResultConnection, error) {
+	return r.Client.ScanResult.Query().Paginate(ctx, after, first, before, last, ent.WithScanResultOrder(orderBy), ent.WithScanResultFilter(where.Filter))
+}
+
+func (r mutationResolver) RollbackImage(ctx context.Context, input image.RollbackImageInput) (*image.ImagePayload, error) {
+	return r.Resolver.Images.RollbackImage(ctx, input)
+}
+
+// Moved reports whether the tag has another digest at the registry.
+func (r imageResolver) Moved(_ context.Context, i *ent.Image) (bool, error) {
+	return image.Moved(i), nil
+}
+
+func (r imageResolver) TagDigest(_ context.Context, i *ent.Image) (string, error) {
+	return image.TagDigest(i), nil
+}
+
+// Versions returns the contents that the tag had, newest first.
+func (r imageResolver) Versions(ctx context.Context, i *ent.Image) ([]*ent.ImageVersion, error) {
+	return loaders(ctx).versions.Load(ctx, i.ID)
+}
+
+// Change compares two versions.
+func (r imageResolver) Change(ctx context.Context, i *ent.Image, from, to *string) (*image.ImageChange, error) {
+	versions, err := loaders(ctx).versions.Load(ctx, i.ID)
+	if err != nil {
+		return nil, err
+	}
+	return image.Change(versions, from, to), nil
+}
+
 func (r mutationResolver) RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error) {
 	return r.Resolver.Images.RegisterImage(ctx, input)
 }

@@ -11,7 +11,7 @@ import (
 	entsession "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/collective"
 	"github.com/berthhq/berth/internal/viewer"
-	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/peers"
 )
 
 // clusterOf has the variables about the other kernels and the hardware that programs in a kernel
@@ -51,7 +51,7 @@ func (r *Resolver) loadClusters(ctx context.Context, ids []uuid.UUID) (map[uuid.
 		All(viewer.SystemContext(ctx))
 	out := make(map[uuid.UUID]clusterOf, len(rows))
 	for _, k := range rows {
-		out[k.ID] = clusterOf{session.Variables(k.Edges.Session, k), collective.Direct(session.Collective(k.Edges.Session, k))}
+		out[k.ID] = clusterOf{peers.Variables(k.Edges.Session, k), collective.Direct(peers.Collective(k.Edges.Session, k))}
 	}
 	return out, err
 }

@@ -15,7 +15,7 @@ import (
 func (r queryResolver) Cluster(ctx context.Context) (*model.Cluster, error) {
 	l, err := r.Leadership.Current(ctx)
 	if err != nil {
-		r.Logger.WarnContext(ctx, "look who leads", "error", err)
+		r.Logger.WarnContext(ctx, "find the leader", "error", err)
 	}
 	mode, err := r.Recovery.Current(ctx)
 	if err != nil {

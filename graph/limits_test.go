@@ -41,7 +41,7 @@ func TestOperationsHaveLimits(t *testing.T) {
 		{"a page of 100", `{ sessions(first: 100) { totalCount } }`, "", nil},
 		{"a page of 101", `{ sessions(first: 101) { totalCount } }`, "INVALID_ARGUMENT", nil},
 		{"a page of a billion by variable", `query($n: Int) { sessions(first: $n) { totalCount } }`, "INVALID_ARGUMENT", managertest.Vars{"n": 1_000_000_000}},
-		{"a page of less than none", `{ sessions(first: -1) { totalCount } }`, "INVALID_ARGUMENT", nil},
+		{"a negative page size", `{ sessions(first: -1) { totalCount } }`, "INVALID_ARGUMENT", nil},
 		{"the last 101", `{ sessions(last: 101) { totalCount } }`, "INVALID_ARGUMENT", nil},
 		{"first and last", `{ sessions(first: 1, last: 1) { edges { node { id } } } }`, "INVALID_ARGUMENT", nil},
 		{"a number beyond Int", `{ sessions(first: 99999999999) { totalCount } }`, "INVALID_ARGUMENT", nil},
@@ -52,19 +52,19 @@ func TestOperationsHaveLimits(t *testing.T) {
 		{"a thousand aliases of a list", manyAliases(999, "sessions { totalCount }"), "INVALID_ARGUMENT", nil},
 		{"a thousand aliases", manyAliases(1001, "server { version }"), "INVALID_ARGUMENT", nil},
 		{"fragments that double", bomb, "INVALID_ARGUMENT", nil},
-		{"fragments in a circle", "{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }", "INVALID_ARGUMENT", nil},
+		{"recursive fragments", "{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }", "INVALID_ARGUMENT", nil},
 		{"100,000 directives", "{ server { version " + strings.Repeat("@a ", 100_000) + "} }", "INVALID_ARGUMENT", nil},
 		{"a deep literal", "{ node(id: " + strings.Repeat("[", 20_000) + ") { id } }", "INVALID_ARGUMENT", nil},
 		{"no such field", "{ nothing }", "INVALID_ARGUMENT", nil},
 		{"no id", `{ node(id: "x") { id } }`, "INVALID_ARGUMENT", nil},
-		{"no id by variable", `query($id: ID!) { node(id: $id) { id } }`, "INVALID_ARGUMENT", managertest.Vars{"id": 7}},
+		{"an invalid id in a variable", `query($id: ID!) { node(id: $id) { id } }`, "INVALID_ARGUMENT", managertest.Vars{"id": 7}},
 		{"a forged cursor", `{ sessions(after: "AAAA") { edges { node { id } } } }`, "INVALID_ARGUMENT", nil},
-		{"a cursor that is none", `{ sessions(after: "§") { edges { node { id } } } }`, "INVALID_ARGUMENT", nil},
+		{"an invalid cursor", `{ sessions(after: "§") { edges { node { id } } } }`, "INVALID_ARGUMENT", nil},
 		{"no time", `{ usage(where: {from: "yesterday"}) { slot } }`, "INVALID_ARGUMENT", nil},
-		{"an order by what is not published", `{ users(orderBy: [{field: PASSWORD_HASH}]) { totalCount } }`, "INVALID_ARGUMENT", nil},
-		{"the schema, as tools ask", introspection, "", nil},
-		{"the schema of the schema of the schema", `{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }`, "INVALID_ARGUMENT", nil},
-		{"the schema many times", manyAliases(30, "__schema { types { name } }"), "INVALID_ARGUMENT", nil},
+		{"an order by a hidden field", `{ users(orderBy: [{field: PASSWORD_HASH}]) { totalCount } }`, "INVALID_ARGUMENT", nil},
+		{"the introspection of tools", introspection, "", nil},
+		{"an introspection that is too deep", `{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }`, "INVALID_ARGUMENT", nil},
+		{"many introspections", manyAliases(30, "__schema { types { name } }"), "INVALID_ARGUMENT", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var errs managertest.Errors
@@ -72,12 +72,12 @@ func TestOperationsHaveLimits(t *testing.T) {
 			if errs.Code() != c.code {
 				t.Fatalf("%q, want %q: %.300s", errs.Code(), c.code, errs)
 			}
-			if c.code != "" && len(list) > 2 { // who asks, and its last use
+			if c.code != "" && len(list) > 2 { // the login and its last use
 				t.Errorf("refused after %d statements", len(list))
 			}
 			for _, e := range errs {
 				if clean(e.Message) != "" {
-					t.Errorf("the message tells of %q: %s", clean(e.Message), e.Message)
+					t.Errorf("the message contains %q: %s", clean(e.Message), e.Message)
 				}
 				if e.Extensions.RequestID == "" {
 					t.Errorf("no request id with %q", e.Message)
@@ -87,7 +87,7 @@ func TestOperationsHaveLimits(t *testing.T) {
 	}
 }
 
-// clean returns the part of a message that it must not contain.
+// clean returns a forbidden word in the message, or "".
 func clean(message string) string {
 	for _, word := range []string{"SELECT", "pgx:", "pgconn", "sql:", "SQLSTATE", ".go:", "/work", "goroutine", "ent:"} {
 		if strings.Contains(message, word) {
@@ -176,10 +176,10 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%s: %d %.200s", name, status, text)
 		}
 		if word := clean(text); word != "" {
-			t.Errorf("%s: the answer tells of %q: %.300s", name, word, text)
+			t.Errorf("%s: the answer contains %q: %.300s", name, word, text)
 		}
 	}
-	// By GET nothing happens at all.
+	// A GET request runs nothing.
 	r, _ := http.NewRequest(http.MethodGet, m.URL+"/graphql?query=%7Bviewer%7BinitialPassword%7D%7D", nil)
 	r.Header = member.Header
 	resp, err := http.DefaultClient.Do(r)
@@ -217,8 +217,8 @@ func TestStrangersSeeNoSchema(t *testing.T) {
 	}
 }
 
-// TestStrangersGetOneAnswer asks without credentials for what there is, what there is
-// not, and what is not an operation at all.
+// TestStrangersGetOneAnswer sends requests without credentials, for existing fields, unknown fields
+// and invalid operations. All answers are equal.
 func TestStrangersGetOneAnswer(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -250,7 +250,7 @@ func TestStrangersGetOneAnswer(t *testing.T) {
 	nobody.Must(t, `{ server { version } loginProviders { name } }`, nil, nil)
 }
 
-// TestBodiesAreNotSentBack sends invalid JSON with a login.
+// TestBodiesAreNotSentBack sends invalid JSON as a logged-in user.
 func TestBodiesAreNotSentBack(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

@@ -60,6 +60,7 @@ type loaderSet struct {
 	mounted             *bySelection[[]*ent.Session]
 	open                *loader[*ent.Vfolder]
 	volumeGrants        *loader[[]*ent.VolumeGrant]
+	versions            *loader[[]*ent.ImageVersion]
 	fits                *fitLoader
 	users               *bySelection[*ent.User]
 	places              *loader[*scheduler.Place]
@@ -118,6 +119,7 @@ func (r *Resolver) newLoaders() *loaderSet {
 		mounted:        loadSelected(r.loadMounted),
 		open:           load(r.Folders.Open),
 		volumeGrants:   load(r.Folders.GrantsOf),
+		versions:       load(r.Images.VersionsOf),
 		fits:           r.loadFits(),
 		users:          loadSelected(r.loadUsers),
 		places:         load(r.Advisor.Places),

@@ -17,9 +17,9 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-var update = flag.Bool("update", false, "write testdata/access.txt anew, to be reviewed")
+var update = flag.Bool("update", false, "rewrite testdata/access.txt, to be reviewed")
 
-// fixture is what one mutation works on, made for that cell alone.
+// fixture has the objects for one mutation by one role on one scope.
 type fixture struct {
 	*managertest.World
 	t       testing.TB
@@ -32,12 +32,11 @@ type fixture struct {
 
 func (f *fixture) name() string { return fmt.Sprintf("x%d", f.n) }
 
-// cell is how one mutation is asked for: its input, all of whose ids are of the
-// fixture's scope.
+// cell returns the input of a mutation. All its IDs are of objects in the fixture's scope.
 type cell func(f *fixture) managertest.Vars
 
-// verdictOf an answer: y allowed (it went through, or failed for another reason
-// than access), n denied, - as if it did not exist.
+// verdictOf returns y for allowed (success, or an error for a reason other than access), n for
+// denied, and - for an object that seems not to exist.
 func verdictOf(code string) string {
 	switch code {
 	case problem.CodePermissionDenied, problem.CodeUnauthenticated:
@@ -50,10 +49,9 @@ func verdictOf(code string) string {
 	return "y"
 }
 
-// TestAccessMatrix asks for everything that the schema has as every role, on
-// what is their own, of their project, of their domain and of strangers, and compares
-// with the reviewed table in testdata/access.txt. What is new has no row there
-// and fails.
+// TestAccessMatrix requests every field of the schema as every role, on objects of their own, of
+// their project, of their domain and of other domains, and compares the results with the reviewed
+// table in testdata/access.txt. A field without a row in the table fails.
 func TestAccessMatrix(t *testing.T) {
 	t.Parallel()
 	x := newTable(t)
@@ -68,7 +66,7 @@ func TestAccessMatrix(t *testing.T) {
 		r.fields(), len(x.columns), len(matrixScopes), r.allowed+r.refused, r.allowed, r.refused, unexpected)
 }
 
-// mutations is the section of the changes.
+// mutations adds the section of the mutations.
 func (x *table) mutations() {
 	x.report.section("mutation")
 	for _, mutation := range mutationNames() {
@@ -116,13 +114,13 @@ func (x *table) mutate(c *column, scope, mutation string, input managertest.Vars
 	}
 	if v == "y" {
 		if errs := c.as.Ask(x.t, "{ viewer { initialPassword } }", nil, nil); len(errs) > 0 {
-			c.as = x.m.As(x.t, c.user) // they ended their own login
+			c.as = x.m.As(x.t, c.user) // the mutation ended the login of its caller
 		}
 	}
 	return v
 }
 
-// subjectOf returns the id of the object that an input is about.
+// subjectOf returns the ID of the object that an input changes.
 func subjectOf(input managertest.Vars) uuid.UUID {
 	for _, field := range []string{"id", "resourceGroup", "vfolder", "volume", "role", "project", "user", "domain"} {
 		if id, ok := input[field].(uuid.UUID); ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// edge is a chain of fields from an object to the next object that has an id, or
-// to a value that has none. Every field below an object is in one.
+// edge is a chain of fields from an object to the next object that has an ID, or to a value without
+// one. Every field below an object is part of a chain.
 type edge struct {
 	fields []*ast.FieldDefinition
 	leaf   *ast.Definition
@@ -50,7 +50,7 @@ func object(def *ast.Definition) bool { return def.Kind == ast.Object || def.Kin
 
 func isNode(def *ast.Definition) bool { return slices.Contains(def.Interfaces, "Node") }
 
-// edgesOf lists the edges of an object, looking through those without an id.
+// edgesOf lists the edges of an object. A chain continues through objects without an ID.
 func edgesOf(s *ast.Schema, def *ast.Definition, before []*ast.FieldDefinition) []edge {
 	var out []edge
 	for _, f := range def.Fields {
@@ -65,14 +65,14 @@ func edgesOf(s *ast.Schema, def *ast.Definition, before []*ast.FieldDefinition) 
 				out = append(out, e)
 			}
 			out = append(out, edgesOf(s, leaf, e.fields)...)
-		case f.Directives.ForName("allow") != nil: // a value that is not open to all
+		case f.Directives.ForName("allow") != nil: // a value that not all viewers can read
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// requires reports whether a field cannot be asked for without arguments.
+// requires reports whether a field has required arguments.
 func requires(f *ast.FieldDefinition) bool {
 	return slices.ContainsFunc(f.Arguments, func(a *ast.ArgumentDefinition) bool { return a.Type.NonNull && a.DefaultValue == nil })
 }

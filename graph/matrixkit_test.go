@@ -28,29 +28,28 @@ var matrixScopes = []string{"own", "project", "domain", "foreign"}
 type column struct {
 	name    string
 	user    *ent.User
-	project *ent.Project // that they work in
+	project *ent.Project // project of the user
 	as      *managertest.Client
 }
 
-// table is the world that the matrix is asked in.
+// table has the objects of the access matrix, and its results.
 type table struct {
 	*managertest.World
 	t         *testing.T
 	m         *managertest.Manager
 	columns   []*column
-	colleague *ent.User    // of A's project
-	other     *ent.Project // of A, in which Loner is
+	colleague *ent.User    // member of A's project
+	other     *ent.Project // second project of domain A, with the member Loner
 	kits      map[uuid.UUID]kit
 	n         int // makes names unique
 	report    *accessReport
 }
 
-// kit has the id of one row of every type, all of one owner in their project. More
-// rows of a type have a plus behind its name.
+// kit has the ID of one row of every type, all of one owner in their project. Further rows of a
+// type have a suffix after a plus, such as Session+restart.
 type kit map[string]uuid.UUID
 
-// newTable makes the people of the matrix, and one kit for each of those whose
-// rows are asked for.
+// newTable creates the users of the matrix, and one kit for each owner.
 func newTable(t *testing.T) *table {
 	w := managertest.New(t)
 	x := &table{World: w, t: t, m: w.Quiet(t), kits: map[uuid.UUID]kit{}, report: &accessReport{}}
@@ -60,7 +59,7 @@ func newTable(t *testing.T) *table {
 	solo := w.Client.Project.Create().SetName("solo").SetDomain(w.A.Domain).SaveX(ctx)
 	x.colleague = x.person("colleague", w.A.Project)
 	granted, object := x.person("granted", solo), x.person("object", w.A.Project)
-	for _, u := range []*ent.User{w.A.Admin, w.Superadmin, w.Monitor} { // everyone has a project of their own
+	for _, u := range []*ent.User{w.A.Admin, w.Superadmin, w.Monitor} { // every role needs a project
 		w.Client.Membership.Create().SetUser(u).SetProject(w.A.Project).ExecX(ctx)
 	}
 	w.Client.Membership.Create().SetUser(w.A.Loner).SetProject(x.other).ExecX(ctx)
@@ -112,8 +111,8 @@ func (x *table) grant(u *ent.User, on access.Scope, id uuid.UUID) *ent.RoleGrant
 	return x.Client.RoleGrant.Create().SetRole(r).SetUser(u).SetScope(rolegrant.Scope(on)).SetScopeID(id).SaveX(ctx)
 }
 
-// holding lets the people of the columns hold the roles of their kits while do
-// runs. Who holds any role is let past the audiences of the schema.
+// holding gives each user of the columns the role of their kit while do runs, because a user with a
+// role passes the audience checks of the schema.
 func (x *table) holding(what string, do func()) {
 	ctx := x.System(x.t)
 	for _, c := range x.columns {
@@ -126,7 +125,7 @@ func (x *table) holding(what string, do func()) {
 	do()
 }
 
-// at returns the owner of the rows that a scope means for a caller.
+// at returns the owner of the objects in a scope, as seen from a caller.
 func (x *table) at(c *column, scope string) (owner *ent.User, p *ent.Project, d *ent.Domain) {
 	switch scope {
 	case "project":
@@ -139,7 +138,7 @@ func (x *table) at(c *column, scope string) (owner *ent.User, p *ent.Project, d 
 	return c.user, c.project, x.A.Domain
 }
 
-// has reports whether an id is of one of the kit's rows of a type.
+// has reports whether an ID belongs to a row of this type in the kit.
 func (k kit) has(kind, id string) bool {
 	for name, one := range k {
 		if base, _, _ := strings.Cut(name, "+"); base == kind && one.String() == id {
@@ -149,7 +148,7 @@ func (k kit) has(kind, id string) bool {
 	return false
 }
 
-// ids lists those of all kits' rows of a type.
+// ids lists the IDs of all rows of a type.
 func (x *table) ids(kind string) []uuid.UUID {
 	var list []uuid.UUID
 	for _, k := range x.kits {
@@ -162,7 +161,7 @@ func (x *table) ids(kind string) []uuid.UUID {
 	return list
 }
 
-// kit makes a row of every type that the schema shows.
+// kit creates a row of every type in the schema.
 func (x *table) kit(u *ent.User, p *ent.Project, d *ent.Domain) kit {
 	c, ctx := x.Client, x.System(x.t)
 	name := "kit-" + u.Username
@@ -195,8 +194,8 @@ func (x *table) kit(u *ent.User, p *ent.Project, d *ent.Domain) kit {
 	return k
 }
 
-// machines makes a group that is granted to the user, with an agent, and an image
-// of a registry that is open to their domain.
+// machines creates a resource group that is granted to the user, with an agent, and an image of a
+// registry that is open to their domain.
 func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent.Domain) {
 	c, ctx := x.Client, x.System(x.t)
 	g := c.ResourceGroup.Create().SetName(name).SetPublic(false).SaveX(ctx)
@@ -225,8 +224,14 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 	k["Device+part"] = c.Device.Create().SetAgent(a).SetDeviceID("part").SetParent("cpu").SaveX(ctx).ID
 	reg := c.Registry.Create().SetName(name).SetHost(name + ".example.org").AddDomainIDs(d.ID).SaveX(ctx)
 	k["Registry"] = reg.ID
+	k["Registry+project"] = c.Registry.Create().SetName(name + "-project").SetHost(name + "-project.example.org").AddProjects(p).SaveX(ctx).ID
+	k["ScanResult"] = c.ScanResult.Create().SetRegistry(reg).SetName("i:1").SetOutcome("new").SetScanID(uuid.New()).SaveX(ctx).ID
 	k["Image"] = c.Image.Create().SetReference(name + ".example.org/i:1").SetName("i:1").SetArchitecture("x86_64").
 		SetDigest("-").SetRegistry(reg).SaveX(ctx).ID
+	for _, digest := range []string{"-", "+"} {
+		c.ImageVersion.Create().SetImageID(k["Image"]).SetDigest(digest).SetLayers([]report.Layer{{Digest: digest}}).
+			SetLabels(map[string]string{"v": digest}).SetEnvironment([]string{"V=" + digest}).ExecX(ctx)
+	}
 	k["Image+own"] = c.Image.Create().SetReference(name + ".example.org/users/u/i:1").SetName("users/u/i:1").SetArchitecture("x86_64").
 		SetDigest("-").SetRegistry(reg).SetVisibility("private").SetDomainID(d.ID).SetOwner(u).SaveX(ctx).ID
 	k["Image+project"] = c.Image.Create().SetReference(name + ".example.org/users/u/p:1").SetName("users/u/p:1").SetArchitecture("x86_64").
@@ -241,7 +246,7 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 	}
 }
 
-// work makes a running session of the user with a folder of theirs.
+// work creates a running session of the user with a folder of theirs.
 func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Domain) {
 	c, ctx := x.Client, x.System(x.t)
 	k["QuotaScope"] = c.QuotaScope.Create().SetKind(quotascope.KindUser).SetHolderID(u.ID).SetDomainID(d.ID).SetVolumeID(k["Volume"]).SaveX(ctx).ID
@@ -265,7 +270,7 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 	k["Session"] = s.ID
 	k["Session+restart"] = c.Session.Create().SetName(name + "-again").SetType("batch").SetStatus(lifecycle.Terminated).SetTerminatedAt(time.Now()).SetSlots(resource.Slots{}).
 		SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).SetRestartOf(s).SaveX(ctx).ID
-	for _, place := range []string{"first", "next"} { // what no one has is waited for
+	for _, place := range []string{"first", "next"} { // no agent has the slot, so that the sessions wait
 		w := c.Session.Create().SetName(name + "-" + place).SetType("batch").SetSlots(resource.Slots{"nothing": 1}).
 			SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).
 			SetPending(&report.Pending{DecidedAt: time.Now()}).SaveX(ctx)

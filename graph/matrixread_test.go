@@ -16,7 +16,7 @@ import (
 // seen is the answer to one query: the leaves of each requested object.
 type seen struct {
 	leaves map[string][]string // by the object's id, "" without one
-	codes  map[string]string   // the errors
+	codes  map[string]string   // error codes by the object's id, "" without one
 	page   struct {
 		total, count int
 		next         string
@@ -33,7 +33,8 @@ func (s *seen) verdict(id string) string {
 	return "-"
 }
 
-// ask sends a query of one root field; of nodes it tells the objects apart.
+// ask sends a query of one root field. For nodes, ids are the requested objects, and the answer is
+// split by object.
 func (x *table) ask(c *column, what, query string, vars managertest.Vars, ids []uuid.UUID) *seen {
 	var data map[string]json.RawMessage
 	errs := c.as.Ask(x.t, query, vars, &data)
@@ -47,7 +48,7 @@ func (x *table) ask(c *column, what, query string, vars managertest.Vars, ids []
 			if i, ok := e.Path[1].(float64); ok {
 				id = ids[int(i)].String()
 			}
-		} else { // all of it was refused
+		} else { // an error of the whole query
 			for _, one := range ids {
 				out.codes[one.String()] = e.Extensions.Code
 			}
@@ -71,7 +72,7 @@ func (x *table) ask(c *column, what, query string, vars managertest.Vars, ids []
 	return out
 }
 
-// collect finds the leaves in an answer.
+// collect adds the leaves in an answer.
 func (s *seen) collect(id string, v any) {
 	switch v := v.(type) {
 	case []any:
@@ -100,8 +101,8 @@ func (s *seen) collect(id string, v any) {
 	}
 }
 
-// pages asks for all pages of a root connection, and checks that it counts what
-// it lists.
+// pages requests all pages of a root connection, and checks that totalCount equals the number of
+// entries.
 func (x *table) pages(c *column, e edge) *seen {
 	f := e.fields[0]
 	if schema().Types[f.Type.Name()].Fields.ForName("edges") == nil {
@@ -126,7 +127,7 @@ func (x *table) pages(c *column, e edge) *seen {
 	}
 }
 
-// reached returns the scopes whose rows are among the leaves.
+// reached reports, for each scope, whether one of its rows is among the leaves.
 func (x *table) reached(c *column, e edge, got *seen) (cells string) {
 	var leaves []string
 	for _, list := range got.leaves {
@@ -147,10 +148,10 @@ func (x *table) reached(c *column, e edge, got *seen) (cells string) {
 	return cells
 }
 
-// onDisk are the edges to what lies on a volume: no proxy serves those of the kits.
+// onDisk are the edges to files on a volume, which need a storage proxy. The kits have none.
 var onDisk = map[string]bool{"Volume.orphans.missing": true}
 
-// nodes is the section of the objects by their ids.
+// nodes adds the section of the objects by ID.
 func (x *table) nodes() {
 	x.report.section("object by its id")
 	for _, def := range nodeTypes(schema()) {
@@ -170,8 +171,7 @@ func nodeTypes(s *ast.Schema) []*ast.Definition {
 	return list
 }
 
-// below asks for something of objects that have ids; the scope is that of each
-// object.
+// below requests a field of objects that have IDs. The scope is that of each object.
 func (x *table) below(name, kind, query string, ids []uuid.UUID) {
 	row := x.report.row(name)
 	for _, c := range x.columns {
@@ -185,8 +185,8 @@ func (x *table) below(name, kind, query string, ids []uuid.UUID) {
 	}
 }
 
-// edges is the section of what is reached from each object that one sees: the
-// scope is that of what is reached, or of the object where that has no id.
+// edges adds the section of the fields of every visible object. The scope is that of the object
+// that a field leads to or, if that has no ID, of the object with the field.
 func (x *table) edges() {
 	x.report.section("reached from any object in sight")
 	for _, def := range nodeTypes(schema()) {
@@ -204,20 +204,20 @@ func (x *table) edges() {
 					row.add(x.reached(c, e, x.ask(c, name, query, managertest.Vars{"ids": ids}, ids)))
 				}
 				if !strings.Contains(row.String(), "y") && !onDisk[name] {
-					x.t.Errorf("%s leads nobody anywhere: the kits lack a row", name)
+					x.t.Errorf("%s shows no row to any role: the kits lack a row", name)
 				}
 			})
 		}
 	}
 }
 
-// queries is the section of the root fields: without arguments, and with each
-// argument that is an id.
+// queries adds the section of the root fields: without arguments, and with each argument that is an
+// ID.
 func (x *table) queries() {
 	x.report.section("query, with each id it takes")
 	s := schema()
 	for _, f := range s.Query.Fields {
-		if f.Name[0] == '_' || f.Name == "node" || f.Name == "nodes" { // the objects by their ids
+		if f.Name[0] == '_' || f.Name == "node" || f.Name == "nodes" { // tested by nodes
 			continue
 		}
 		if f.Name == "dryRun" {
@@ -266,8 +266,8 @@ func (x *table) plain(s *ast.Schema, f *ast.FieldDefinition) {
 	}
 }
 
-// dryRun tries a session in a project of each scope. That the project is not there
-// is told among what would be refused.
+// dryRun tries a session in a project of each scope. The error for a project that the viewer cannot
+// see is in the report.
 func (x *table) dryRun() {
 	row := x.report.row("dryRun(input.project)")
 	for _, c := range x.columns {
@@ -295,11 +295,11 @@ func (x *table) dryRun() {
 	}
 }
 
-// names are the fields that a type is looked up by, where it is not its name.
+// names has the field that identifies an object of a type, where it is not its name.
 var names = map[string]string{"User": "email", "Image": "reference"}
 
-// named asks for an object of each scope by its name. One that is not in sight is answered like one
-// that does not exist.
+// named requests an object of each scope by its name. The answer for an object that the viewer
+// cannot see equals that for one that does not exist.
 func (x *table) named(s *ast.Schema, f *ast.FieldDefinition) {
 	kind, by := f.Type.Name(), "name"
 	if other := names[kind]; other != "" {
@@ -313,7 +313,7 @@ func (x *table) named(s *ast.Schema, f *ast.FieldDefinition) {
 		name[n.ID] = n.Leaf
 	}
 	args := "(name: $name)"
-	if f.Arguments.ForName("domain") != nil { // the kits of all domains have a project of the same name
+	if f.Arguments.ForName("domain") != nil { // every domain has a project of the same name
 		args = "(name: $name, domain: $domain)"
 	}
 	row := x.report.row(f.Name + "(name)")
@@ -340,14 +340,14 @@ func (x *table) named(s *ast.Schema, f *ast.FieldDefinition) {
 	}
 }
 
-// kinds are the types that arguments of queries name.
+// kinds maps arguments of queries to the types of the objects that they name.
 var kinds = map[string]string{"user": "User", "project": "Project", "domain": "Domain", "resourceGroup": "ResourceGroup", "checker": "IdleChecker"}
 
-// narrowed asks for what belongs to the object that an argument names.
+// narrowed requests the objects that belong to the object of an argument.
 func (x *table) narrowed(f *ast.FieldDefinition, arg, shown, args string) {
 	kind, ok := kinds[arg]
 	if !ok {
-		x.t.Errorf("%s(%s): what does it name? tell the access matrix", f.Name, shown)
+		x.t.Errorf("%s(%s): add the type of the argument to kinds", f.Name, shown)
 		return
 	}
 	e := edge{[]*ast.FieldDefinition{f}, nodeOf(schema(), schema().Types[f.Type.Name()])}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// accessReport is the table as it is checked in.
+// accessReport is the content of testdata/access.txt.
 type accessReport struct {
 	rows             []*accessRow
 	columns          []string
@@ -33,7 +33,7 @@ func (r *accessReport) row(name string) *accessRow {
 	return row
 }
 
-// add appends the cells of one role, a letter a scope.
+// add appends the cells of one role, one letter for each scope.
 func (r *accessRow) add(cells string) {
 	r.cells = append(r.cells, cells)
 	allowed := strings.Count(cells, "y")
@@ -43,7 +43,7 @@ func (r *accessRow) add(cells string) {
 
 func (r *accessRow) String() string { return strings.Join(r.cells, " ") }
 
-// fields is how many there are.
+// fields returns the number of fields.
 func (r *accessReport) fields() (n int) {
 	for _, row := range r.rows {
 		if row.title == "" {
@@ -74,7 +74,7 @@ func (r *accessReport) text() []byte {
 	return out.Bytes()
 }
 
-// compareMatrix returns how many lines are not as reviewed.
+// compareMatrix returns the number of lines that differ from the reviewed table.
 func compareMatrix(t *testing.T, got []byte) int {
 	t.Helper()
 	const file = "testdata/access.txt"

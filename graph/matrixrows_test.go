@@ -16,7 +16,7 @@ import (
 
 type vars = managertest.Vars
 
-// matrix says how each mutation is asked for in the access matrix.
+// matrix has the input of each mutation.
 var matrix = map[string]cell{
 	"createDomain":  func(f *fixture) vars { return vars{"name": f.name()} },
 	"createProject": func(f *fixture) vars { return vars{"name": f.name(), "domain": f.domain.ID} },
@@ -67,10 +67,16 @@ var matrix = map[string]cell{
 		f.Client.Registry.Create().SetName(f.name()).SetHost(host).SetPlainHTTP(true).ExecX(f.System(f.t))
 		return vars{"reference": host + "/i:1"}
 	},
+	"testRegistry": func(f *fixture) vars {
+		r := f.Client.Registry.Create().SetName(f.name()).SetHost(fmt.Sprint("127.0.0.1:", f.n)).SetPlainHTTP(true).SaveX(f.System(f.t))
+		return vars{"id": r.ID}
+	},
+	"rollbackImage":            func(f *fixture) vars { return vars{"id": f.image().ID} },
 	"deleteImage":              func(f *fixture) vars { return vars{"id": f.image().ID} },
 	"deleteImage of one's own": func(f *fixture) vars { return vars{"id": f.ownImage()} },
 	"updateImage":              func(f *fixture) vars { return vars{"id": f.image().ID, "description": "x"} },
 	"updateImage of one's own": func(f *fixture) vars { return vars{"id": f.ownImage(), "description": "x"} },
+	"updateImage deprecated":   func(f *fixture) vars { return vars{"id": f.image().ID, "deprecated": f.name()} },
 	"commitSession":            func(f *fixture) vars { return vars{"session": f.running(), "name": "env"} },
 	"createSession": func(f *fixture) vars {
 		return vars{"image": f.startable().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
@@ -127,7 +133,7 @@ var matrix = map[string]cell{
 	"copyFiles":         func(f *fixture) vars { return vars{"vfolder": f.folder(), "items": moves} },
 	"deleteFiles":       func(f *fixture) vars { return vars{"vfolder": f.folder(), "paths": []string{"a"}} },
 
-	// A domain's storage is its members', a user's own is theirs alone.
+	// A storage of a domain is open to its members, a user's own only to them.
 	"createObjectStorage": func(f *fixture) vars {
 		return vars{"name": f.name(), "endpoint": "http://127.0.0.1:1", "bucket": "bucket", "domain": f.domain.ID}
 	},
@@ -146,7 +152,7 @@ var matrix = map[string]cell{
 	"exportFolder":                     func(f *fixture) vars { return vars{"vfolder": f.folder(), "objectStorage": f.objects(true)} },
 	"exportFolder of a project":        func(f *fixture) vars { return vars{"vfolder": f.shared(), "objectStorage": f.objects(true)} },
 
-	// A project's folder is its members' as well.
+	// A folder of a project is open to its members as well.
 	"shareVfolder of a project": func(f *fixture) vars {
 		return vars{"id": f.shared(), "emails": []string{f.owner.Email}, "permission": "READ_ONLY"}
 	},
@@ -187,7 +193,7 @@ var matrix = map[string]cell{
 	"deleteUser":    func(f *fixture) vars { return vars{"id": f.owner.ID} },
 	"updateProject": func(f *fixture) vars { return vars{"id": f.project.ID, "description": f.name()} },
 	"deleteProject": func(f *fixture) vars {
-		f.session() // lives in it, so that it stays
+		f.session() // a project with a session cannot be deleted
 		return vars{"id": f.project.ID, "name": f.project.Name}
 	},
 	"importUsers": func(f *fixture) vars {
@@ -275,7 +281,7 @@ var matrix = map[string]cell{
 
 var moves = []vars{{"from": "a", "to": "b"}}
 
-// trashed puts a folder into the trash.
+// trashed moves a folder to the trash.
 func (f *fixture) trashed(id uuid.UUID) uuid.UUID {
 	f.Client.Vfolder.UpdateOneID(id).SetStatus("trash").SetDeletedAt(time.Now()).ExecX(f.System(f.t))
 	return id
@@ -313,7 +319,7 @@ func (f *fixture) preset() uuid.UUID {
 	return f.Client.ResourcePreset.Create().SetName(f.name()).SetSlots(resource.Slots{"cpu": 1000}).SaveX(f.System(f.t)).ID
 }
 
-// task is work that the owner asked for.
+// task returns a task that the owner started.
 func (f *fixture) task() uuid.UUID {
 	return f.Client.Task.Create().SetKind("test").SetInput([]byte("{}")).SetDomainID(f.domain.ID).SetCreatorID(f.owner.ID).
 		SaveX(f.System(f.t)).ID
@@ -321,20 +327,20 @@ func (f *fixture) task() uuid.UUID {
 
 func hash() []byte { return []byte(uuid.NewString()) }
 
-// fresh is a new user of the fixture's domain, in no project.
+// fresh returns a new user of the fixture's domain without a project.
 func (f *fixture) fresh() *ent.User {
 	return f.Client.User.Create().SetEmail(f.name() + "-fresh@example.org").SetUsername(f.name() + "-fresh").
 		SetPasswordHash(identitytest.Password).SetDomain(f.domain).SaveX(f.System(f.t))
 }
 
-// member is a new member of the fixture's project.
+// member returns a new member of the fixture's project.
 func (f *fixture) member() *ent.User {
 	u := f.fresh()
 	f.Client.Membership.Create().SetUser(u).SetProject(f.project).ExecX(f.System(f.t))
 	return u
 }
 
-// policy is a new policy that binds the owner.
+// policy returns a new policy that is attached to the owner.
 func (f *fixture) policy() *ent.ResourcePolicy {
 	p := f.Client.ResourcePolicy.Create().SetName(f.name()).SaveX(f.System(f.t))
 	f.Client.PolicyAttachment.Create().SetPolicy(p).SetUser(f.owner).ExecX(f.System(f.t))
@@ -353,7 +359,7 @@ func (f *fixture) ownImage() uuid.UUID {
 	return f.image().Update().SetVisibility("private").SetDomainID(f.domain.ID).SetOwner(f.owner).SaveX(f.System(f.t)).ID
 }
 
-// startable is an image whose registry is open to the domain.
+// startable returns an image whose registry is open to the domain.
 func (f *fixture) startable() *ent.Image {
 	i := f.image()
 	f.Client.Registry.UpdateOneID(*i.RegistryID).AddDomains(f.domain).ExecX(f.System(f.t))
@@ -366,20 +372,20 @@ func (f *fixture) session() uuid.UUID {
 		SaveX(f.System(f.t)).ID
 }
 
-// again is a session that has ended and can be started again.
+// again returns a session that has ended and can be restarted.
 func (f *fixture) again(array *uuid.UUID) uuid.UUID {
 	return f.Client.Session.Create().SetName(f.name()).SetType("batch").SetCommand([]string{"true"}).SetSlots(resource.Slots{"cpu": 1000}).
 		SetDomainID(f.domain.ID).SetProjectID(f.project.ID).SetOwner(f.owner).SetResourceGroup(f.Group).SetImage(f.startable()).
 		SetStatus("terminated").SetTerminatedAt(time.Now()).SetNillableArrayID(array).SaveX(f.System(f.t)).ID
 }
 
-// array is an array of the owner.
+// array returns an array of the owner.
 func (f *fixture) array() uuid.UUID {
 	return f.Client.SessionArray.Create().SetName(f.name()).SetIndexes("1").SetSize(1).
 		SetDomainID(f.domain.ID).SetProjectID(f.project.ID).SetOwner(f.owner).SaveX(f.System(f.t)).ID
 }
 
-// template is a template of the fixture's project, or of its owner.
+// template returns a template of the fixture's project, or of its owner.
 func (f *fixture) template(shared bool) uuid.UUID {
 	c := f.Client.SessionTemplate.Create().SetName(f.name()).SetDomain(f.domain).SetRequest([]byte(`{"Image":"i:1"}`))
 	if shared {
@@ -388,7 +394,7 @@ func (f *fixture) template(shared bool) uuid.UUID {
 	return c.SetOwner(f.owner).SaveX(f.System(f.t)).ID
 }
 
-// objects is an object storage of the fixture's domain, or of its owner.
+// objects returns an object storage of the fixture's domain, or of its owner.
 func (f *fixture) objects(domain bool) uuid.UUID {
 	c := f.Client.ObjectStorage.Create().SetName(f.name()).SetEndpoint("http://127.0.0.1:1").SetBucket("bucket")
 	if domain {
@@ -405,13 +411,13 @@ func (f *fixture) volume() *ent.Volume {
 	return v
 }
 
-// share is an invitation to a folder of the owner.
+// share returns an invitation to a folder of the owner.
 func (f *fixture) share() uuid.UUID {
 	return f.Client.VfolderShare.Create().SetVfolderID(f.folder()).SetDomainID(f.domain.ID).SetEmail(f.name() + "@example.org").
 		SetPermission(access.ReadOnly).SaveX(f.System(f.t)).ID
 }
 
-// folder is a folder of the owner.
+// folder returns a folder of the owner.
 func (f *fixture) folder() uuid.UUID {
 	ctx := f.System(f.t)
 	scope := f.Client.QuotaScope.Create().SetKind("user").SetHolderID(f.owner.ID).SetDomainID(f.domain.ID).SetVolume(f.volume()).SaveX(ctx)
@@ -419,7 +425,7 @@ func (f *fixture) folder() uuid.UUID {
 		SetQuotaScope(scope).SaveX(ctx).ID
 }
 
-// shared is a folder of the project, made by the owner.
+// shared returns a folder of the project that the owner created.
 func (f *fixture) shared() uuid.UUID {
 	ctx := f.System(f.t)
 	scope := f.Client.QuotaScope.Create().SetKind("project").SetHolderID(f.project.ID).SetDomainID(f.domain.ID).SetVolume(f.volume()).SaveX(ctx)

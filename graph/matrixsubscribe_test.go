@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/manager/stats"
 )
 
-// followed is how each subscription is asked for one object.
+// followed has the arguments and the selection of each subscription.
 var followed = map[string]struct{ kind, argument, selects string }{
 	"agentChanged":        {"Agent", "id", "{ id }"},
 	"sessionChanged":      {"Session", "id", "{ id }"},
@@ -26,7 +26,7 @@ var followed = map[string]struct{ kind, argument, selects string }{
 	"queueChanged":        {"ResourceGroup", "resourceGroup", "{ totalCount }"},
 }
 
-// subscriptions is the section of what is followed, at a manager whose loops run.
+// subscriptions adds the section of the subscriptions. Its manager runs the background loops.
 func (x *table) subscriptions() {
 	x.report.section("subscription")
 	m, bus := x.Start(x.t), x.Bus(x.t)
@@ -61,8 +61,8 @@ func (x *table) subscriptions() {
 	}
 }
 
-// first is the verdict on what a subscription begins with, while samples of a
-// kernel come.
+// first returns the verdict on the first event of a subscription, while samples of a kernel are
+// published.
 func (x *table) first(bus *event.Bus, s *socket, id string, kernel uuid.UUID) string {
 	sample, err := json.Marshal(report.Stats{At: time.Now()})
 	if err != nil {
@@ -85,7 +85,7 @@ func (x *table) first(bus *event.Bus, s *socket, id string, kernel uuid.UUID) st
 	for {
 		got := s.next()
 		if got.ID != id {
-			continue // of the one before
+			continue // event of an earlier subscription
 		}
 		var answer struct{ Errors managertest.Errors }
 		switch got.Type {

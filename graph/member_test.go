@@ -9,8 +9,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// The members of a project are found by a part of what their users show, and users by a project,
-// but not by one that the viewer cannot see.
+// Members of a project can be filtered by a part of their name, and users by project, but not by a
+// project that the viewer cannot see.
 func TestMembersAreFiltered(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -68,7 +68,7 @@ func TestMembersAreFiltered(t *testing.T) {
 	}
 }
 
-// A name of several objects is refused until an argument chooses one.
+// A name of several objects is an error until an argument selects one.
 func TestNamesOfSeveral(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

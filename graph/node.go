@@ -11,6 +11,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/graph/model"
+	"github.com/berthhq/berth/graph/server"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
@@ -23,7 +24,7 @@ var tables = map[id.Kind]string{
 	id.Domain: "domains", id.Project: "projects", id.User: "users", id.Membership: "memberships",
 	id.AccessToken: "access_tokens", id.Keypair: "keypairs", id.SSHKey: "ssh_keys", id.LoginSession: "login_sessions", id.LoginAttempt: "login_attempts", id.ResourcePolicy: "resource_policies",
 	id.ResourceGroup: "resource_groups", id.Agent: "agents", id.Device: "devices", id.SlotType: "slot_types",
-	id.Registry: "registries", id.Image: "images", id.Session: "sessions", id.Kernel: "kernels",
+	id.Registry: "registries", id.ScanResult: "scan_results", id.Image: "images", id.Session: "sessions", id.Kernel: "kernels",
 	id.Allocation: "allocations", id.SessionEvent: "session_events", id.Volume: "volumes",
 	id.Task: "tasks", id.QuotaScope: "quota_scopes", id.PolicyAttachment: "policy_attachments", id.Vfolder: "vfolders", id.VfolderShare: "vfolder_shares", id.ObjectStorage: "object_storages", id.SessionMount: "session_mounts", id.SessionGroup: "session_groups", id.SessionArray: "session_arrays", id.SessionTemplate: "session_templates", id.SessionDependency: "session_dependencies",
 	id.Role: "roles", id.RoleGrant: "role_grants", id.GroupGrant: "group_grants", id.ResourcePreset: "resource_presets",
@@ -114,5 +115,5 @@ func (r queryResolver) Nodes(ctx context.Context, ids []uuid.UUID) ([]ent.Noder,
 
 // Server describes this manager.
 func (r queryResolver) Server(context.Context) (*model.Server, error) {
-	return &model.Server{Version: r.Version, MaxPageSize: maxPage, SSH: r.Apps.SSH()}, nil
+	return &model.Server{Version: r.Version, MaxPageSize: server.MaxPage, SSH: r.Apps.SSH()}, nil
 }

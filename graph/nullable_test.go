@@ -7,8 +7,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// TestNullHasAMeaning checks that the description of each nullable field, or that of its type, says
-// what null means, and that of each optional field of an input what happens without it.
+// TestNullHasAMeaning checks that the description of each nullable field, or of its type, explains
+// null, and that the description of each optional input field explains its absence.
 func TestNullHasAMeaning(t *testing.T) {
 	t.Parallel()
 	checked := 0
@@ -24,9 +24,9 @@ func TestNullHasAMeaning(t *testing.T) {
 			text := strings.ToLower(f.Description + " " + def.Description)
 			switch {
 			case def.Kind == ast.Object && !strings.Contains(text, "null"):
-				t.Errorf("%s.%s: its description does not say what null means", name, f.Name)
+				t.Errorf("%s.%s: its description does not explain null", name, f.Name)
 			case def.Kind == ast.InputObject && !saysDefault(text):
-				t.Errorf("%s.%s: its description does not say what happens without it", name, f.Name)
+				t.Errorf("%s.%s: its description does not explain its absence", name, f.Name)
 			}
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/berthhq/berth/graph/exec"
 )
 
-// A filter tells one bit of what it filters on. So a list may be filtered and
-// sorted only by what its objects show to anyone who sees them at all.
+// A filter reveals whether a value matches. So lists can be filtered and sorted only by fields that
+// every viewer of the object can read.
 func TestFiltersAndOrdersAreNoOracle(t *testing.T) {
 	t.Parallel()
 	schema := exec.NewExecutableSchema(exec.Config{}).Schema()
@@ -26,7 +26,7 @@ func TestFiltersAndOrdersAreNoOracle(t *testing.T) {
 			}
 			checked++
 			if !shown(schema.Types[object], f.Name) {
-				t.Errorf("%s.%s filters by what %s does not show to all who see it", name, f.Name, object)
+				t.Errorf("%s.%s filters by a field that not every viewer of %s can read", name, f.Name, object)
 			}
 		}
 	}
@@ -38,7 +38,7 @@ func TestFiltersAndOrdersAreNoOracle(t *testing.T) {
 		for _, v := range def.EnumValues {
 			checked++
 			if !shown(schema.Types[object], strings.ReplaceAll(strings.ToLower(v.Name), "_", "")) {
-				t.Errorf("%s.%s sorts by what %s does not show to all who see it", name, v.Name, object)
+				t.Errorf("%s.%s sorts by a field that not every viewer of %s can read", name, v.Name, object)
 			}
 		}
 	}
@@ -47,14 +47,14 @@ func TestFiltersAndOrdersAreNoOracle(t *testing.T) {
 	}
 }
 
-// shown reports whether a filter's name is a field of the object, or the id of
-// one, with a predicate at its end, and that the field is as open as the object.
+// shown reports whether a filter's name is a field of the object, or its id, followed by a
+// predicate, and whether every viewer of the object can read that field.
 func shown(object *ast.Definition, filter string) bool {
 	filter = strings.ToLower(filter)
-	if filter == "createdat" { // ids sort by it anyway
+	if filter == "createdat" { // the order of ids is the same
 		return true
 	}
-	// Filters that are named otherwise than the field that shows the same.
+	// Filters with a name other than that of their field.
 	if other, ok := map[string]string{"Session.tag": "tags", "SessionArray.tag": "sessions", "SessionArray.live": "counts", "User.memberof": "memberships",
 		"ResourceGroupAccess.holder": "user", "ResourceGroupAccess.namecontainsfold": "user"}[object.Name+"."+filter]; ok {
 		filter = other

@@ -15,11 +15,11 @@ func TestPace(t *testing.T) {
 		w    follower[int]
 		want time.Duration
 	}{
-		"one entity":             {follower[int]{feed: feed[int]{id: &id}, reads: 1000}, settle},
-		"all, little changes":    {follower[int]{reads: quick}, settle},
-		"all, much changes":      {follower[int]{reads: quick + 1}, settleList},
-		"a rate of its own":      {follower[int]{feed: feed[int]{every: time.Second}}, time.Second},
-		"all, nothing was there": {follower[int]{}, settle},
+		"one entity":                      {follower[int]{feed: feed[int]{id: &id}, reads: 1000}, settle},
+		"all sessions, few changes":       {follower[int]{reads: quick}, settle},
+		"all sessions, many changes":      {follower[int]{reads: quick + 1}, settleList},
+		"a rate of its own":               {follower[int]{feed: feed[int]{every: time.Second}}, time.Second},
+		"all sessions, no earlier change": {follower[int]{}, settle},
 	} {
 		if got := c.w.pace(); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

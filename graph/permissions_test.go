@@ -14,10 +14,10 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 )
 
-// act does one operation to an object, whose id is in the fixture.
+// act performs one operation on the object with the given ID.
 type act func(x *table, c *column, f *fixture, id uuid.UUID) string
 
-// change is the act of a mutation.
+// change returns the act that sends a mutation.
 func change(mutation string, input func(c *column, f *fixture, id uuid.UUID) vars) act {
 	return func(x *table, c *column, f *fixture, id uuid.UUID) string {
 		query := fmt.Sprintf("mutation($input: %s!) { %s(input: $input) { __typename } }", inputOf(mutation), mutation)
@@ -25,8 +25,8 @@ func change(mutation string, input func(c *column, f *fixture, id uuid.UUID) var
 	}
 }
 
-// made is the act of a mutation that the matrix has a row of, of which it makes
-// another object beside the one that is there.
+// made returns the act that creates another object with a mutation, with the input of the access
+// matrix.
 func made(mutation string) act {
 	return change(mutation, func(_ *column, f *fixture, _ uuid.UUID) vars { f.n += 1_000_000; return matrix[mutation](f) })
 }
@@ -39,8 +39,8 @@ func described(_ *column, f *fixture, id uuid.UUID) vars {
 
 func only(_ *column, _ *fixture, id uuid.UUID) vars { return vars{"id": id} }
 
-// handled says, for every type with permissions, how one is made in a scope and
-// what each operation is in practice. Operations without an act are never shown.
+// handled has, for every type with permissions, a function that creates an object in a scope, and
+// the act for each operation. Operations without an act are never in permissions.
 var handled = map[string]struct {
 	make func(f *fixture) uuid.UUID
 	acts map[access.Operation]act
@@ -123,9 +123,8 @@ var handled = map[string]struct {
 	}},
 }
 
-// TestPermissionsAreWhatIsEnforced does to objects of every type with permissions
-// all that can be done to them, as every role, and compares with what their
-// permissions say.
+// TestPermissionsAreWhatIsEnforced performs every operation on objects of every type with
+// permissions, as every role, and compares the results with the permissions that the API shows.
 func TestPermissionsAreWhatIsEnforced(t *testing.T) {
 	t.Parallel()
 	x := newTable(t)
@@ -136,7 +135,7 @@ func TestPermissionsAreWhatIsEnforced(t *testing.T) {
 		}
 		how, ok := handled[def.Name]
 		if !ok {
-			t.Errorf("%s has permissions: say what its operations are", def.Name)
+			t.Errorf("%s has permissions: add its operations", def.Name)
 			continue
 		}
 		query := "query($id: ID!) { node(id: $id) { ... on " + def.Name + " { permissions } } }"
@@ -167,7 +166,7 @@ func TestPermissionsAreWhatIsEnforced(t *testing.T) {
 						_ = x.Client.RoleGrant.DeleteOne(g).Exec(x.System(t)) // deleted together with its object
 					}
 					if def.Name == "User" && scope == "own" && op == access.Impersonate {
-						enforced = map[bool]string{true: "y", false: "n"}[shown] // to act as oneself is to act
+						enforced = map[bool]string{true: "y", false: "n"}[shown] // acting as oneself is always possible
 					}
 					if shown != (enforced == "y") {
 						t.Errorf("%s of %s, as %s: %s is shown: %v, and done: %s", def.Name, scope, c.name, op, shown, enforced)
@@ -185,7 +184,7 @@ func TestPermissionsAreWhatIsEnforced(t *testing.T) {
 	}
 }
 
-// status is the verdict on a plain request with a header.
+// status returns the verdict on a GET request with a header.
 func (c *column) status(t testing.TB, path, header, value string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.as.URL+path, http.NoBody)
@@ -210,7 +209,7 @@ func (c *column) status(t testing.TB, path, header, value string) string {
 	return "y"
 }
 
-// opened is a group that is granted to the owner.
+// opened returns a resource group that is granted to the owner.
 func (f *fixture) opened() uuid.UUID {
 	g := f.group()
 	g.Update().SetPublic(false).ExecX(f.System(f.t))
@@ -218,14 +217,14 @@ func (f *fixture) opened() uuid.UUID {
 	return g.ID
 }
 
-// held is a role of the owner.
+// held returns a role that the owner has.
 func (f *fixture) held() uuid.UUID {
 	r := f.role()
 	f.Client.RoleGrant.Create().SetRole(r).SetUser(f.owner).SetScope("domain").SetScopeID(f.domain.ID).ExecX(f.System(f.t))
 	return r.ID
 }
 
-// running is a session of the owner with a container.
+// running returns a session of the owner with a container.
 func (f *fixture) running() uuid.UUID {
 	ctx, id := f.System(f.t), f.session()
 	f.Client.Session.UpdateOneID(id).SetStatus(lifecycle.Running).ExecX(ctx)

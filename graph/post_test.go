@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// TestAnswersToPosts looks at status, type and length of answers.
+// TestAnswersToPosts checks status, content type and length of answers.
 func TestAnswersToPosts(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -52,8 +52,8 @@ func TestAnswersToPosts(t *testing.T) {
 	}
 }
 
-// TestDeferredFieldsComeAtOnce asks for fields later: a server may answer them at once,
-// and an answer to a POST is the only one.
+// TestDeferredFieldsComeAtOnce requests deferred fields. A server may return them at once, and
+// there is only one answer to a POST.
 func TestDeferredFieldsComeAtOnce(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

@@ -23,8 +23,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// What a variable cannot be is refused as the asker's mistake, with the same
-// class whatever it is, and before anything runs.
+// A variable of the wrong type is an error of the caller, always with the same class, and nothing
+// runs.
 func TestVariablesOfWrongKinds(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -85,20 +85,20 @@ func TestVariablesOfWrongKinds(t *testing.T) {
 			t.Errorf("%s %s: %d %q %.300s", c.query, c.variables, status, code, body)
 		}
 		if word := clean(string(body)); word != "" {
-			t.Errorf("%s: tells of %q: %s", c.variables, word, body)
+			t.Errorf("%s: the answer contains %q: %s", c.variables, word, body)
 		}
 	}
 	if n := w.Client.ResourcePolicy.Query().CountX(w.System(t)); n != before || w.Client.Session.Query().CountX(w.System(t)) != sessions {
-		t.Error("something was made all the same")
+		t.Error("the rejected requests created a row")
 	}
-	// Minus nothing is nothing.
+	// Minus zero is zero.
 	if status, body := member.Post(t, "/graphql", "application/json", []byte(`{"query": "`+page+`", "variables": {"n": -0}}`)); status != http.StatusOK || !strings.Contains(string(body), "totalCount") {
 		t.Errorf("-0: %d %s", status, body)
 	}
 }
 
-// A body is read up to the limit and not one byte further; a body that is not
-// what its headers say runs nothing.
+// A body is read up to the limit and no further. A body that does not match its headers runs
+// nothing.
 func TestBodiesAtTheLimit(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -124,12 +124,12 @@ func TestBodiesAtTheLimit(t *testing.T) {
 				t.Errorf("%s with %d bytes: %d %.200s", over.path, len(over.body), status, text)
 			}
 		})
-		if len(statements) > 2 { // the read of the user, and of their last use
+		if len(statements) > 2 { // the login and its last use
 			t.Errorf("%s with %d bytes: %d statements", over.path, len(over.body), len(statements))
 		}
 	}
 	if name() != "" {
-		t.Error("what was too large ran")
+		t.Error("a request that was too large ran")
 	}
 	if status, text := member.Post(t, "/graphql", "application/json", fill(most)); status != http.StatusOK || name() != "big" {
 		t.Errorf("at the limit: %d %.200s", status, text)
@@ -155,16 +155,16 @@ func TestBodiesAtTheLimit(t *testing.T) {
 	}
 	good := `{"query":"mutation { updateProfile(input: {fullName: \"sly\"}) { user { id } } }"}`
 	for what, c := range map[string][2]string{
-		"more than was said":       {fmt.Sprint("Content-Length: ", len(good)-20), good},
-		"less than was said":       {fmt.Sprint("Content-Length: ", len(good)+20), good},
-		"two lengths":              {fmt.Sprintf("Content-Length: %d\r\nContent-Length: 0", len(good)), good},
-		"no number":                {"Content-Length: many", good},
-		"a negative length":        {"Content-Length: -1", good},
-		"a length and chunks":      {fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked, gzip", len(good)), good},
-		"chunks that are not":      {"Transfer-Encoding: chunked", good},
-		"an unknown coding":        {"Transfer-Encoding: gzip", good},
-		"neither length nor chunk": {"X-Nothing: 1", good},
-		"nothing":                  {"Content-Length: 0", ""},
+		"more than the Content-Length": {fmt.Sprint("Content-Length: ", len(good)-20), good},
+		"less than the Content-Length": {fmt.Sprint("Content-Length: ", len(good)+20), good},
+		"two lengths":                  {fmt.Sprintf("Content-Length: %d\r\nContent-Length: 0", len(good)), good},
+		"no number":                    {"Content-Length: many", good},
+		"a negative length":            {"Content-Length: -1", good},
+		"a length and chunks":          {fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked, gzip", len(good)), good},
+		"invalid chunks":               {"Transfer-Encoding: chunked", good},
+		"an unknown coding":            {"Transfer-Encoding: gzip", good},
+		"neither length nor chunk":     {"X-Nothing: 1", good},
+		"nothing":                      {"Content-Length: 0", ""},
 	} {
 		if answer := raw(c[0], c[1]); strings.HasPrefix(answer, "200") && !strings.Contains(answer, "INVALID_ARGUMENT") || strings.HasPrefix(answer, "5") && !strings.HasPrefix(answer, "501") {
 			t.Errorf("%s: %s", what, answer)
@@ -173,7 +173,7 @@ func TestBodiesAtTheLimit(t *testing.T) {
 			t.Fatalf("%s: it ran", what)
 		}
 	}
-	// Authentication comes first, whether the body can be read or not.
+	// Authentication comes before parsing.
 	unproved := &managertest.Client{URL: m.URL, Header: http.Header{"Cookie": member.Header["Cookie"]}}
 	if status, _ := unproved.Post(t, "/graphql", "application/json", nil); status != http.StatusForbidden {
 		t.Errorf("nothing, without the header: %d", status)
@@ -220,7 +220,7 @@ func TestOnlyPostedJSON(t *testing.T) {
 	}
 }
 
-// connections are the root fields that list by pages, with the orders they take.
+// connections returns the root fields that are connections, with their orders.
 func connections() map[string][]string {
 	s, out := schema(), map[string][]string{}
 	for _, f := range s.Query.Fields {
@@ -245,8 +245,8 @@ func list(field, order, cursor string) (string, managertest.Vars) {
 	return fmt.Sprintf(`query($c: Cursor) { %s(first: 1, after: $c%s) { edges { cursor node { __typename } } } }`, field, by), managertest.Vars{"c": cursor}
 }
 
-// A cursor is a place in the list that gave it: another list, or the same list
-// in another order, does not take it, and neither one that someone made.
+// A cursor works only in the list that returned it. Another list, the same list in another order,
+// and a forged cursor are errors.
 func TestCursorsOfOtherLists(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -282,10 +282,10 @@ func TestCursorsOfOtherLists(t *testing.T) {
 				tried++
 				want := problem.CodeInvalidArgument
 				if trail := map[string]bool{"auditEntries": true, "activity": true}; from.order == order && (from.field == field || trail[from.field] && trail[field]) {
-					want = "" // the trail and what of it is one's own are in one order
+					want = "" // the audit log and the viewer's part of it have the same order
 				}
 				if from.field == field && from.order != order && errs.Code() == "" && order != "" && from.order != "" {
-					continue // places in two orders by texts, or by times, look alike
+					continue // cursors of two orders by texts, or by times, have the same form
 				}
 				if errs.Code() != want {
 					t.Errorf("%s by %q takes a cursor of %s by %q: %q %s", field, order, from.field, from.order, errs.Code(), errs)
@@ -315,7 +315,7 @@ func TestCursorsOfOtherLists(t *testing.T) {
 	}
 }
 
-// No list at any depth gives a billion.
+// No list at any depth can return a billion objects.
 func TestNoListGivesABillion(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -365,14 +365,15 @@ func TestNoListGivesABillion(t *testing.T) {
 	}
 }
 
-// shared lists the kinds that belong to no single user. Other users can see some of them.
+// shared lists the kinds of objects that do not belong to a single user. Other users can see some
+// of them.
 var shared = map[id.Kind]bool{
 	id.ResourceGroup: true, id.Agent: true, id.Device: true, id.SlotType: true, id.Registry: true, id.Image: true,
 	id.Volume: true, id.ResourcePreset: true, id.Role: true,
 }
 
-// node(id) gives nothing of another tenant, whatever it is, nor anything for an
-// id that says it is of another kind.
+// node(id) returns nothing of other tenants, of any kind, and nothing for an ID with the wrong
+// kind.
 func TestNodesOfOtherTenants(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -453,7 +454,7 @@ func TestNodesOfOtherTenants(t *testing.T) {
 		}
 	}
 	if asked < 200 || len(seen) < 20 {
-		t.Errorf("only %d ids of %d kinds were asked for", asked, len(seen))
+		t.Errorf("only %d ids of %d kinds were requested", asked, len(seen))
 	}
 	for _, bad := range []string{"", "x", "00000000-0000-0000-0000-000000000000", "' OR 1=1", strings.Repeat("f", 32), w.A.ID.String() + "0"} {
 		var got struct{ Node *struct{ ID string } }
@@ -509,6 +510,6 @@ func TestSubscriptionsToOthers(t *testing.T) {
 	own.hears("heard-by-its-owner")
 	s.subscribe("after", `query { server { version } }`, nil)
 	if got := s.next(); got.ID != "after" {
-		t.Errorf("a stranger is told %s %s", got.ID, got.Payload)
+		t.Errorf("another user gets %s %s", got.ID, got.Payload)
 	}
 }

@@ -30,8 +30,8 @@ func anImage(t *testing.T, w *managertest.World) {
 	c.Image.Create().SetReference("r/i").SetName("i").SetArchitecture("amd64").SetDigest("sha256:1").SetRegistry(reg).ExecX(ctx)
 }
 
-// Why a session waits is pushed when it is decided, and so is the queue; to whom
-// the session is out of sight, without what would tell whose it is.
+// A subscription gets the reason why a session waits as soon as it changes, and the queue as well.
+// Viewers who cannot see the session get nothing that identifies its owner.
 func TestReasonsAndQueuesArePushed(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -81,7 +81,7 @@ func TestReasonsAndQueuesArePushed(t *testing.T) {
 		read(t, stranger, &got)
 		if q := got.Data.QueueChanged; q.TotalCount == 1 {
 			if e := q.Entries[0]; e.Position != 1 || e.Mine || e.Session != nil || e.Why != "It waits for free capacity." {
-				t.Errorf("a stranger is told %+v", e)
+				t.Errorf("another user gets %+v", e)
 			}
 			break
 		}
@@ -113,7 +113,7 @@ func TestStatementsOfAQueue(t *testing.T) {
 		for ; n < sessions; n++ {
 			waiting(t, w, w.A.Member, fmt.Sprint("s", n))
 		}
-		managertest.Eventually(t, "the queue is read anew", func() bool {
+		managertest.Eventually(t, "the queue is read again", func() bool {
 			var got struct {
 				ResourceGroups struct {
 					Edges []struct {
@@ -127,7 +127,7 @@ func TestStatementsOfAQueue(t *testing.T) {
 			}
 			return got.ResourceGroups.Edges[0].Node.Queue.TotalCount == sessions
 		})
-		for range 10 { // a loader's batch may be cut in two on a busy machine
+		for range 10 { // a loader's batch may be split on a busy machine
 			if list := w.Statements.Of(func() { as.Must(t, q, nil, nil) }); len(list) < len(fewest) {
 				fewest = list
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A registry gets another name and other credentials, which no answer has, and goes when
-// no session needs it any more; its host is free again.
+// A registry can get another name and other credentials, which no answer contains. It can be
+// deleted when no session needs it any longer, and its host is then free again.
 func TestRegistriesChange(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

@@ -4,11 +4,16 @@
 package graph
 
 import (
+	"context"
 	"log/slog"
+	"net/http"
 	"time"
+
+	"github.com/99designs/gqlgen/graphql/handler/transport"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/graph/exec"
+	"github.com/berthhq/berth/graph/server"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/manager/agents"
 	"github.com/berthhq/berth/manager/app"
@@ -31,7 +36,6 @@ import (
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/signup"
 	"github.com/berthhq/berth/manager/stats"
-	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/manager/task"
 	"github.com/berthhq/berth/manager/template"
 	"github.com/berthhq/berth/manager/vfolder"
@@ -67,11 +71,19 @@ type Resolver struct {
 	Scheduler    *scheduler.Scheduler
 	Advisor      *scheduler.Advisor
 	Version      string
-	QueryTimeout time.Duration // 0 = DefaultQueryTimeout
-	Meter        *Meter        // nil: no metrics
+	QueryTimeout time.Duration // 0 = server.DefaultQueryTimeout
+	Meter        *server.Meter // nil: no metrics
 	Logger       *slog.Logger
+}
 
-	turns store.Limit // concurrent operations of each user
+// Server answers GraphQL requests. Requests have a viewer in their context. If the request of a
+// WebSocket has none, init gets the viewer from the payload of the first message.
+func (r *Resolver) Server(init transport.WebsocketInitFunc) http.Handler {
+	return server.New(server.Config{
+		Schema: exec.NewExecutableSchema(exec.Config{Resolvers: r}), Init: init, Tables: tables,
+		Fresh: func(ctx context.Context) context.Context { return fresh(ctx, r) },
+		Audit: r.Audit, QueryTimeout: r.QueryTimeout, Meter: r.Meter, Logger: r.Logger,
+	})
 }
 
 type (

@@ -21,12 +21,12 @@ import (
 type seeder struct {
 	*managertest.World
 	ctx context.Context
-	n   int // so far
+	n   int // number of rounds so far
 }
 
 func seed(t *testing.T, w *managertest.World) *seeder { return &seeder{World: w, ctx: w.System(t)} }
 
-// more adds as many of everything as rounds, each round a whole of its own.
+// more adds a number of rounds; each round has rows of every kind.
 func (s *seeder) more(rounds int) {
 	for range rounds {
 		s.n++

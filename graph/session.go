@@ -15,12 +15,14 @@ import (
 	"github.com/berthhq/berth/ent/predicate"
 	entsession "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/graph/model"
+	"github.com/berthhq/berth/graph/server"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/logs"
 	"github.com/berthhq/berth/manager/stats"
 )
 
@@ -178,7 +180,7 @@ func (r subscriptionResolver) SessionChanged(ctx context.Context, id *uuid.UUID)
 
 // KernelLogs forwards a kernel's log from its agent.
 func (r subscriptionResolver) KernelLogs(ctx context.Context, kernel uuid.UUID, follow *bool, offset *int64, tailLines *int) (<-chan *model.LogChunk, error) {
-	opt := session.LogOptions{Follow: follow == nil || *follow}
+	opt := logs.Options{Follow: follow == nil || *follow}
 	if offset != nil {
 		opt.Offset = *offset
 	}
@@ -196,9 +198,9 @@ func (r subscriptionResolver) KernelLogs(ctx context.Context, kernel uuid.UUID, 
 		for {
 			text, from, to, err := log.Next()
 			if err != nil {
-				if ctx.Err() == nil && !session.EndOfLog(err) {
+				if ctx.Err() == nil && !logs.IsEnd(err) {
 					// Without this, the client would take the error for the end of the log.
-					tellEnd(ctx, r.presentLogged(ctx, err))
+					tellEnd(ctx, server.Present(ctx, r.Logger, err))
 				}
 				return
 			}

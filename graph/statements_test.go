@@ -15,19 +15,19 @@ import (
 
 func schema() *ast.Schema { return exec.NewExecutableSchema(exec.Config{}).Schema() }
 
-// path is a chain of fields that yield objects, from a root field.
+// path is a chain of object fields that begins with a root field.
 type path struct {
 	name  string // a.b.c
 	query string
 	depth int
 }
 
-// paths lists every chain of object fields below the query's lists that visits
-// no type twice, so every nested edge is in one of them.
+// paths lists every chain of object fields below the query's lists that visits no type twice. Every
+// nested edge is in one of them.
 func paths(s *ast.Schema, longest int) []path {
 	var out []path
 	for _, f := range s.Query.Fields {
-		if f.Name[0] == '_' || f.Name == "node" || f.Name == "nodes" || f.Name == "server" || f.Name == "idleDryRun" || requires(f) { // those need to be told of what
+		if f.Name[0] == '_' || f.Name == "node" || f.Name == "nodes" || f.Name == "server" || f.Name == "idleDryRun" || requires(f) { // those have required arguments
 			continue
 		}
 		walk(s, f, nil, map[string]bool{}, longest, func(chain []*ast.FieldDefinition) {
@@ -50,7 +50,7 @@ func walk(s *ast.Schema, f *ast.FieldDefinition, chain []*ast.FieldDefinition, s
 		return
 	}
 	if def.Kind != ast.Object || slices.Contains([]string{"pageInfo", "files", "search", "orphans"}, f.Name) {
-		return // proxies report the content of disks
+		return // storage proxies report the content of volumes
 	}
 	chain = append(append([]*ast.FieldDefinition(nil), chain...), f)
 	node := nodeOf(s, def)
@@ -68,13 +68,13 @@ func walk(s *ast.Schema, f *ast.FieldDefinition, chain []*ast.FieldDefinition, s
 	}
 }
 
-// computed lists the leaves that need a statement of their own.
+// computed lists the leaf fields that need a statement of their own.
 func computed(f *ast.FieldDefinition) bool {
 	return slices.Contains([]string{"occupied", "capacity", "sessionsLeft", "drained", "proxy", "effectiveLimitBytes"}, f.Name)
 }
 
-// survey is how many more statements than a list those fields cost that look at
-// the whole cluster, or at something on the way.
+// survey returns how many more statements some fields need, because they read the whole cluster or
+// objects in between.
 func survey(name string) (more int) {
 	for field, n := range map[string]int{"shareHolders": 6, "occupancyAudit": 6, "effectiveLimitBytes": 1} {
 		if strings.Contains(name, field) {
@@ -98,7 +98,7 @@ func survey(name string) (more int) {
 	return more
 }
 
-// nodeOf looks through a connection.
+// nodeOf returns the type of a connection's nodes, and other types as they are.
 func nodeOf(s *ast.Schema, def *ast.Definition) *ast.Definition {
 	if e := def.Fields.ForName("edges"); e != nil {
 		return s.Types[s.Types[e.Type.Name()].Fields.ForName("node").Type.Name()]
@@ -130,8 +130,8 @@ func render(s *ast.Schema, chain []*ast.FieldDefinition) string {
 	return open + end
 }
 
-// No list costs more SQL when it has more rows, and none more than one
-// statement a level, one for each total and one for who asks.
+// The number of SQL statements for a list does not grow with its rows. It is at most one for each
+// level, one for each total, and two for the login.
 func TestStatementsDoNotGrowWithRows(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -155,7 +155,7 @@ func TestStatementsDoNotGrowWithRows(t *testing.T) {
 		if len(all) < 200 {
 			t.Fatalf("only %d chains of fields are open to the %s", len(all), who.name)
 		}
-		for range 2 { // the first time may note when a login was last used
+		for range 2 { // the first time may update the last use of a login
 			for _, p := range all {
 				got := w.Statements.Of(func() { who.Must(t, p.query, nil, nil) })
 				if few[p.name] == nil || len(got) < len(few[p.name]) {
@@ -165,10 +165,10 @@ func TestStatementsDoNotGrowWithRows(t *testing.T) {
 		}
 		rows.more(4)
 		for _, p := range all {
-			// Who asks, then a level each, and its total where it is a connection.
+			// Two for the login, one for each level, and one for the total of each connection.
 			most := 2 + p.depth + survey(p.name) + strings.Count(p.query, "totalCount")
 			var many []string
-			for range 50 { // a loader's batch may be cut in two on a busy machine
+			for range 50 { // a loader's batch may be split on a busy machine
 				many = w.Statements.Of(func() { who.Must(t, p.query, nil, nil) })
 				if len(many) <= min(most, len(few[p.name])) {
 					break
@@ -213,7 +213,7 @@ func TestNodesAreReadTogether(t *testing.T) {
 	if errs := root.Ask(t, q, managertest.Vars{"ids": slices.Repeat(ids[:1], 101)}, nil); errs.Code() != "INVALID_ARGUMENT" {
 		t.Errorf("101 nodes: %s", errs)
 	}
-	// One that never was is null, without an error, among others that are.
+	// An ID that never existed gives null, without an error.
 	var got struct{ Nodes []*struct{ ID string } }
 	root.Must(t, q, managertest.Vars{"ids": []string{ids[0], "00000000-0000-7000-8e00-000000000000", ids[1]}}, &got)
 	if len(got.Nodes) != 3 || got.Nodes[0] == nil || got.Nodes[1] != nil || got.Nodes[2] == nil {

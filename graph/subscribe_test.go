@@ -21,14 +21,14 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// message is one of graphql-transport-ws.
+// message is a message of graphql-transport-ws.
 type message struct {
 	Type    string          `json:"type"`
 	ID      string          `json:"id,omitempty"`
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// socket is one WebSocket of a client.
+// socket is a WebSocket of a client.
 type socket struct {
 	t *testing.T
 	c *websocket.Conn
@@ -104,7 +104,7 @@ func (s *socket) next() message {
 	return m
 }
 
-// world has one row of everything, a manager whose loops run, and sessions of A's and B's member.
+// world returns rows of every type, a manager whose loops run, and sessions of A's and B's member.
 func world(t *testing.T) (w *managertest.World, m *managertest.Manager, mine, theirs *ent.Session) {
 	t.Helper()
 	w = managertest.New(t)
@@ -121,7 +121,7 @@ func world(t *testing.T) (w *managertest.World, m *managertest.Manager, mine, th
 	return w, m, mine, theirs
 }
 
-// touch renames a session as its owner, which every manager publishes to its listeners.
+// touch renames a session as its owner, so that every manager publishes an event.
 func touch(t *testing.T, m *managertest.Manager, owner *ent.User, id uuid.UUID, name string) {
 	t.Helper()
 	m.As(t, owner).Must(t, `mutation($id: ID!, $n: String!) { renameSession(input: {id: $id, name: $n}) { session { id } } }`,
@@ -144,9 +144,9 @@ func TestChangesReachWhoMaySeeThem(t *testing.T) {
 	}
 	touch(t, m, w.B.Member, theirs.ID, "renamed-theirs")
 	touch(t, m, w.A.Member, mine.ID, "renamed-mine")
-	// told reads until a message with the text sought arrives. No message may contain the text
+	// until reads until a message with the text sought arrives. No message may contain the text
 	// never.
-	told := func(s *socket, sought, never string) string {
+	until := func(s *socket, sought, never string) string {
 		for {
 			got := s.next()
 			if got.ID != "all" || got.Type != "next" {
@@ -154,24 +154,24 @@ func TestChangesReachWhoMaySeeThem(t *testing.T) {
 			}
 			text := string(got.Payload)
 			if never != "" && strings.Contains(text, never) {
-				t.Errorf("told %s", text)
+				t.Errorf("got %s", text)
 			}
 			if strings.Contains(text, sought) {
 				return text
 			}
 		}
 	}
-	if got := told(member, "renamed-mine", theirs.ID.String()); !strings.Contains(got, `"deviceId":"mem"`) {
-		t.Errorf("the member is told %s", got)
+	if got := until(member, "renamed-mine", theirs.ID.String()); !strings.Contains(got, `"deviceId":"mem"`) {
+		t.Errorf("the member gets %s", got)
 	}
 	for seen := ""; !strings.Contains(seen, "renamed-theirs") || !strings.Contains(seen, "renamed-mine"); {
-		seen += told(admin, "renamed-", "")
+		seen += until(admin, "renamed-", "")
 	}
 	// B's lead administers B's project, so they get the events of this project and no others.
-	told(stranger, "renamed-theirs", mine.ID.String())
+	until(stranger, "renamed-theirs", mine.ID.String())
 	touch(t, m, w.A.Member, mine.ID, "again-mine")
 	touch(t, m, w.B.Member, theirs.ID, "again-theirs")
-	told(stranger, "again-theirs", mine.ID.String())
+	until(stranger, "again-theirs", mine.ID.String())
 }
 
 func TestOneSessionIsFollowed(t *testing.T) {
@@ -202,8 +202,8 @@ func TestOneSessionIsFollowed(t *testing.T) {
 	}
 }
 
-// subscriptionStatements counts what one change of a session costs, whatever
-// the number of its kernels and devices; the rename itself and its audit are in it.
+// subscriptionStatements counts the statements for one change of a session, whatever the number of
+// its kernels and devices. The rename itself and its audit are included.
 func subscriptionStatements(t *testing.T, w *managertest.World, m *managertest.Manager, mine *ent.Session) int {
 	t.Helper()
 	reads := 0
@@ -219,7 +219,7 @@ func subscriptionStatements(t *testing.T, w *managertest.World, m *managertest.M
 	return reads
 }
 
-// A client that does not read delays no other, and gets the current state in the end.
+// A client that does not read delays no other client, and finally gets the current state.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	w, m, mine, _ := world(t)
@@ -264,13 +264,13 @@ func TestSocketsAreForOwnPages(t *testing.T) {
 	for {
 		got, err := s.read()
 		if errors.Is(err, context.DeadlineExceeded) {
-			t.Fatal("a stranger's socket stays open")
+			t.Fatal("an anonymous socket stays open")
 		}
 		if err != nil {
 			return
 		}
 		if got.Type == "connection_ack" {
-			t.Error("a stranger gets an ack")
+			t.Error("an anonymous client gets an ack")
 		}
 	}
 }
@@ -291,7 +291,7 @@ func TestRevokedLoginClosesTheSocket(t *testing.T) {
 			break
 		}
 		if m.Type == "next" {
-			t.Error("told of a change after the logout")
+			t.Error("got a change after the logout")
 		}
 	}
 }
@@ -325,7 +325,7 @@ func TestNothingOfOthers(t *testing.T) {
 			t.Errorf("%.40s: %s", q, errs)
 		}
 	}
-	// A filter cannot tell of rows out of sight.
+	// A filter reveals nothing about invisible rows.
 	var count struct {
 		Sessions struct{ TotalCount int }
 		Users    struct{ TotalCount int }

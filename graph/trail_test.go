@@ -11,9 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// Every mutation there is leaves a row that says what came of it: done or
-// failed by who may, denied to who may not, denied to no one in particular, and
-// one whose input could not be read.
+// Every mutation leaves a row in the audit log with its result: success or failure for a permitted
+// user, denied for others and for anonymous requests, and an error for an unreadable input.
 func TestEveryMutationIsInTheTrail(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -84,7 +83,7 @@ func TestEveryMutationIsInTheTrail(t *testing.T) {
 				denied++
 			}
 			if who.name == "nobody" && want != "UNAUTHENTICATED" {
-				t.Errorf("%s by nobody: %s", mutation, errs)
+				t.Errorf("%s without a login: %s", mutation, errs)
 			}
 			if errs := who.Ask(t, "{ server { version } }", nil, nil); len(errs) > 0 {
 				t.Fatalf("%s by %s: %s", mutation, who.name, errs)

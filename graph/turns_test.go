@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// One person sends 50 slow queries at once. A share of the connections to the database is
-// theirs, and the others are served meanwhile; those beyond a number are refused.
+// A user who sends 50 slow queries at once gets only a share of the database connections, so that
+// other users are served. Queries above a limit are rejected.
 func TestFloodOfQueries(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

@@ -47,7 +47,7 @@ func TestSessionTypesOfGroups(t *testing.T) {
 		problem.CodeNotFound, "resourceGroup", "", "")
 }
 
-// A refusal names every limit that is in the way, whole, for programs to read.
+// The error of a rejected request lists every limit that it exceeds, in a form for programs.
 func TestRefusalListsEveryLimit(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)

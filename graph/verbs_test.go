@@ -9,7 +9,7 @@ import (
 )
 
 // TestMutationsHaveOnePatternOfVerbs compares the verb of each mutation with the table in
-// docs/api.md, and the verbs of an object with each other.
+// docs/api.md, and the verbs of one object with each other.
 func TestMutationsHaveOnePatternOfVerbs(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/api.md")
@@ -60,7 +60,7 @@ func TestMutationsHaveOnePatternOfVerbs(t *testing.T) {
 			}
 		}
 	}
-	for _, object := range used["update"] { // what one can change by its id, one can delete
+	for _, object := range used["update"] { // an object that can be updated can also be deleted
 		if !slices.Contains(used["delete"], object) && !slices.Contains(used["revoke"], object) && object != "Profile" && object != "PendingSession" {
 			t.Errorf("update%s has no delete%s", object, object)
 		}

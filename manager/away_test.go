@@ -239,7 +239,7 @@ func TestNoStoppedPostgreSQLStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL has a user of its own
+	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL runs as another user
 		t.Fatal(err)
 	}
 	cmd.Env = append(os.Environ(), asStopper+"="+dir)

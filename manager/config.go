@@ -11,12 +11,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/berthhq/berth/graph"
+	"github.com/berthhq/berth/graph/server"
 	"github.com/berthhq/berth/manager/image"
 )
 
 // DefaultQueryTimeout limits a GraphQL query if no other value is configured.
-const DefaultQueryTimeout = graph.DefaultQueryTimeout
+const DefaultQueryTimeout = server.DefaultQueryTimeout
 
 // Config is the configuration of one manager replica.
 type Config struct {

@@ -89,7 +89,7 @@ func TestForgedCredentials(t *testing.T) {
 		"an id":                 "Bearer " + w.Superadmin.ID.String(),
 		"a password":            "Basic " + base64.StdEncoding.EncodeToString([]byte(w.Superadmin.Email+":"+identitytest.Password)),
 		"an empty signature":    "signature",
-		"a made-up cookie":      "cookie",
+		"an invalid cookie":     "cookie",
 	} {
 		c := m.Anonymous()
 		switch authorization {
@@ -173,22 +173,22 @@ func TestUnknownUserCostsTheSame(t *testing.T) {
 	const n = hosts * each
 	for kind, a := range kinds {
 		t.Logf("%s user: %d tries, %s and %d KiB each", kind, n, a.median(), a.bytes/n>>10)
-		// One argon2 uses the memory again; two would need twice as much.
+		// One argon2 call reuses the memory; two would need twice as much.
 		if got, one := a.bytes/n>>10, uint64(cost.Memory); got < one || got >= 2*one {
 			t.Errorf("%s user: %d KiB a try, one hash takes %d KiB", kind, got, one)
 		}
 		if len(a.texts) != 1 {
-			t.Errorf("%s user: told %v", kind, a.texts)
+			t.Errorf("%s user: got %v", kind, a.texts)
 		}
 	}
 	for text := range kinds["known"].texts {
 		if !kinds["unknown"].texts[text] {
-			t.Errorf("told %q and %v", text, kinds["unknown"].texts)
+			t.Errorf("got %q and %v", text, kinds["unknown"].texts)
 		}
 	}
 	known, unknown := kinds["known"].median(), kinds["unknown"].median()
 	t.Logf("the medians differ by %.1f %%", 100*(known-unknown).Abs().Seconds()/known.Seconds())
-	// Of a hundred attempts in a minute from one address, most are refused without a check.
+	// Of a hundred attempts in a minute from one address, most are rejected without a check.
 	tried, web := 0, from(t, 99)
 	for i := range 100 {
 		resp, body := login(t, m, web, w.A.Member.Email, "guess number "+strconv.Itoa(i))
@@ -205,8 +205,8 @@ func TestUnknownUserCostsTheSame(t *testing.T) {
 	}
 }
 
-// A reset returns a password for one use: it opens one account, must be replaced at once, and is
-// invalid after that and after the next reset.
+// A reset returns a password for one use: it is valid for one account, must be replaced at once,
+// and is invalid after that and after the next reset.
 func TestResetPasswordIsForOnce(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -284,6 +284,6 @@ func TestForwardedHeadersOfStrangers(t *testing.T) {
 		t.Errorf("the trail names %s", entry.ClientAddress)
 	}
 	if n := w.Client.LoginAttempt.Query().Where(loginattempt.ClientAddressNEQ("127.0.0.1")).CountX(ctx); n > 0 {
-		t.Errorf("%d lines of the history name what was claimed", n)
+		t.Errorf("%d lines of the history contain the claimed name", n)
 	}
 }

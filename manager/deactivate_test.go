@@ -31,12 +31,11 @@ func until(t *testing.T, what string, began time.Time, ended <-chan error) {
 		}
 		t.Logf("%s ended after %s", what, time.Since(began).Round(time.Millisecond))
 	case <-time.After(managertest.Timeout):
-		t.Errorf("%s goes on", what)
+		t.Errorf("%s continues", what)
 	}
 }
 
-// subscribed opens a WebSocket that hears of every session, and reads it until
-// its end.
+// subscribed opens a WebSocket that subscribes to all sessions, and reads it until its end.
 func subscribed(t *testing.T, c *managertest.Client) <-chan error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*managertest.Timeout)
@@ -148,8 +147,8 @@ func slowUpload(t *testing.T, d *clustertest.Proxy, as *managertest.Client, fold
 	}
 }
 
-// A deactivated user is out at once: their token and their cookie are refused, and open connections
-// are cut off, including an upload to a storage proxy.
+// A deactivated user loses access at once: their token and their cookie are rejected, and open
+// connections are closed, including an upload to a storage proxy.
 func TestDeactivatedIsCutOff(t *testing.T) {
 	c := clustertest.New(t, 0)
 	d := clustertest.NewProxy(t, c)
@@ -218,9 +217,9 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	}
 	_, purgedAgain := slowUpload(t, d, c.Manager.As(t, purged), project)
 	set(purged, "INACTIVE")
-	managertest.Eventually(t, "his ticket is refused", func() bool { return purgedAgain() == http.StatusForbidden })
+	managertest.Eventually(t, "the user's ticket is rejected", func() bool { return purgedAgain() == http.StatusForbidden })
 	root.Must(t, `mutation($u: ID!) { deleteUser(input: {id: $u}) { __typename } }`, managertest.Vars{"u": purged.ID}, nil)
-	managertest.Eventually(t, "he is gone", func() bool { return !c.Client.User.Query().Where(user.ID(purged.ID)).ExistX(c.System(t)) })
+	managertest.Eventually(t, "the user is removed", func() bool { return !c.Client.User.Query().Where(user.ID(purged.ID)).ExistX(c.System(t)) })
 	set(c.A.Member, "INACTIVE") // the proxy is notified after the user was purged
 	managertest.Eventually(t, "another's ticket is refused", func() bool { return again() == http.StatusForbidden })
 	if status := purgedAgain(); status != http.StatusForbidden {
@@ -242,7 +241,7 @@ func TestDeactivatedIsCutOff(t *testing.T) {
 	}
 }
 
-// ask returns the code of the answer, of GraphQL or of the authentication.
+// ask returns the error code of the answer, from GraphQL or from the authentication.
 func ask(t *testing.T, c *managertest.Client, query string) string {
 	t.Helper()
 	body, _ := json.Marshal(map[string]string{"query": query})

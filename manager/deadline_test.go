@@ -69,7 +69,7 @@ func TestAStreamOutlivesTheDeadlineOfItsBody(t *testing.T) {
 	in := bufio.NewReader(conn)
 	begun := time.Now()
 	pings := 0
-	for time.Since(begun) < 20*time.Second { // it is pinged each 15 s
+	for time.Since(begun) < 20*time.Second { // the server pings every 15 s
 		line, err := in.ReadString('\n')
 		if err != nil {
 			t.Fatalf("the stream ended after %s: %v", time.Since(begun), err)

@@ -95,8 +95,8 @@ func (m *Manager) tunnelAddresses() []string {
 	return slices.Compact(list)
 }
 
-// notFromApps refuses requests that the page of an app makes. Browsers treat apps and the page as one
-// site where they share a domain.
+// notFromApps rejects requests from the page of an app. If apps and the page share a domain,
+// browsers treat them as one site.
 func (m *Manager) notFromApps(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if origin := r.Header.Get("Origin"); origin != "" && m.apps.IsAppOrigin(origin) {

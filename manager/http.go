@@ -87,8 +87,8 @@ func (m *Manager) Handler() http.Handler {
 	return all
 }
 
-// optional adds the viewer to requests that a person makes by visiting an address. A login that has
-// ended is none.
+// optional adds the viewer to requests of a browser that visits an address. An expired login counts
+// as no login.
 func (m *Manager) optional(next http.Handler) http.Handler {
 	known := m.authenticated(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -58,7 +58,7 @@ func TestTags(t *testing.T) {
 		t.Errorf("a bad tag: %s", errs)
 	}
 	if errs := c.Manager.As(t, c.B.Member).Ask(t, set, vars{"id": one, "tags": []string{}}, nil); errs.Code() != "NOT_FOUND" {
-		t.Errorf("by a stranger: %s", errs)
+		t.Errorf("by another user: %s", errs)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestClonesNeedTheRequest(t *testing.T) {
 		t.Errorf("cloned by a lead: %s", errs)
 	}
 	if _, errs := clustertest.TryCreate(t, c.Manager.As(t, c.B.Member), vars{"from": id}); errs.Code() != "NOT_FOUND" {
-		t.Errorf("cloned by a stranger: %s", errs)
+		t.Errorf("cloned by another user: %s", errs)
 	}
 	const restart = `mutation($id: ID!) { restartSession(input: {id: $id}) { session { id } } }`
 	if errs := lead.Ask(t, restart, vars{"id": id}, nil); errs.Code() != "PERMISSION_DENIED" {
@@ -225,7 +225,7 @@ func TestArray(t *testing.T) {
 	c.Member.Must(t, `mutation($id: ID!) { cancelSessionArray(input: {id: $id, force: true}) { sessions } }`, vars{"id": array}, nil)
 	managertest.Eventually(t, "all members end", func() bool { return counts() == "{0 0 0 0 5}" })
 	if s := c.WaitForEnd(t, after); s.TerminationReason == nil || *s.TerminationReason != session.TerminationReasonDependencyFailed {
-		t.Errorf("what depends on it ended for %v", s.TerminationReason)
+		t.Errorf("the dependent session ended for %v", s.TerminationReason)
 	}
 	var again struct{ RetrySessionArray struct{ Sessions int } }
 	c.Member.Must(t, `mutation($id: ID!) { retrySessionArray(input: {id: $id}) { sessions } }`, vars{"id": array}, &again)
@@ -247,7 +247,7 @@ func TestArraysInAChain(t *testing.T) {
 	one := made.CreateSessionArray.Array.ID
 	c.Member.Must(t, create, vars{"in": vars{"indexes": "0-3", "session": clustertest.SessionInput(vars{"idempotencyKey": "k"}, "exit", "0")}}, &made)
 	if made.CreateSessionArray.Array.ID != one {
-		t.Error("the same key made two arrays")
+		t.Error("the same key created two arrays")
 	}
 	after := c.Create(t, clustertest.SessionInput(vars{"dependsOn": []uuid.UUID{one}}, "exit", "0"))
 	if s := c.WaitForEnd(t, after); s.Result != session.ResultSuccess {

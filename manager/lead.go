@@ -52,6 +52,7 @@ func (m *Manager) drive(ctx context.Context, g *errgroup.Group, epoch int64, rec
 		func(ctx context.Context) { m.core.Scheduler.Lead(ctx, epoch) },
 		func(ctx context.Context) { m.idle.Lead(ctx, epoch) },
 		m.folders.Lead,
+		m.core.Images.Lead,
 		func(ctx context.Context) { m.tasks.Lead(ctx, epoch) },
 		m.audit.Lead,
 	)

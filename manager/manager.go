@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +23,7 @@ import (
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/graph"
+	"github.com/berthhq/berth/graph/server"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/discovery"
@@ -188,7 +190,7 @@ func (m *Manager) wireSessions() error {
 	m.recovery = recovery.New(recovery.Config{Client: m.client, Etcd: m.etcd, CA: m.ca.Fingerprint(), Noted: m.recovering, Logger: m.log})
 	m.templates = template.New(m.client, m.keys)
 	m.core = core.New(core.Config{
-		Templates: m.templates, MaxArraySize: m.cfg.MaxArraySize, Images: m.cfg.Images,
+		Templates: m.templates, Tasks: m.tasks, MaxArraySize: m.cfg.MaxArraySize, Images: m.cfg.Images,
 		Client: m.client, Bus: m.bus, Keys: m.keys, Policies: m.policies, Enrolments: m.enrolments, Volumes: m.folders,
 		Samples: m.stats, LogRetention: m.audit, Recovery: m.recovery, Networks: networks,
 		ID: m.id, Fingerprint: m.ca.Fingerprint(), Managers: m.tunnelAddresses, MassLoss: m.cfg.MassLossShare,
@@ -224,7 +226,7 @@ func (m *Manager) resolver() *graph.Resolver {
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),
 		Advisor: scheduler.NewAdvisor(m.core.Scheduler, m.client, m.core.Sessions), Scheduler: m.core.Scheduler, Idle: m.idle, Apps: m.apps, Templates: m.templates,
 		Leadership: m.leader, Recovery: m.recovery,
-		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, Meter: graph.NewMeter(m.meter()), Logger: m.log,
+		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, Meter: server.NewMeter(m.meter()), Logger: m.log,
 	}
 }
 
@@ -285,7 +287,12 @@ func (m *Manager) Bootstrap(ctx context.Context) (password string, created bool,
 	return m.identity.Bootstrap(viewer.SystemContext(ctx), m.cfg.AdminEmail)
 }
 
-// AddRegistry adds the registry that the same process serves, and registers its images.
+// ownScanTimeout limits the wait for the images of the registry in the same process; the task that
+// registers them continues.
+const ownScanTimeout = 2 * time.Minute
+
+// AddRegistry adds the registry that the same process serves, and waits until its images are
+// registered.
 func (m *Manager) AddRegistry(ctx context.Context, name, host, username, password string) error {
 	ctx = viewer.SystemContext(ctx)
 	plain := true
@@ -305,8 +312,16 @@ func (m *Manager) AddRegistry(ctx context.Context, name, host, username, passwor
 	if err != nil {
 		return fmt.Errorf("register registry %s: %w", name, err)
 	}
-	_, err = m.core.Images.ScanRegistry(ctx, image.ScanRegistryInput{ID: id})
-	return err
+	scan, err := m.core.Images.ScanRegistry(ctx, image.ScanRegistryInput{ID: id})
+	if err != nil {
+		return err
+	}
+	if on, err := m.recovery.On(ctx); err != nil || on { // then no task runs
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, ownScanTimeout)
+	defer cancel()
+	return m.core.Images.AwaitScan(ctx, scan.Task.ID)
 }
 
 // Reaches reports whether the agent with that name is connected.

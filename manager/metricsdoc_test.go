@@ -129,7 +129,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 				continue
 			}
 			if kind := strings.ToLower(f.GetType().String()); kind != d.kind {
-				t.Errorf("%s is a %s, docs/metrics.md says %s", name, kind, d.kind)
+				t.Errorf("%s is a %s, in docs/metrics.md it is a %s", name, kind, d.kind)
 			}
 			for _, m := range f.Metric {
 				for _, l := range m.Label {
@@ -146,7 +146,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for name, d := range docs {
 		for _, role := range d.roles {
 			if found[role][name] == nil {
-				t.Errorf("docs/metrics.md says that %s has %s, which is not there", role, name)
+				t.Errorf("docs/metrics.md: %s has %s, which does not exist", role, name)
 			}
 		}
 	}
@@ -191,6 +191,9 @@ func TestPeopleMakeNoSeries(t *testing.T) {
 		var names []string
 		for _, from := range []prometheus.Gatherer{c.Manager.Metrics(), c.Nodes[0].Metrics} {
 			for name, f := range gather(t, from) {
+				if name == "berth_agent_condition" { // appears when a busy machine delays a heartbeat
+					continue
+				}
 				for _, m := range f.Metric {
 					names = append(names, fmt.Sprint(name, m.GetLabel()))
 				}

@@ -22,7 +22,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// No user can give themselves, by fields that they cannot set, permissions that others give.
+// Users cannot give themselves permissions through fields that only others can set.
 func TestNobodyGivesHimselfMore(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
@@ -87,7 +87,7 @@ func TestNobodyGivesHimselfMore(t *testing.T) {
 		}
 	}
 	if n := w.Client.User.Query().Where(user.Email("x@example.org")).CountX(ctx); n > 0 {
-		t.Error("a user was made")
+		t.Error("a user was created")
 	}
 }
 
@@ -144,12 +144,12 @@ func TestDoorsOfSessions(t *testing.T) {
 	}
 	try("a monitor", c.Manager.As(t, c.Monitor), id, "", enter(http.StatusOK))
 	try("a token that only reads", bearer(read.CreateAccessToken.Secret), id, "", enter(http.StatusOK))
-	// The owner is accepted; without a WebSocket, the request ends there.
+	// The owner passes the check; the request ends there because it is not a WebSocket.
 	try("the owner", member, id, "", map[string][]int{"/terminal": {http.StatusUpgradeRequired}, "/ports/80": {http.StatusUpgradeRequired}, "/log": {http.StatusOK}})
 	c.Terminate(t, id, true)
 	c.WaitForEnd(t, id)
 	try("the owner, after its end", member, id, "", map[string][]int{"/terminal": {http.StatusConflict}, "/ports/80": {http.StatusConflict}, "/log": {http.StatusOK, http.StatusNotFound}})
-	try("a stranger, after its end", c.Manager.As(t, c.B.Member), id, "", all(http.StatusNotFound))
+	try("another user, after its end", c.Manager.As(t, c.B.Member), id, "", all(http.StatusNotFound))
 }
 
 // The credentials of people and containers do not work for machines: no access token and no ticket
@@ -191,7 +191,7 @@ func TestPeopleDoNotJoinAsAgents(t *testing.T) {
 	if c.Client.Agent.Query().Where(entagent.Name("forged")).ExistX(c.System(t)) {
 		t.Error("an agent is there")
 	}
-	// And the people's side knows no way to the machines' side.
+	// The routes for users do not include those for machines.
 	for _, path := range []string{"/berth.agent.v1.Agent/CreateKernel", "/berth.cluster.v1.Cluster/Join", "/berth.storage.v1.Storage/DeleteFolder"} {
 		resp, body := send(t, nil, c.Manager.As(t, c.Superadmin), "POST", path, "x", "Content-Type", "application/grpc")
 		if resp.StatusCode < 400 && resp.Header.Get("Grpc-Status") != "" || strings.HasPrefix(resp.Header.Get("Content-Type"), "application/grpc") {

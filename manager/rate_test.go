@@ -22,15 +22,15 @@ type rated struct {
 	}
 }
 
-// Every answer to a keypair contains the rest of its rate, and requests beyond the rate are
-// refused; requests that it did not sign do not count.
+// Every answer to a keypair contains its remaining rate, and requests above the rate are rejected;
+// requests without a valid signature do not count.
 func TestKeypairRate(t *testing.T) {
 	t.Parallel()
 	w := managertest.New(t)
 	m := w.Quiet(t)
 	root := m.As(t, w.Superadmin)
 	if errs := m.As(t, w.A.Member).Ask(t, createRated, managertest.Vars{"n": "mine", "r": 1_000_000}, nil); errs.Code() != "PERMISSION_DENIED" {
-		t.Errorf("a member sets his own rate: %s", errs)
+		t.Errorf("a member sets their own rate: %s", errs)
 	}
 	// If the window ends during the test, the counts are meaningless, and all requests are
 	// repeated.
@@ -72,7 +72,7 @@ func rates(t *testing.T, m *managertest.Manager, root *managertest.Client, n str
 		return resp
 	}
 	key := slow.CreateKeypair
-	for range 5 { // the key of one with the secret of another
+	for range 5 { // the access key of one keypair with the secret of another
 		if resp := ask(slow, other.CreateKeypair.Secret, nil); resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("X-RateLimit-Limit") != "" {
 			report("another's secret: %d %v", resp.StatusCode, resp.Header)
 		}

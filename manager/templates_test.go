@@ -60,12 +60,12 @@ func TestTemplates(t *testing.T) {
 	}
 	c.Member.Must(t, `mutation($id: ID!) { deleteSessionTemplate(input: {id: $id}) { id } }`, vars{"id": made.Template.ID}, nil)
 	if _, errs := clustertest.TryCreate(t, c.Member, vars{"template": made.Template.ID}); errs.Code() != "NOT_FOUND" {
-		t.Errorf("started with a template that is gone: %s", errs)
+		t.Errorf("started with a deleted template: %s", errs)
 	}
 }
 
-// Members of its project use a template, admins of the project change it, and nobody else reads
-// its secrets.
+// Members of a template's project can use it, admins of the project can change it, and no one else
+// can read its secrets.
 func TestTemplatesOfAProject(t *testing.T) {
 	c := clustertest.New(t, 1)
 	lead := c.Manager.As(t, c.A.Lead)
@@ -100,13 +100,13 @@ func TestTemplatesOfAProject(t *testing.T) {
 		t.Errorf("a superadmin reads %q", got)
 	}
 	if _, errs := clustertest.TryCreate(t, c.Manager.As(t, c.Superadmin), vars{"template": made.Template.ID, "project": c.A.Project.ID}); errs.Code() != "PERMISSION_DENIED" {
-		t.Errorf("used by a superadmin who is no member: %s", errs)
+		t.Errorf("used by a superadmin who is not a member: %s", errs)
 	}
 	stranger := c.Manager.As(t, c.B.Member)
 	if _, seen := secret(stranger); seen {
-		t.Error("a stranger sees it")
+		t.Error("another user sees it")
 	}
 	if _, errs := clustertest.TryCreate(t, stranger, vars{"template": made.Template.ID}); errs.Code() != "NOT_FOUND" {
-		t.Errorf("used by a stranger: %s", errs)
+		t.Errorf("used by another user: %s", errs)
 	}
 }

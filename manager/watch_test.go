@@ -23,7 +23,8 @@ import (
 	"github.com/berthhq/berth/storage"
 )
 
-// TestAStoreGoesAwayAndComesBack has one line of a manager say each of it.
+// TestAStoreGoesAwayAndComesBack checks that a manager logs one line for the outage and one for its
+// end.
 func TestAStoreGoesAwayAndComesBack(t *testing.T) {
 	t.Parallel()
 	srv, err := redis.Start(t.Context(), redis.Config{Dir: filepath.Join(t.TempDir(), "redis"), Logger: slog.New(slog.DiscardHandler)})
@@ -69,14 +70,14 @@ func TestAStoreGoesAwayAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	managertest.Eventually(t, "Redis is back", func() bool { return len(log.Lines(`msg="dependency is back"`, "dependency=redis")) > 0 })
-	away := log.Lines("level=WARN", `msg="dependency is away"`, "dependency=redis")
+	away := log.Lines("level=WARN", `msg="dependency is unavailable"`, "dependency=redis")
 	back := log.Lines("level=INFO", `msg="dependency is back"`, "dependency=redis", "away_seconds=")
 	if len(away) != 1 || len(back) != 1 {
-		t.Errorf("%d lines say that Redis is away, %d that it is back, want 1 and 1:\n%s%s", len(away), len(back), away, back)
+		t.Errorf("%d lines about the outage of Redis, %d about its end, want 1 and 1:\n%s%s", len(away), len(back), away, back)
 	}
 }
 
-// TestVersionsOfAllRoles asks which version of which program runs where.
+// TestVersionsOfAllRoles reads the version of every program on every machine.
 func TestVersionsOfAllRoles(t *testing.T) {
 	c := clustertest.New(t, 0)
 	c.Grow(t, 1, agent.PluginConfig{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 1}`)})
@@ -114,11 +115,11 @@ func TestVersionsOfAllRoles(t *testing.T) {
 		t.Errorf("the agents are %+v", a)
 	}
 	if code := c.Member.Ask(t, versions, nil, nil).Code(); code != "PERMISSION_DENIED" {
-		t.Errorf("a member is told the versions: %s", code)
+		t.Errorf("a member gets the versions: %s", code)
 	}
 }
 
-// TestAnAgentSaysWhetherItIsReady asks an agent whose manager leaves.
+// TestAnAgentSaysWhetherItIsReady reads the readiness of an agent whose manager stops.
 func TestAnAgentSaysWhetherItIsReady(t *testing.T) {
 	c := clustertest.New(t, 1)
 	ask := func() (int, string) {
@@ -170,7 +171,7 @@ func TestRequestsAreFollowedThroughRoles(t *testing.T) {
 		"end":       len(log.Lines("level=INFO", `msg="session ended"`, session, "reason=user_requested", "request=end-it")),
 	} {
 		if found != 1 {
-			t.Errorf("%d lines of the manager tell of the %s, want 1", found, what)
+			t.Errorf("%d lines of the manager about the %s, want 1", found, what)
 		}
 	}
 	if len(agents.Lines("call=TerminateKernel", "request=end-it")) == 0 {

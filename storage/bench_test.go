@@ -175,7 +175,7 @@ func memoryOf(b *testing.B, pid int, field string) float64 {
 }
 
 // BenchmarkListFirstPage compares a page with ls(1): with -l, ls reads and sorts all names, with
-// -f, it does neither. The processor time is that of the benchmark's process and of ls.
+// -f, it does neither. The processor time is measured in the benchmark's process and in ls.
 func BenchmarkListFirstPage(b *testing.B) {
 	h := storagetest.NewOn(b, storagetest.Memory(b))
 	for i := range 100_000 {

@@ -37,7 +37,7 @@ func TestKeyring(t *testing.T) {
 			}
 		}
 	}
-	count("nobody has come", false, false, false)
+	count("before the first client", false, false, false)
 	leaveA, leaveB := join(a), join(b)
 	count("two are there", true, true, false)
 	if _, err := ring.join([][]byte{{1}}); err == nil {

@@ -1747,10 +1747,12 @@ func (x *Probe) GetDetail() string {
 type PullImageRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reference     string                 `protobuf:"bytes,1,opt,name=reference,proto3" json:"reference,omitempty"`                   // canonical: host/name:tag or host/name@sha256:…
-	Digest        string                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`                         // when set, what the tag must resolve to
+	Digest        string                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`                         // when set, the content to fetch, also after the tag has moved
 	PlainHttp     bool                   `protobuf:"varint,3,opt,name=plain_http,json=plainHttp,proto3" json:"plain_http,omitempty"` // registry speaks http
 	Username      string                 `protobuf:"bytes,4,opt,name=username,proto3" json:"username,omitempty"`
 	Password      string                 `protobuf:"bytes,5,opt,name=password,proto3" json:"password,omitempty"`
+	Proxy         string                 `protobuf:"bytes,6,opt,name=proxy,proto3" json:"proxy,omitempty"`               // URL; empty: the proxy of the agent's environment
+	Certificates  string                 `protobuf:"bytes,7,opt,name=certificates,proto3" json:"certificates,omitempty"` // in PEM, trusted in addition to those of the machine
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1816,6 +1818,20 @@ func (x *PullImageRequest) GetUsername() string {
 func (x *PullImageRequest) GetPassword() string {
 	if x != nil {
 		return x.Password
+	}
+	return ""
+}
+
+func (x *PullImageRequest) GetProxy() string {
+	if x != nil {
+		return x.Proxy
+	}
+	return ""
+}
+
+func (x *PullImageRequest) GetCertificates() string {
+	if x != nil {
+		return x.Certificates
 	}
 	return ""
 }
@@ -4592,14 +4608,16 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x05Probe\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\x9f\x01\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xd9\x01\n" +
 	"\x10PullImageRequest\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x1d\n" +
 	"\n" +
 	"plain_http\x18\x03 \x01(\bR\tplainHttp\x12\x1a\n" +
 	"\busername\x18\x04 \x01(\tR\busername\x12\x1a\n" +
-	"\bpassword\x18\x05 \x01(\tR\bpassword\"\xae\x01\n" +
+	"\bpassword\x18\x05 \x01(\tR\bpassword\x12\x14\n" +
+	"\x05proxy\x18\x06 \x01(\tR\x05proxy\x12\"\n" +
+	"\fcertificates\x18\a \x01(\tR\fcertificates\"\xae\x01\n" +
 	"\fPullProgress\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12\x1d\n" +
 	"\n" +

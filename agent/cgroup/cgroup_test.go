@@ -45,7 +45,7 @@ func TestStats(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"version 1": first,
 		"version 2": second,
-		"memory of version 2 beside version 1": {
+		"memory of version 2 with version 1": {
 			"cpuacct/g/cpuacct.usage": "1500000000\n", "unified/g/cgroup.procs": "",
 			"unified/g/memory.current": "10000\n", "unified/g/memory.stat": "inactive_file 4000\n",
 			"pids/g/pids.current": "3\n", "unified/g/io.stat": "8:0 rbytes=4096 wbytes=512\n",

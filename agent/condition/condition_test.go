@@ -53,7 +53,7 @@ func TestDiskPressure(t *testing.T) {
 		}
 	}
 	if changes != 4 {
-		t.Errorf("%d changes were told", changes)
+		t.Errorf("%d changes were reported", changes)
 	}
 }
 

@@ -27,9 +27,9 @@ func TestDevicesOfAPluginThatIsAway(t *testing.T) {
 		harm  func(path string) error // changes the program before it is started again
 		comes bool                    // the plugin returns once its program is restored
 	}{
-		"its program is gone":   {os.Remove, false},
-		"its program ends":      {func(path string) error { return replace(path, []byte("#!/bin/false\n")) }, true},
-		"its program is broken": {func(path string) error { return replace(path, program[:len(program)/2]) }, true},
+		"its program was removed": {os.Remove, false},
+		"its program ends":        {func(path string) error { return replace(path, []byte("#!/bin/false\n")) }, true},
+		"its program is broken":   {func(path string) error { return replace(path, program[:len(program)/2]) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, err := os.MkdirTemp("", "bd") // short, because it contains a socket

@@ -56,9 +56,9 @@ type Manager struct {
 	nodes       []node // NUMA nodes; empty if there is only one
 	pins        bool   // cgroups can restrict containers to NUMA nodes
 
-	mu    sync.Mutex
-	views map[string]view // by plugin key; "" = intrinsic
-	held  map[string][]holding
+	mu      sync.Mutex
+	views   map[string]view // by plugin key; "" = intrinsic
+	amounts map[string][]slotAmount
 	// prepared has the allocations to send to a plugin when it starts.
 	prepared  map[allocation]*acceleratorpb.LiveAllocation
 	preparing map[allocation]chan struct{} // closed when the plugin has responded
@@ -95,7 +95,7 @@ func New(cfg Config) (*Manager, error) {
 		cfg.OnChange = func() {}
 	}
 	m := &Manager{
-		cfg: cfg, awayTimeout: awayTimeout, hangTimeout: hangTimeout, nodes: list, pins: pinnable(cfg.Sysfs), views: map[string]view{"": base}, held: map[string][]holding{},
+		cfg: cfg, awayTimeout: awayTimeout, hangTimeout: hangTimeout, nodes: list, pins: pinnable(cfg.Sysfs), views: map[string]view{"": base}, amounts: map[string][]slotAmount{},
 		prepared: map[allocation]*acceleratorpb.LiveAllocation{}, preparing: map[allocation]chan struct{}{},
 		owed: map[allocation]*acceleratorpb.UnprepareRequest{},
 	}

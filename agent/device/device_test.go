@@ -140,10 +140,10 @@ func TestHoldFractions(t *testing.T) {
 		{"half", "a", id, "mock.shares", "0.5", nil},
 		{"other half", "b", id, "mock.shares", "0.5", nil},
 		{"a bit more", "c", id, "mock.shares", "0.01", errdefs.IsResourceExhausted},
-		{"whole beside shares", "d", id, "mock.device", "1", errdefs.IsResourceExhausted},
+		{"whole device and shares", "d", id, "mock.device", "1", errdefs.IsResourceExhausted},
 		{"finer than the quantum", "e", describe(m).Devices[3].Id, "mock.shares", "0.005", errdefs.IsInvalidArgument},
 		{"whole of the other", "f", describe(m).Devices[3].Id, "mock.device", "1", nil},
-		{"shares beside whole", "g", describe(m).Devices[3].Id, "mock.shares", "0.1", errdefs.IsResourceExhausted},
+		{"shares and whole device", "g", describe(m).Devices[3].Id, "mock.shares", "0.1", errdefs.IsResourceExhausted},
 		{"fraction of a whole", "h", id, "mock.device", "0.5", errdefs.IsInvalidArgument},
 		{"another's slot", "i", id, "cpu", "1", errdefs.IsInvalidArgument},
 		{"unknown device", "j", "mock:none", "mock.device", "1", errdefs.IsNotFound},
@@ -234,7 +234,7 @@ func TestUnplugged(t *testing.T) {
 		t.Fatal(err)
 	}
 	testenv.Replace(t, filepath.Join(faults, "unplug"), "0 1")
-	wait.Until(t, "the idle device is gone", func() bool { return find(m, idle) == nil })
+	wait.Until(t, "the idle device has disappeared", func() bool { return find(m, idle) == nil })
 	if d := find(m, held); d == nil || d.Health != agentpb.Device_LOST || d.Allocatable {
 		t.Errorf("held device: %v", d)
 	}
@@ -269,7 +269,7 @@ func TestApply(t *testing.T) {
 		{"missing device", &acceleratorpb.ContainerEdits{DeviceNodes: []*acceleratorpb.DeviceNode{{Path: "/dev/none"}}}, Allow{}, errdefs.IsFailedPrecondition},
 		{"missing optional device", &acceleratorpb.ContainerEdits{DeviceNodes: []*acceleratorpb.DeviceNode{{Path: "/dev/none", Optional: true}}}, Allow{}, nil},
 		{"missing mount", &acceleratorpb.ContainerEdits{Mounts: []*acceleratorpb.Mount{{Source: "/usr/none", Target: "/x"}}}, Allow{}, errdefs.IsFailedPrecondition},
-		{"missing optional mount from elsewhere", &acceleratorpb.ContainerEdits{Mounts: []*acceleratorpb.Mount{{Source: "/run/none", Target: "/x", Optional: true}}}, Allow{}, nil},
+		{"missing optional mount outside of the plugin's paths", &acceleratorpb.ContainerEdits{Mounts: []*acceleratorpb.Mount{{Source: "/run/none", Target: "/x", Optional: true}}}, Allow{}, nil},
 		{"mount from elsewhere", &acceleratorpb.ContainerEdits{Mounts: []*acceleratorpb.Mount{{Source: "/etc", Target: "/x"}}}, Allow{}, errdefs.IsPermissionDenied},
 		{"device from elsewhere", &acceleratorpb.ContainerEdits{DeviceNodes: []*acceleratorpb.DeviceNode{{Path: "/dev/x", HostPath: "/etc/passwd"}}}, Allow{}, errdefs.IsPermissionDenied},
 		{"host ipc", &acceleratorpb.ContainerEdits{HostIpc: true}, Allow{}, errdefs.IsPermissionDenied},

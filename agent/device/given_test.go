@@ -58,16 +58,16 @@ func TestWhatIsNotGivenAway(t *testing.T) {
 	before := find(m, "x:unknown")
 	m.Release("unknown")
 	if !m.ail("x:unknown", &acceleratorpb.HealthEvent{Health: acceleratorpb.Health_HEALTH_UNHEALTHY, Message: "hot"}) {
-		t.Error("an event of a device that is there is not heard")
+		t.Error("an event of a reported device is ignored")
 	}
 	if d := find(m, "x:unknown"); d.Health != agentpb.Device_UNHEALTHY || d.HealthMessage != "hot" || before.Health != agentpb.Device_UNKNOWN {
-		t.Errorf("after an event: %v; what was reported is now %v", d, before)
+		t.Errorf("after an event: %v; the earlier report is now %v", d, before)
 	}
 	if err := m.Allocate("unknown", ask("x:unknown", "x.part", "1")); !errdefs.IsFailedPrecondition(err) {
 		t.Errorf("after an event: %v", err)
 	}
 	if m.ail("x:none", &acceleratorpb.HealthEvent{}) {
-		t.Error("an event of no device is heard")
+		t.Error("an event of an unknown device is not ignored")
 	}
 }
 

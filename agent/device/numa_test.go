@@ -48,14 +48,14 @@ func TestNodes(t *testing.T) {
 		want  []node
 		bad   bool
 	}{
-		"one":                   {map[int][2]string{0: {"0-3", "1024"}}, 4, nil, false},
-		"two":                   {map[int][2]string{1: {"2-3,6-7", "2048"}, 0: {"0-1,4-5", "1024"}}, 8, []node{{0, "0-1,4-5", 4, 1 << 20}, {1, "2-3,6-7", 4, 2 << 20}}, false},
-		"ten are in order":      {map[int][2]string{10: {"1", "1024"}, 9: {"0", "1024"}}, 2, []node{{9, "0", 1, 1 << 20}, {10, "1", 1, 1 << 20}}, false},
-		"one of memory alone":   {map[int][2]string{0: {"0-1", "1024"}, 1: {"", "4096"}}, 2, []node{{0, "0-1", 2, 1 << 20}, {1, "", 0, 4 << 20}}, false},
-		"one that is empty":     {map[int][2]string{0: {"0-1", "1024"}, 1: {"", "0"}}, 2, nil, false},
-		"the agent has but two": {map[int][2]string{0: {"0-1", "1024"}, 1: {"2-3", "1024"}}, 2, nil, false},
-		"a list that is none":   {map[int][2]string{0: {"0-x", "1024"}, 1: {"2-3", "1024"}}, 4, nil, true},
-		"a range backwards":     {map[int][2]string{0: {"3-0", "1024"}, 1: {"2-3", "1024"}}, 4, nil, true},
+		"one":                               {map[int][2]string{0: {"0-3", "1024"}}, 4, nil, false},
+		"two":                               {map[int][2]string{1: {"2-3,6-7", "2048"}, 0: {"0-1,4-5", "1024"}}, 8, []node{{0, "0-1,4-5", 4, 1 << 20}, {1, "2-3,6-7", 4, 2 << 20}}, false},
+		"ten are in order":                  {map[int][2]string{10: {"1", "1024"}, 9: {"0", "1024"}}, 2, []node{{9, "0", 1, 1 << 20}, {10, "1", 1, 1 << 20}}, false},
+		"a node without processors":         {map[int][2]string{0: {"0-1", "1024"}, 1: {"", "4096"}}, 2, []node{{0, "0-1", 2, 1 << 20}, {1, "", 0, 4 << 20}}, false},
+		"an empty node":                     {map[int][2]string{0: {"0-1", "1024"}, 1: {"", "0"}}, 2, nil, false},
+		"the agent has only two processors": {map[int][2]string{0: {"0-1", "1024"}, 1: {"2-3", "1024"}}, 2, nil, false},
+		"an invalid list":                   {map[int][2]string{0: {"0-x", "1024"}, 1: {"2-3", "1024"}}, 4, nil, true},
+		"a descending range":                {map[int][2]string{0: {"3-0", "1024"}, 1: {"2-3", "1024"}}, 4, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := nodes(sysfs(t, true, c.nodes), c.cpus)

@@ -37,7 +37,7 @@ type plugin struct {
 	workloads map[string]*acceleratorpb.WorkloadMetrics
 	measured  time.Time // time of the workloads' metrics
 	down      time.Time // since when the process is down; zero while it runs
-	gaveUp    bool      // it is not restarted any more
+	gaveUp    bool      // it is no longer restarted
 	wanted    []*acceleratorpb.Workload
 	changed   chan struct{} // signals that the set of workloads has changed
 	look      *acceleratorpb.Look
@@ -70,8 +70,8 @@ func (p *plugin) note(s pluginhost.Status) {
 	}
 }
 
-// away returns why the plugin's devices are not available for new kernels: it is not restarted any
-// more, or it has been down for longer than a restart takes. It returns "" otherwise.
+// away returns why the plugin's devices are not available for new kernels: it is no longer
+// restarted, or it has been down for longer than a restart takes. It returns "" otherwise.
 func (p *plugin) away(timeout time.Duration) string {
 	s := p.host.Status()
 	p.mu.Lock()

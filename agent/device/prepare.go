@@ -42,18 +42,18 @@ const pluginWait = 10 * time.Second
 // Prepare calls each plugin to prepare its devices. It can be repeated.
 func (m *Manager) Prepare(ctx context.Context, r Request) (Prepared, error) {
 	out := Prepared{ID: r.ID, Edits: map[string]*acceleratorpb.ContainerEdits{}, States: map[string][]byte{}}
-	parts, told := m.split(r.Allocations), lines{}
+	parts, values := m.split(r.Allocations), lines{}
 	for _, key := range slices.Sorted(maps.Keys(parts)) {
 		resp, err := m.prepare(ctx, key, r, parts[key])
 		if err != nil {
 			return Prepared{}, fmt.Errorf("prepare devices of %s: %w", key, err)
 		}
 		out.Edits[key], out.States[key] = resp.GetEdits(), resp.GetState()
-		if err := told.add(key, resp); err != nil {
+		if err := values.add(key, resp); err != nil {
 			return Prepared{}, fmt.Errorf("prepare devices of %s: %w", key, err)
 		}
 	}
-	out.Lines = told.list()
+	out.Lines = values.list()
 	return out, nil
 }
 

@@ -101,11 +101,11 @@ func TestAFirstLookThatFails(t *testing.T) {
 	if !log.has("plugin does not see all of its hardware") || !log.has("mock-smi prints no JSON") {
 		t.Errorf("log: %s", log.text.String())
 	}
-	wait.Until(t, "the preflight says so", func() bool {
+	wait.Until(t, "the preflight reports it", func() bool {
 		return checked(reported(m), agentpb.PluginCheck_ERROR, "mock-smi prints no JSON")
 	})
 	order("")
-	wait.Until(t, "all is well", func() bool {
+	wait.Until(t, "no device has a problem", func() bool {
 		p := reported(m)
 		return p.Message == "" && find(m, "mock:gpu-0") != nil && checked(p, agentpb.PluginCheck_OK, "1 imaginary devices")
 	})

@@ -80,12 +80,12 @@ func TestEndsWhileThePluginStarts(t *testing.T) {
 	}
 	s.Put("restore")
 	kill(t, m)
-	wait.Until(t, "the plugin is told what is alive", func() bool { return strings.Contains(s.Journal(), "restore k-1=state-of-k-1\n") })
+	wait.Until(t, "the plugin gets the live allocations", func() bool { return strings.Contains(s.Journal(), "restore k-1=state-of-k-1\n") })
 	if err := m.Unprepare(t.Context(), theStage.ID, theStage.Allocations, prepared.States); err != nil {
 		t.Fatal(err)
 	}
 	if !s.There("effects/k-1") {
-		t.Fatal("undone by nobody")
+		t.Fatal("nothing undid the allocation")
 	}
 	s.Remove("restore")
 	wait.Until(t, "it is undone", func() bool { return !s.There("effects/k-1") })
@@ -95,7 +95,7 @@ func TestEndsWhileThePluginStarts(t *testing.T) {
 		return len(m.owed) == 0
 	})
 	kill(t, m)
-	wait.Until(t, "the plugin is told that nothing is", func() bool { return strings.HasSuffix(s.Journal(), "\nrestore\n") })
+	wait.Until(t, "the plugin gets no live allocations", func() bool { return strings.HasSuffix(s.Journal(), "\nrestore\n") })
 }
 
 // A plugin that runs but fails to undo an allocation is called again. Until it succeeds, the

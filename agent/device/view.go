@@ -52,7 +52,7 @@ func (m *Manager) show(key, vendor string, s *acceleratorpb.DeviceSnapshot) {
 		return
 	}
 	inUse := map[string]bool{}
-	for h := range all(m.held, nil) {
+	for h := range all(m.amounts, nil) {
 		inUse[h.device] = true
 	}
 	for _, old := range m.views[key].devices {

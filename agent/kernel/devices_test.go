@@ -40,11 +40,11 @@ func onStage(t *testing.T) (*fixture, *devicetest.Stage, *agentpb.CreateKernelRe
 	return f, s, r
 }
 
-func (f *fixture) journal(t *testing.T, s *devicetest.Stage, says string) {
+func (f *fixture) journal(t *testing.T, s *devicetest.Stage, wantText string) {
 	t.Helper()
 	wait.For(t, func() error {
-		if text := s.Journal(); !strings.Contains(text, says) {
-			return fmt.Errorf("%q is not in\n%s", says, text)
+		if text := s.Journal(); !strings.Contains(text, wantText) {
+			return fmt.Errorf("%q is not in\n%s", wantText, text)
 		}
 		return nil
 	})
@@ -154,14 +154,14 @@ func TestSlowPrepareIsSaid(t *testing.T) {
 	if _, err := f.Create(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	says := func(want string) bool {
+	wantText := func(want string) bool {
 		k, err := f.Get("k")
 		return err == nil && k.State().Message == want
 	}
-	wait.Until(t, "the kernel says that it waits for the plugin", func() bool { return says("waits for plugin play to prepare its devices") })
+	wait.Until(t, "the kernel reports that it waits for the plugin", func() bool { return wantText("waits for plugin play to prepare its devices") })
 	s.Remove("prepare")
 	f.reaches(t, "k", agentpb.KernelState_RUNNING)
-	if !says("") {
+	if !wantText("") {
 		t.Error("it still waits")
 	}
 	f.StopAll(t.Context(), "over")

@@ -33,17 +33,17 @@ type Kernel struct {
 	begun   chan struct{} // closed once the record is written or the launch was refused
 	refused bool          // the launch was refused, and there is no record
 
-	stopping chan struct{} // closed by the first stop request
-	once     sync.Once
-	nudge    chan struct{} // signals a changed stop request
-	done     chan struct{} // closed when the kernel has ended
+	stopping    chan struct{} // closed by the first stop request
+	once        sync.Once
+	stopChanged chan struct{} // signals a changed stop request
+	done        chan struct{} // closed when the kernel has ended
 }
 
 func (m *Manager) newKernel(rec record) *Kernel {
 	rec.state.Allocations = rec.request.Allocations
 	return &Kernel{
 		ID: rec.request.KernelId, m: m, rec: rec,
-		begun: make(chan struct{}), stopping: make(chan struct{}), nudge: make(chan struct{}, 1), done: make(chan struct{}),
+		begun: make(chan struct{}), stopping: make(chan struct{}), stopChanged: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
 

@@ -61,7 +61,7 @@ func (k *Kernel) live(ctx context.Context, found runtime.Container) {
 	case k.stopRequest() != nil:
 		e = end{code: 128 + int(syscall.SIGKILL), reason: Terminated, message: k.stopRequest().Reason}
 	case errors.Is(err, errLost):
-		e = end{code: 128 + int(syscall.SIGKILL), reason: Lost, message: "container was gone when the agent started"}
+		e = end{code: 128 + int(syscall.SIGKILL), reason: Lost, message: "container did not exist when the agent started"}
 	default:
 		k.m.cfg.Logger.Warn("kernel did not start", "kernel", k.ID, "error", err)
 		e = k.unstarted(ctx, err)
@@ -111,7 +111,7 @@ func (k *Kernel) bring(ctx context.Context) error {
 		}
 		// The container was created only in part. The start is repeated if that is safe.
 		if err := k.container.Remove(ctx); err != nil {
-			return fmt.Errorf("remove half-made container: %w", err)
+			return fmt.Errorf("remove incomplete container: %w", err)
 		}
 		k.hold(nil)
 	} else if !creating {
@@ -158,11 +158,11 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 	defer keeping.Wait()
 	defer stop()
 	keeping.Go(func() { k.keepLogWritten(writing) })
-	nudge := k.nudge
+	stopChanged := k.stopChanged
 	if k.stopRequest() != nil {
 		// The request came before the agent restarted, or while it started.
 		select {
-		case nudge <- struct{}{}:
+		case stopChanged <- struct{}{}:
 		default:
 		}
 	}
@@ -174,13 +174,13 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 			return end{}, ctx.Err()
 		case r := <-ended:
 			if errdefs.IsNotFound(r.err) {
-				return k.why(ctx, end{code: 137, reason: Lost, message: "container was gone", at: time.Now()}), nil
+				return k.why(ctx, end{code: 137, reason: Lost, message: "container no longer exists", at: time.Now()}), nil
 			}
 			if r.err != nil {
 				return end{}, r.err // the error of the context
 			}
 			return k.why(ctx, end{code: r.exit.Code, reason: Completed, at: r.exit.Time}), nil
-		case <-nudge:
+		case <-stopChanged:
 			if !asked {
 				k.say(agentpb.KernelState_STOPPING, k.stopRequest().Reason)
 				k.awaitRunner(ctx)

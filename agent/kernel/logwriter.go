@@ -74,13 +74,13 @@ func (k *Kernel) startLogWriter(ctx context.Context) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	ready, told, err := os.Pipe()
+	ready, readyWriter, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer ready.Close()
 	cmd := exec.Command(k.m.cfg.Runner, "log", k.logSpec().String())
-	cmd.ExtraFiles = append(pipes, told)
+	cmd.ExtraFiles = append(pipes, readyWriter)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
 	for _, f := range cmd.ExtraFiles {

@@ -80,9 +80,9 @@ func TestUpdateMounts(t *testing.T) {
 		request *agentpb.UpdateMountsRequest
 		class   func(error) bool
 	}{
-		{"a leader that is none", update(1, 1, &agentpb.MountUpdate{Target: "/one", Gone: true}), errdefs.IsFailedPrecondition},
-		{"a launch that is over", update(2, 0, &agentpb.MountUpdate{Target: "/one", Gone: true}), errdefs.IsFailedPrecondition},
-		{"a launch to come", update(2, 2, &agentpb.MountUpdate{Target: "/one", Gone: true}), errdefs.IsNotFound},
+		{"a replaced leader", update(1, 1, &agentpb.MountUpdate{Target: "/one", Gone: true}), errdefs.IsFailedPrecondition},
+		{"an earlier launch", update(2, 0, &agentpb.MountUpdate{Target: "/one", Gone: true}), errdefs.IsFailedPrecondition},
+		{"a later launch", update(2, 2, &agentpb.MountUpdate{Target: "/one", Gone: true}), errdefs.IsNotFound},
 		{"no such folder", update(2, 1, &agentpb.MountUpdate{Target: "/none"}), errdefs.IsInvalidArgument},
 	} {
 		if err := f.UpdateMounts(t.Context(), tt.request); !tt.class(err) {
@@ -115,7 +115,7 @@ func TestUpdateMountsOfAContainerToBe(t *testing.T) {
 	}
 	gone := update(1, 1, &agentpb.MountUpdate{Target: "/one", Gone: true}, &agentpb.MountUpdate{Target: "/two", ReadOnly: true})
 	if err := f.UpdateMounts(t.Context(), gone); !errdefs.IsUnavailable(err) {
-		t.Fatalf("while it is made: %v", err)
+		t.Fatalf("while the container is created: %v", err)
 	}
 	k, err := f.Get("k")
 	if err != nil {

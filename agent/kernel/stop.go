@@ -54,7 +54,7 @@ func (k *Kernel) requestStop(s stop) {
 	k.mu.Unlock()
 	k.once.Do(func() { close(k.stopping) })
 	select {
-	case k.nudge <- struct{}{}:
+	case k.stopChanged <- struct{}{}:
 	default:
 	}
 }

@@ -74,7 +74,7 @@ func TestForgedOutputIsNotRead(t *testing.T) {
 func TestOneWriter(t *testing.T) {
 	dir := t.TempDir()
 	if err := AwaitNoWriter(t.Context(), dir); !errdefs.IsNotFound(err) {
-		t.Errorf("nobody wrote: %v", err)
+		t.Errorf("no writer: %v", err)
 	}
 	first, err := Claim(dir)
 	if err != nil {

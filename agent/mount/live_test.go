@@ -134,7 +134,7 @@ func TestApply(t *testing.T) {
 	}
 	i.must(t, "cat data/file")
 	if places = i.apply(t, places, Change{Target: "home/data"}); i.must(t, "ls -A home/data") != "" {
-		t.Error("what is gone came back")
+		t.Error("a removed mount came back")
 	}
 	if _, err := Apply(i.pid, places, []Change{{Target: "/none"}}); !errdefs.IsFailedPrecondition(err) {
 		t.Errorf("a place that is none: %v", err)

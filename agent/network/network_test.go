@@ -203,7 +203,7 @@ func TestReachability(t *testing.T) {
 		ok             bool
 	}{
 		{"the world", m.Path(a), world, true},
-		{"the world from another agent's kernel", other.Path(d), world, true},
+		{"the Internet from another agent's kernel", other.Path(d), world, true},
 		{"a kernel of the session", m.Path(a), onB, true},
 		{"itself", m.Path(a), onA, true},
 		{"a kernel of another session", m.Path(a), onC, false},

@@ -172,8 +172,8 @@ func TestOverMachines(t *testing.T) {
 	}{
 		{"a kernel on another machine", at(one, a, 0), second, true},
 		{"and back", at(one, a, 1), first, true},
-		{"another of this machine", at(one, a, 0), third, true},
-		{"from the machine of one to the other of the other machine", at(one, a, 1), third, true},
+		{"another kernel of this machine", at(one, a, 0), third, true},
+		{"from one machine to the second kernel of the other machine", at(one, a, 1), third, true},
 		{"a kernel of another session, there", at(one, a, 0), strange, false},
 		{"a kernel of another session, here", at(one, a, 1), strange, false},
 		{"a kernel of another session, back", at(two, b, 1), first, false},
@@ -193,7 +193,7 @@ func TestOverMachines(t *testing.T) {
 	}
 	t.Run("much at once is intact", func(t *testing.T) { transfer(t, at(one, a, 0), at(one, a, 1), a[1].Address, 32<<20) })
 	t.Run("packets are not cut on the way", func(t *testing.T) { datagrams(t, at(one, a, 0), at(one, a, 1), a[1]) })
-	t.Run("nobody learns where a kernel is", func(t *testing.T) {
+	t.Run("no link learns addresses of kernels", func(t *testing.T) {
 		x[0].on(t, func() error {
 			link, err := x[0].own.LinkByName(x[0].tunnel(one.vni))
 			if err != nil {
@@ -207,7 +207,7 @@ func TestOverMachines(t *testing.T) {
 				}
 			}
 			if elsewhere != 1 || link.(*netlink.Vxlan).Learning {
-				t.Errorf("%s knows %v", link.Attrs().Name, known)
+				t.Errorf("%s has learned %v", link.Attrs().Name, known)
 			}
 			return err
 		})

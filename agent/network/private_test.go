@@ -121,18 +121,18 @@ func TestPrivateNetworks(t *testing.T) {
 		{"172.16/12", plain, twelve, false},
 		{"192.168/16", plain, sixteen, false},
 		{"100.64/10", plain, shared, false},
-		{"what the agent allows", plain, registry, true},
+		{"allowed by the agent", plain, registry, true},
 		{"a network of the host amid the range for sessions", plain, amid, true},
-		{"what the agent denies", plain, public, false},
+		{"denied by the agent", plain, public, false},
 		{"a kernel of the session", plain, beside, true},
 		{"the resolver", plain, resolver, true},
 		{"another server of names", plain, elsewhere, false},
-		{"what the group allows", granted, ten, true},
+		{"allowed by the group", granted, ten, true},
 		{"the port that the group allows", granted, second, true},
 		{"another port", granted, other, false},
-		{"what the agent allows, beside the group", granted, registry, true},
+		{"allowed by the agent, in addition to the group", granted, registry, true},
 		{"a network that the group allows and the agent denies in part", granted, public, false},
-		{"what the group does not allow", granted, sixteen, false},
+		{"not allowed by the group", granted, sixteen, false},
 	}
 	x[0].try(t, all)
 	t.Run("names by UDP", func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestPrivateNetworks(t *testing.T) {
 		if next.Subnet != granted.Subnet {
 			t.Fatalf("%s has another part than %s", next.Subnet, granted.Subnet)
 		}
-		x[0].try(t, []trial{{"what the other was allowed", next, ten, false}, {"a port", next, second, false}})
+		x[0].try(t, []trial{{"allowed for the other session", next, ten, false}, {"a port", next, second, false}})
 	})
 }
 

@@ -10,11 +10,11 @@ import "github.com/berthhq/berth/internal/appstate"
 const (
 	Path          = appstate.Runner
 	BootstrapPath = "/opt/berth/bootstrap"
-	ClusterPath   = "/opt/berth/cluster" // of a session of several kernels; package peer has its files
+	ClusterPath   = "/opt/berth/cluster" // only in a session of several kernels; package peer describes the files
 )
 
-// The names of process 1 in /proc/PID/comm. A signal that it receives before it is Ready ends it with
-// the exit code 2 of Go's runtime, or is lost.
+// The names of process 1 in /proc/PID/comm. A signal before Ready ends the process with exit code 2
+// of Go's runtime, or is lost.
 const (
 	Name  = "runner"
 	Ready = "berth-init"

@@ -194,7 +194,7 @@ func lookPath(name string) (string, error) {
 	return "", fs.ErrNotExist
 }
 
-// complain writes to stderr, which is the kernel's log.
+// complain writes to stderr, which goes to the kernel's log, and returns code.
 func complain(code int, format string, args ...any) int {
 	fmt.Fprintf(os.Stderr, "berth: "+format+"\n", args...)
 	return code

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Times of the server for the other kernels.
+// Timing of the SSH server for the other kernels.
 const (
-	peersAgain = time.Second      // until the next start of a server that has ended; doubles each time
-	peersCalm  = time.Minute      // longest time until the next start, and how long a server runs to start over with peersAgain
+	peersAgain = time.Second      // pause before the server is restarted; doubles each time
+	peersCalm  = time.Minute      // longest pause; a server that ran longer is restarted after peersAgain again
 	peersWait  = 60 * time.Second // how long a command waits for the other kernels
 )
 
@@ -17,8 +17,8 @@ const (
 type peers struct {
 	pid   int
 	met   chan struct{}    // closed once all kernels have met, or the server has ended; nil in a session of one kernel
-	again <-chan time.Time // when to start the server again
-	pause time.Duration    // until then, the last time
+	again <-chan time.Time // fires when the server must be restarted
+	pause time.Duration    // the last pause
 	began time.Time
 }
 
@@ -62,7 +62,7 @@ func (p *peers) start() {
 	}()
 }
 
-// noteEnd plans the next start if the ended process is the server.
+// noteEnd schedules a restart if the ended process is the server.
 func (p *peers) noteEnd(pid int) {
 	if pid == p.pid {
 		p.pid = 0
@@ -70,7 +70,7 @@ func (p *peers) noteEnd(pid int) {
 	}
 }
 
-// later plans the next start. A server that cannot start, because its port is in use, for example,
+// later schedules a restart. A server that cannot start, for example because its port is in use,
 // must not fill the log.
 func (p *peers) later() {
 	p.pause = min(max(2*p.pause, peersAgain), peersCalm)
@@ -80,8 +80,8 @@ func (p *peers) later() {
 	p.again = time.After(p.pause)
 }
 
-// meet waits until the other kernels of the session have started, so that the command reaches them.
-// After peersWait, the command starts without them.
+// meet waits until the other kernels of the session have started, so that the command can reach
+// them. After peersWait, the command starts anyway.
 func (in *initProcess) meet() {
 	if in.peers.met == nil {
 		return

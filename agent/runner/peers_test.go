@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A server that ends at once, again and again, is started less and less often.
+// A server that keeps ending at once is restarted after longer and longer pauses.
 func TestPausesOfTheServer(t *testing.T) {
 	t.Parallel()
 	p := peers{began: time.Now()}

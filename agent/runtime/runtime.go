@@ -83,10 +83,13 @@ type Process interface {
 // PullRequest names an image in its registry.
 type PullRequest struct {
 	Reference string
-	Digest    string // the digest that Reference must resolve to, "" = any
+	Digest    string // of the content to fetch, "" = what Reference stands for
 	PlainHTTP bool
 	Username  string
 	Password  string
+	// Proxy is the URL of the proxy to the registry, "" = that of the environment. Certificates are
+	// trusted in addition to those of the machine, in PEM.
+	Proxy, Certificates string
 }
 
 // Progress is the progress of a pull or a commit. Total grows while the image's parts become known.

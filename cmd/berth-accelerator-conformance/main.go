@@ -1,7 +1,6 @@
-// Command berth-accelerator-conformance proves that an accelerator plugin, or
-// every one in a directory, keeps the contract. It exits with 0 when every check
-// passed or had nothing to look at, 1 when one failed, 2 when it could not be
-// run.
+// Command berth-accelerator-conformance runs the conformance suite on one accelerator plugin, or on
+// every plugin of a directory. It exits with 0 when no check failed, 1 when one failed, and 2 when
+// the suite could not run.
 package main
 
 import (
@@ -27,8 +26,8 @@ directory, each on every built-in machine that names it.
 Exit code: 0 nothing failed, 1 a check failed, 2 it could not be run.
 `
 
-// machinesAtOnce is how many machines a table has at the same time: most of a check's time
-// goes by while plugins start and wait.
+// machinesAtOnce is how many simulated machines are checked at the same time: most of a check is
+// waiting for plugins.
 const machinesAtOnce = 4
 
 func main() { conformance.Main(contract()) }
@@ -61,14 +60,14 @@ func contract() conformance.Suite {
 	return s
 }
 
-// environments are the machines that a plugin is checked on; none is one too.
+// environments returns an environment for each machine, or one without a simulated machine.
 func environments(p acceleratortest.Plugin, machines []string) []conformance.Environment {
 	if len(machines) == 0 {
 		machines = []string{""}
 	}
 	var out []conformance.Environment
 	for _, machine := range machines {
-		p := p // each has its own machine
+		p := p // a copy for each environment
 		p.Fixture = machine
 		out = append(out, conformance.Environment{Name: machine, Run: func(ctx context.Context, only []string, report func(suite.Result)) error {
 			return acceleratortest.Run(ctx, p, only, report)

@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/plugins/accelerator/acceleratortest"
 )
 
-// columns are the plugins of a directory on the machines made for them. A machine
-// without its plugin is an error: no one would run on it.
+// columns returns a column for each plugin of a directory on each simulated machine made for it. A
+// simulated machine without its plugin is an error, because its checks would silently not run.
 func columns(dir string) ([]conformance.Column, error) {
 	names, err := conformance.Programs(dir)
 	if err != nil {

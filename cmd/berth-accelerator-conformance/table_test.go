@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/internal/conformance"
 )
 
-// TestEveryPlugin is what make conformance does: every plugin of the tree keeps
-// the contract on every machine made for it.
+// TestEveryPlugin runs every plugin of the tree on every machine made for it, as make conformance
+// does.
 func TestEveryPlugin(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -30,7 +30,7 @@ func TestEveryPlugin(t *testing.T) {
 	t.Log("\n" + out.String())
 }
 
-// A machine whose plugin is not there would silently not be tried.
+// A machine whose plugin is missing is an error: its checks would silently not run.
 func TestMachineWithoutPlugin(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"other": 0o755, "template": 0o755, "README": 0o644, "liblimit.so": 0o755} {

@@ -15,7 +15,7 @@ import (
 func serveFiles() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // an unfinished upload is removed after it
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // not ignored, so that an unfinished upload is still removed
 	in := pollable(os.Stdin)
 	defer context.AfterFunc(ctx, func() { in.Close() })()
 	if err := files.Serve(in, os.Stdout, sshd.Home()); err != nil {

@@ -1,5 +1,5 @@
-// Command berth-runner is the first process of every container and the writer
-// of its log. It is static and small, and people never call it themselves.
+// Command berth-runner is the first process of every container and the writer of its log. It is
+// static and small, and users never call it.
 package main
 
 import (
@@ -15,7 +15,7 @@ const usage = `berth-runner runs inside Berth's containers; the agent starts it.
 
   berth-runner init [COMMAND [ARG...]]   be process 1: run COMMAND, or idle
   berth-runner shell                     become the image's shell
-  berth-runner sshd                      serve SSH on stdin and stdout
+  berth-runner sshd                      serve the channels of SSH on stdin and stdout
   berth-runner peers                     serve SSH to the other kernels of the session
   berth-runner scp -t|-f [OPTIONS] PATH  be the remote side of scp -O
   berth-runner files                     read and change files, on stdin and stdout

@@ -19,7 +19,7 @@ func servePeers() int {
 	syscall.CloseOnExec(3)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	// Caught signals, unlike ignored ones, are the default for commands.
+	// Commands inherit an ignored signal, but not a caught one.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGHUP)
 	if err := peers(ctx, met); err != nil {
 		fmt.Fprintln(os.Stderr, "berth: SSH between the containers of the session:", err)
@@ -34,7 +34,7 @@ func peers(ctx context.Context, met *os.File) error {
 		return err
 	}
 	if err := peer.Connect("/etc/ssh/ssh_config", sshd.LoginHome()); err != nil {
-		fmt.Fprintln(os.Stderr, "berth:", err) // clients of this kernel ask for a configuration; the server works
+		fmt.Fprintln(os.Stderr, "berth:", err) // only clients of this kernel need the configuration
 	}
 	if err := os.Chdir(sshd.Home()); err != nil {
 		fmt.Fprintln(os.Stderr, "berth:", err)

@@ -29,13 +29,13 @@ func ssh(args []string) int {
 func serveSSH() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a caught signal, unlike an ignored one, is the default for commands
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // commands inherit an ignored signal, but not a caught one
 	self, err := os.Executable()
 	if err != nil {
 		self = runner.Path
 	}
 	if err := os.Chdir(sshd.Home()); err != nil {
-		fmt.Fprintln(os.Stderr, "berth:", err) // files start at the directory of the image then
+		fmt.Fprintln(os.Stderr, "berth:", err) // SFTP then starts in the working directory of the image
 	}
 	if err := sshd.Serve(ctx, stdio{pollable(os.Stdin), os.Stdout}, sshd.Config{Runner: self}); err != nil {
 		fmt.Fprintln(os.Stderr, "berth:", err)

@@ -29,26 +29,26 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
-// stand is where a plugin of the tree is tried when all are.
+// stand is an environment in which one plugin of the tree is checked.
 type stand struct {
 	plugin, env string
-	// up makes it and returns where the product is mounted, with which options,
-	// and what takes it down. An Unavailable error says why it cannot be here.
+	// up starts the product and returns the path where it is mounted, the plugin's options, and a
+	// function that stops it. An Unavailable error says why this machine cannot run it.
 	up func(ctx context.Context) (mount, options string, down func() error, err error)
-	// check is there instead of up where the suite has to run in another testvm.
+	// check replaces up where the suite has to run inside a test VM.
 	check func(ctx context.Context, binary string, only []string, report func(suite.Result)) error
 }
 
-// onSimulator is the environment of simulated products.
+// onSimulator names the environment of simulated products.
 const onSimulator = "simulator"
 
-// The environments of real products.
+// Names of the environments of real products.
 const (
 	oneCeph    = "ceph, one node"
 	oneGluster = "gluster, one node"
 )
 
-// stands are all of them. A plugin may have several.
+// stands returns all environments. A plugin can have several.
 func stands() []stand {
 	return []stand{
 		{plugin: "vfs", env: "directory", up: directory(`{"usage_max_age_s": 0}`)},
@@ -75,7 +75,7 @@ func stands() []stand {
 
 type up = func(context.Context) (string, string, func() error, error)
 
-// directory is a fresh one for each check.
+// directory is a new directory for each check.
 func directory(options string) up {
 	return func(context.Context) (string, string, func() error, error) {
 		return "", options, func() error { return nil }, nil
@@ -110,7 +110,7 @@ func gluster(ctx context.Context) (string, string, func() error, error) {
 	return c.Mount, options, c.Close, nil
 }
 
-// simulated is a vendor's product that is made up, on real btrfs.
+// simulated is a simulated product that keeps its files on real btrfs.
 func simulated(product simulator.Factory) up {
 	return func(ctx context.Context) (string, string, func() error, error) {
 		a, err := simulator.Start(ctx, product, simulator.Options{})
@@ -121,14 +121,14 @@ func simulated(product simulator.Factory) up {
 	}
 }
 
-// elsewhere is not on this machine.
+// elsewhere is an environment that this machine cannot provide.
 func elsewhere(why string) up {
 	return func(context.Context) (string, string, func() error, error) {
 		return "", "", nil, fmt.Errorf("%s: %w", why, errdefs.ErrUnavailable)
 	}
 }
 
-// columns are all plugins of a directory, each in all its environments.
+// columns returns a column for each plugin of a directory in each of its environments.
 func columns(dir string) ([]conformance.Column, error) {
 	names, err := conformance.Programs(dir)
 	if err != nil {
@@ -176,7 +176,7 @@ func (s stand) run(binary string) conformance.Environment {
 		}
 		defer func() { err = errors.Join(err, down()) }()
 		p := volumetest.Plugin{Path: binary, Mount: mount, Options: options, Environment: volumetest.Environment{NoInodes: s.env == onSimulator, Names: s.env == oneGluster}}
-		if s.env == oneCeph { // whose counts are up to a second old
+		if s.env == oneCeph { // its usage is up to a second old
 			p.Environment.Pause = 500 * time.Millisecond
 		}
 		return volumetest.Run(ctx, p, only, report)

@@ -12,8 +12,8 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumetest"
 )
 
-// taskKey is in the environment of this command inside user-mode Linux, where it
-// checks one plugin and prints each result as a line of JSON.
+// taskKey is an environment variable. With it, this command runs inside user-mode Linux, checks one
+// plugin and prints each result as a line of JSON.
 const taskKey = "BERTH_CONFORMANCE_TASK"
 
 type task struct {
@@ -58,13 +58,13 @@ func machine(fs string) testvm.Machine {
 	}
 	if fs == "nfs" {
 		m.Modules = testvm.NFSModules
-		m.Disks[0].Options += ",allocsize=64k" // or it sets aside as much again for a file that grows
+		m.Disks[0].Options += ",allocsize=64k" // the default reserves too much space for a growing file
 	}
 	return m
 }
 
-// boot returns at once but in the machine: there this command is first the one that
-// sets it up, and then the one that checks.
+// boot returns at once outside of the VM. Inside, this command first runs as the init process and
+// then as the process that checks.
 func boot() {
 	testvm.Init()
 	raw := os.Getenv(taskKey)
@@ -78,7 +78,7 @@ func boot() {
 	os.Exit(0)
 }
 
-// inside is this command in the machine.
+// inside runs the checks inside the VM.
 func inside(raw string) error {
 	var t task
 	if err := json.Unmarshal([]byte(raw), &t); err != nil {
@@ -102,7 +102,7 @@ func inside(raw string) error {
 	return failed
 }
 
-// product mounts, in the machine, what a plugin is for.
+// product mounts, inside the VM, the file system that a plugin is for.
 func product(fs string) (p volumetest.Plugin, err error) {
 	p.Mount = testvm.Mounted("disk")
 	switch fs {

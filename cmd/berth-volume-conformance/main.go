@@ -1,6 +1,6 @@
-// Command berth-volume-conformance proves that a volume plugin, or every one in a
-// directory, keeps the contract. It exits with 0 when every check passed or had nothing
-// to look at, 1 when one failed, 2 when it could not be run.
+// Command berth-volume-conformance runs the conformance suite on one volume plugin, or on every
+// plugin of a directory. It exits with 0 when no check failed, 1 when one failed, and 2 when the
+// suite could not run.
 package main
 
 import (

@@ -46,8 +46,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A lane whose plugin is not there would silently not be tried, and what needs no
-// product is checked where there is none.
+// An environment whose plugin is missing is an error: its checks would silently not run. Checks
+// that need no product run without one.
 func TestTable(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "vfs"), "github.com/berthhq/berth/plugins/volume/vfs").CombinedOutput(); err != nil {

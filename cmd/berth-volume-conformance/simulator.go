@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// serve runs the product that a simulator stands in for until it is interrupted, to
-// try a plugin or a proxy by hand: --simulator NAME. It reports whether that was asked
-// for, and the exit code.
+// serve runs the product of a simulator until it is interrupted, so that a plugin or a proxy can be
+// tried by hand: --simulator NAME. It reports whether args have that flag, and returns the exit
+// code.
 func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (asked bool, code int) {
 	if len(args) == 0 || args[0] != "--simulator" {
 		return false, 0
@@ -34,14 +34,14 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (asked 
 	return true, 0
 }
 
-// show has a product up until the context ends.
+// show runs a product until the context ends.
 func show(ctx context.Context, s stand, stdout io.Writer) (err error) {
 	mount, options, down, err := s.up(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, down()) }()
-	dir, err := os.MkdirTemp("", "simulator") // of its own, that no one else reads
+	dir, err := os.MkdirTemp("", "simulator") // only this user can read it
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/conformance"
 )
 
-// TestArray makes a product up, and lets it go.
+// TestArray starts a simulated product and stops it.
 func TestArray(t *testing.T) {
 	for _, args := range [][]string{{"--simulator"}, {"--simulator", "vfs"}, {"--simulator", "netapp", "more"}} {
 		if asked, code := serve(t.Context(), args, io.Discard, io.Discard); !asked || code != 2 {

@@ -9,8 +9,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// TestDocumentedCommandsAreThere reads every berth command line that stands
-// alone in docs/cli.md as the program would.
+// TestDocumentedCommandsAreThere parses every berth command line that stands alone in docs/cli.md.
 func TestDocumentedCommandsAreThere(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/cli.md")
 	if err != nil {
@@ -46,7 +45,7 @@ func TestDocumentedCommandsAreThere(t *testing.T) {
 	}
 }
 
-// shellWords cuts a line as a shell does, up to a comment or a redirection.
+// shellWords splits a line as a shell does, up to a comment or a redirection.
 func shellWords(line string) (words []string) {
 	var word strings.Builder
 	var quote rune

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// TestHelpIsComplete holds every command to what people read of it.
+// TestHelpIsComplete checks the help of every command.
 func TestHelpIsComplete(t *testing.T) {
 	a := cli.New(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" })
 	n := 0
@@ -21,7 +21,7 @@ func TestHelpIsComplete(t *testing.T) {
 		n++
 		path := cmd.CommandPath()
 		if cmd.Short == "" || !unicode.IsUpper(rune(cmd.Short[0])) || strings.HasSuffix(cmd.Short, ".") {
-			t.Errorf("%s: says %q in short", path, cmd.Short)
+			t.Errorf("%s: short description %q", path, cmd.Short)
 		}
 		for _, line := range strings.Split(cmd.Long, "\n") {
 			if len(line) > 82 {
@@ -33,7 +33,7 @@ func TestHelpIsComplete(t *testing.T) {
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Usage == "" {
-				t.Errorf("%s: --%s says nothing", path, f.Name)
+				t.Errorf("%s: --%s has no description", path, f.Name)
 			}
 		})
 		names := map[string]bool{}

@@ -36,7 +36,7 @@ var version = "dev"
 func main() {
 	a := cli.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	a.Version = version
-	// run and exec handle these two themselves; for all else they cancel.
+	// run and exec handle interrupts themselves; for all other commands they cancel.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	a.OwnSignals = stop
 	code := a.Main(ctx, os.Args[1:], commands(a)...)

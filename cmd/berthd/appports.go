@@ -11,14 +11,14 @@ import (
 	"github.com/berthhq/berth/manager/app"
 )
 
-// portFlags are the flags of port mode, the same for all roles that have a gateway.
+// portFlags are the flags of port mode. They are the same for all roles that have a gateway.
 type portFlags struct {
 	ports string // [HOST:]FIRST-LAST
 	url   string
 }
 
-// listen sets port mode in the configuration of a gateway, and listens on all ports of the range. host is the
-// interface unless the flag names one.
+// listen sets port mode in the configuration of a gateway, and listens on all ports of the range.
+// host is the default interface.
 func (p portFlags) listen(cfg *gateway.Config, host string) error {
 	if p.ports == "" {
 		if p.url != "" {

@@ -11,7 +11,7 @@ import (
 func TestRangesOfPorts(t *testing.T) {
 	for text, want := range map[string]struct {
 		host        string
-		first, last int // 0: the option is refused
+		first, last int // 0: the value is rejected
 	}{
 		"20000-20999":           {"", 20000, 20999},
 		"20000-20000":           {"", 20000, 20000},
@@ -35,7 +35,7 @@ func TestRangesOfPorts(t *testing.T) {
 	}
 }
 
-// A range with an occupied port is refused, and none of its ports stays open.
+// A range with a port in use is rejected, and none of its ports stays open.
 func TestListenOnARange(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

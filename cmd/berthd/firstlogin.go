@@ -23,8 +23,8 @@ type firstLogin struct {
 	Password string `json:"password"`
 }
 
-// keepFirstLogin writes the file when the password is new, updates its URL while the password
-// is valid, and removes it afterwards.
+// keepFirstLogin writes the file if the password is new, updates its URL as long as the password is
+// valid, and then removes it.
 func keepFirstLogin(ctx context.Context, m *manager.Manager, path string, now firstLogin) error {
 	if now.Password == "" {
 		b, err := os.ReadFile(path)
@@ -62,9 +62,9 @@ func pageURL(cfg manager.Config) string {
 	return "http://" + cfg.HTTP.Addr().String()
 }
 
-// sayFirstLogin prints the password on a terminal. Otherwise it prints only the path of the
+// printFirstLogin prints the password on a terminal. Otherwise it prints only the path of the
 // file, because the output of a service stays in the journal.
-func sayFirstLogin(email, password, file string) {
+func printFirstLogin(email, password, file string) {
 	where := "in " + file
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		where = password

@@ -24,7 +24,7 @@ func TestPathsAreAbsolute(t *testing.T) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			name := cmd.Name() + " --" + f.Name
 			if f.Value.Type() != "path" {
-				if named.MatchString(f.Usage) && f.Name != "fixture" { // a name, mostly
+				if named.MatchString(f.Usage) && f.Name != "fixture" { // --fixture usually takes a name
 					t.Errorf("%s (%s) may be relative", name, f.Usage)
 				}
 				return
@@ -46,11 +46,11 @@ func TestPathsAreAbsolute(t *testing.T) {
 	look(root())
 	for _, name := range []string{"up --bin", "up --data", "agent --bin", "agent --plugin-file", "storage --data", "manager --secrets", "rotate-keys --data", "rotate-ticket-key --data", "hang --data"} {
 		if !seen[name] {
-			t.Errorf("%s is no path", name)
+			t.Errorf("%s is not a path", name)
 		}
 	}
 	if flag := upCommand().Flags().Lookup("data"); flag.DefValue != "var" {
-		t.Errorf("help says %s", flag.DefValue)
+		t.Errorf("help shows %s", flag.DefValue)
 	}
 }
 

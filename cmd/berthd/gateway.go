@@ -72,8 +72,8 @@ need the stores and the secrets of the managers, and agents must reach --cluster
 	return cmd
 }
 
-// gatewayConnections is how many connections to PostgreSQL the requests of a gateway share by default:
-// it reads a few rows when a person enters an app, and none for each request.
+// gatewayConnections is the default number of connections to PostgreSQL: a gateway reads a few rows
+// when a person opens an app, and none for each request.
 const gatewayConnections = 4
 
 func runGateway(ctx context.Context, o gatewayOptions, cfg gateway.Config) (err error) {

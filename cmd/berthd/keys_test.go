@@ -17,7 +17,8 @@ import (
 	"github.com/berthhq/berth/internal/ticket"
 )
 
-// The command as an operator runs it: beside a berthd up, and with the stores of a manager.
+// The command as an operator runs it: next to a running berthd up, and with the stores of a
+// manager.
 func TestRotateKeys(t *testing.T) {
 	data := t.TempDir()
 	room, secrets := filepath.Join(data, "stores", "postgres"), filepath.Join(data, "secrets")
@@ -67,7 +68,7 @@ func TestRotateKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := "registries.password_sealed: 1 encrypted again\nthe old keys are removed\n"; out.String() != want {
-			t.Errorf("it says %q, want %q", out.String(), want)
+			t.Errorf("got %q, want %q", out.String(), want)
 		}
 		note()
 	}
@@ -90,7 +91,7 @@ func TestRotateKeys(t *testing.T) {
 	}
 }
 
-// The command as an operator runs it: for several managers, and beside a berthd up.
+// The command as an operator runs it: for several managers, and next to a running berthd up.
 func TestRotateTicketKey(t *testing.T) {
 	data := t.TempDir()
 	secrets := filepath.Join(data, "secrets")
@@ -109,9 +110,9 @@ func TestRotateTicketKey(t *testing.T) {
 		return out.String(), err
 	}
 	for _, c := range []struct {
-		args []string
-		says string
-		keys int
+		args     []string
+		wantText string
+		keys     int
 	}{
 		{[]string{"--secrets", secrets}, "the new key signs from ", 2},
 		{[]string{"--data", data, "--after", "2m"}, "tickets of the old one are valid until ", 3},
@@ -119,7 +120,7 @@ func TestRotateTicketKey(t *testing.T) {
 	} {
 		said, err := run(c.args...)
 		ring, lerr := ticket.LoadRing(secrets)
-		if err != nil || lerr != nil || !strings.Contains(said, c.says) {
+		if err != nil || lerr != nil || !strings.Contains(said, c.wantText) {
 			t.Fatalf("%v: %q, %v, %v", c.args, said, err, lerr)
 		}
 		if n := len(ring.PublicKeys()); n != c.keys {

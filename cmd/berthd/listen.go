@@ -34,8 +34,8 @@ func listenAgain(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// listenAt listens on the address of a flag, or on the stored loopback port of the data
-// directory if the flag is empty. It returns nil for "off".
+// listenAt listens on the address of a flag, or on the stored loopback port of the data directory
+// if the flag is empty. For "off", it returns nil.
 func listenAt(flag, address, path string) (net.Listener, error) {
 	switch address {
 	case "off":
@@ -60,7 +60,7 @@ const metricsHelp = "address of /metrics, /healthz and /readyz, or off (default 
 const managerOps = "127.0.0.1:8424"
 
 // listenForOperator listens on the address of a manager's metrics; it returns nil for "off". A
-// manager has no directory to store a port in.
+// manager cannot store a port, because it has no data directory.
 func listenForOperator(address string) (net.Listener, error) {
 	if address != "" {
 		return listenAt("metrics", address, "")
@@ -75,7 +75,7 @@ func listenForOperator(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// checks returns the readiness checks of all roles; the name of a node is part of its checks.
+// checks returns the readiness checks of all roles. Checks of a node include its name.
 func (p *platform) checks() []opsserver.Check {
 	all := p.manager.Checks()
 	for i, checks := range [][]opsserver.Check{p.storage.Checks(), p.agent.Checks()} {

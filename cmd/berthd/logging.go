@@ -39,7 +39,7 @@ func loggerTo(w io.Writer, level string, asJSON bool) (*slog.Logger, error) {
 	return slog.New(&repeats{Handler: requestid.LogHandler{Handler: h}, lines: &lines{last: map[string]*line{}}}), nil
 }
 
-// seconds writes durations in seconds, since slog's JSON has nanoseconds without a unit.
+// seconds writes durations in seconds: slog's JSON would print nanoseconds without a unit.
 func seconds(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.Float64Value(a.Value.Duration().Seconds())
@@ -48,7 +48,7 @@ func seconds(_ []string, a slog.Attr) slog.Attr {
 }
 
 const (
-	// repeatEvery is how often an unchanged warning is written.
+	// repeatEvery is the minimum time between equal warnings.
 	repeatEvery = time.Minute
 	maxLines    = 1000 // in memory
 )

@@ -76,7 +76,7 @@ func managerCommand() *cobra.Command {
 				return err
 			}
 			if created {
-				sayFirstLogin(cfg.AdminEmail, password, first)
+				printFirstLogin(cfg.AdminEmail, password, first)
 			}
 			g, ctx := errgroup.WithContext(cmd.Context())
 			g.Go(func() error { return m.Run(ctx) })

@@ -161,7 +161,7 @@ func agentCommand() *cobra.Command {
 	return cmd
 }
 
-// endedOptions limit what an agent keeps of sessions that have ended.
+// endedOptions limit the data that an agent keeps of ended sessions.
 type endedOptions struct {
 	kernels int
 	logMiB  int64
@@ -265,7 +265,8 @@ func storageCommand() *cobra.Command {
 	return cmd
 }
 
-// floorOptions are the flags for free space below which an agent takes no new sessions.
+// floorOptions are the flags for the minimum free space; with less, an agent accepts no new
+// sessions.
 type floorOptions struct {
 	diskPercent, inodePercent float64
 	disk, memory              string

@@ -16,7 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// asBerthd makes the program of the test behave as berthd.
+// asBerthd makes the test binary run as berthd.
 const asBerthd = "BERTHD_TEST_IS_BERTHD"
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// readyz returns the answer of a manager, and "" if it does not answer.
+// readyz returns a manager's answer, or "" if it does not respond.
 func readyz(address string) string {
 	res, err := http.Get("http://" + address + "/readyz")
 	if err != nil {
@@ -102,12 +102,12 @@ func TestManagerWithOtherSecrets(t *testing.T) {
 		}
 		for _, want := range []string{c.want, "Copy ca.pem, seal.keys and ticket.keys from the --secrets directory of the manager at 127.0.0.1:"} {
 			if !strings.Contains(said.String(), want) {
-				t.Errorf("%s: it says\n%swithout %q", what, said, want)
+				t.Errorf("%s: the output is\n%swithout %q", what, said, want)
 			}
 		}
 	}
 	if left, _ := os.ReadDir(empty); len(left) > 0 {
-		t.Errorf("it made %v", left)
+		t.Errorf("it created %v", left)
 	}
 	if now := readyz(address); now != before {
 		t.Errorf("the first manager said %q, now %q", before, now)

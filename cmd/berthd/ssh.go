@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 )
 
-// serveSSH adds SSH to a gateway that people reach as host. All gateways of a cluster have the same
+// serveSSH adds SSH to a gateway that users reach at host. All gateways of a cluster have the same
 // host keys, which are created if secrets, a directory, has none.
 func serveSSH(cfg *gateway.Config, l net.Listener, host, secrets string, r prometheus.Registerer) error {
 	keys, err := sshserver.HostKeys(filepath.Join(secrets, "ssh_host_ed25519_key"))

@@ -248,7 +248,7 @@ func (p *platform) openRegistry() (err error) {
 	return nil
 }
 
-// beforePage serves the hosts of apps at the address of the page.
+// beforePage routes the hosts of apps, which share the address of the page, to the gateway.
 func (p *platform) beforePage(next http.Handler) http.Handler {
 	if p.gateway == nil {
 		return next
@@ -356,7 +356,7 @@ func (p *platform) greet(ctx context.Context, started time.Time) error {
 		return err
 	}
 	if p.password != "" {
-		sayFirstLogin(p.email, p.password, first)
+		printFirstLogin(p.email, p.password, first)
 	}
 	if err := p.manager.AddRegistry(ctx, "local", p.images.Addr().String(), registry.ReaderName, p.readers); err != nil {
 		p.log.Warn("scan the local registry", "error", err)

@@ -1,7 +1,7 @@
-// Command containerd-shim-runc-v2 is the process that stays beside each container, and
-// takes the place of containerd's program of the same name. It is made of containerd's
-// packages, but collects no garbage while nothing happens: containerd's own one does so
-// every 30 s, which was most of what an idle session cost. People never call it.
+// Command containerd-shim-runc-v2 is the process that stays beside each container, in place of
+// containerd's program of the same name. It consists of containerd's packages, but does not collect
+// garbage while it is idle: containerd's shim does so every 30 s, which was most of the cost of an
+// idle session. Users never call it.
 package main
 
 import (
@@ -30,9 +30,9 @@ func main() {
 	}
 }
 
-// parse reads the arguments of the process that stays, which the action start runs. It
-// reports false for all others: actions, which are over in a moment, and what we do not
-// know are left to containerd.
+// parse reads the arguments of the process that stays, which the action start runs. For all other
+// arguments it returns false, and containerd's code handles them: actions that end at once, and
+// unknown ones.
 func parse(args []string) (s server, ok bool) {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)

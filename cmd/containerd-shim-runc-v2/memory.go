@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// restAfter is how long nothing has to happen until memory is given back: a start
-	// takes a tenth of a second, and people who type into a terminal are slower.
+	// restAfter is how long the shim must be idle before it returns memory: a start takes a tenth
+	// of a second, and pauses of people who type into a terminal are longer.
 	restAfter = 5 * time.Second
 	// percent is Go's own setting of garbage collection.
 	percent = 100
-	// most is when garbage is collected also while the shim rests: what it then makes
-	// garbage of is noticed by no one. A shim that is used has 3 MiB.
+	// most is the memory above which garbage is collected even while the shim is idle. A shim in
+	// use has 3 MiB.
 	most = 32 << 20
 )
 
-// memory gives memory back to the system once when nothing happens any more, and
-// collects no garbage until something does. Go collects every two minutes, which costs
-// the same in a process that has made no garbage.
+// memory returns free memory to the system once when the shim becomes idle, and turns garbage
+// collection off until the next call. Go collects at least every two minutes, which costs the same
+// in a process without garbage.
 type memory struct {
 	mu      sync.Mutex
 	timer   *time.Timer
 	resting bool
-	collect func(percent int) // and with 0 or less, give back
+	collect func(percent int) // a negative percentage also returns memory to the system
 }
 
 func newMemory() *memory {
@@ -42,7 +42,7 @@ func newMemory() *memory {
 	return m
 }
 
-// used notes that something happens.
+// used records that the shim is in use.
 func (m *memory) used() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,8 +60,8 @@ func (m *memory) rest() {
 	m.collect(-1)
 }
 
-// intercept notes calls as they begin and end: that for the end of the container takes as
-// long as the container lives.
+// intercept records the beginning and the end of each call, and not the time between: the call that
+// waits for the end of the container lasts as long as the container.
 func (m *memory) intercept(ctx context.Context, unmarshal ttrpc.Unmarshaler, _ *ttrpc.UnaryServerInfo, method ttrpc.Method) (any, error) {
 	m.used()
 	defer m.used()

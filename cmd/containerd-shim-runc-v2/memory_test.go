@@ -10,8 +10,8 @@ import (
 	"github.com/containerd/ttrpc"
 )
 
-// noted is memory that only notes what it would tell the runtime.
-func noted() (m *memory, told func() []int) {
+// noted returns a memory that only records its calls of the Go runtime.
+func noted() (m *memory, calls func() []int) {
 	var list []int
 	m = &memory{collect: func(percent int) { list = append(list, percent) }}
 	m.timer = time.AfterFunc(restAfter, m.rest)
@@ -26,33 +26,33 @@ func noted() (m *memory, told func() []int) {
 
 func TestIdleShimGivesMemoryBackOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, told := noted()
+		m, calls := noted()
 		time.Sleep(restAfter - 1)
 		m.used()
 		time.Sleep(restAfter - 1)
-		if got := told(); len(got) != 0 {
-			t.Errorf("told %v while used", got)
+		if got := calls(); len(got) != 0 {
+			t.Errorf("calls %v while used", got)
 		}
 		time.Sleep(time.Hour)
-		if got := told(); !slices.Equal(got, []int{-1}) {
-			t.Errorf("told %v in an idle hour, want -1 once", got)
+		if got := calls(); !slices.Equal(got, []int{-1}) {
+			t.Errorf("calls %v in an idle hour, want -1 once", got)
 		}
 		m.used()
 		m.used()
-		if got := told(); !slices.Equal(got, []int{percent}) {
-			t.Errorf("told %v when used again, want %d once", got, percent)
+		if got := calls(); !slices.Equal(got, []int{percent}) {
+			t.Errorf("calls %v when used again, want %d once", got, percent)
 		}
 		time.Sleep(time.Hour)
-		if got := told(); !slices.Equal(got, []int{-1}) {
-			t.Errorf("told %v in the next idle hour, want -1 once", got)
+		if got := calls(); !slices.Equal(got, []int{-1}) {
+			t.Errorf("calls %v in the next idle hour, want -1 once", got)
 		}
 	})
 }
 
-// TestShimRestsDuringWait has a call that takes as long as the container lives.
+// TestShimRestsDuringWait makes a call that lasts as long as the container.
 func TestShimRestsDuringWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, told := noted()
+		m, calls := noted()
 		ended := make(chan struct{})
 		go func() {
 			_, _ = m.intercept(t.Context(), nil, &ttrpc.UnaryServerInfo{}, func(context.Context, func(any) error) (any, error) {
@@ -61,12 +61,12 @@ func TestShimRestsDuringWait(t *testing.T) {
 			})
 		}()
 		time.Sleep(time.Hour)
-		if got := told(); !slices.Equal(got, []int{-1}) {
-			t.Errorf("told %v while the call waits, want -1 once", got)
+		if got := calls(); !slices.Equal(got, []int{-1}) {
+			t.Errorf("calls %v while the call waits, want -1 once", got)
 		}
 		close(ended)
-		if got := told(); !slices.Equal(got, []int{percent}) {
-			t.Errorf("told %v when the call ends, want %d", got, percent)
+		if got := calls(); !slices.Equal(got, []int{percent}) {
+			t.Errorf("calls %v when the call ends, want %d", got, percent)
 		}
 	})
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/containerd/ttrpc"
 )
 
-// socketFD is the listener that the action start hands over.
+// socketFD is the descriptor of the listener that the action start passes on.
 const socketFD = 3
 
 // server is the process that stays beside a container.
@@ -31,7 +31,8 @@ type server struct{ namespace, id, containerd string }
 // directory is the container's bundle.
 func (s server) run(ctx context.Context) error {
 	signals := make(chan os.Signal, 32)
-	// A reader of ours that ends, such as containerd, is no reason to end: hence SIGPIPE.
+	// SIGPIPE is caught because a closed pipe, for example of a stopped containerd, must not end
+	// the shim.
 	signal.Notify(signals, syscall.SIGCHLD, syscall.SIGPIPE, syscall.SIGUSR1, syscall.SIGINT, syscall.SIGTERM)
 	if err := reaper.SetSubreaper(1); err != nil {
 		return fmt.Errorf("adopt orphaned processes: %w", err)
@@ -73,8 +74,8 @@ func handle(got os.Signal, service shutdown.Service) {
 	}
 }
 
-// logTo writes standard error and the log into a named pipe that containerd reads, also
-// when another containerd opens it later.
+// logTo writes standard error and the log into a named pipe that containerd reads, and that a
+// restarted containerd opens again.
 func logTo(ctx context.Context, path string) error {
 	f, err := fifo.OpenFifoDup2(ctx, path, syscall.O_WRONLY, 0o700, int(os.Stderr.Fd()))
 	if err != nil {
@@ -84,7 +85,7 @@ func logTo(ctx context.Context, path string) error {
 	return log.SetFormat(log.TextFormat)
 }
 
-// serve answers containerd, and no one but this process's user.
+// serve answers requests of containerd. Only the user of this process can connect.
 func serve(ctx context.Context, service shutdown.Service, memory *memory) (net.Listener, error) {
 	listener, err := net.FileListener(os.NewFile(socketFD, "socket"))
 	if err != nil {
@@ -107,7 +108,7 @@ func serve(ctx context.Context, service shutdown.Service, memory *memory) (net.L
 	shimapi.RegisterTTRPCTaskService(server, tasks)
 	go func() {
 		if err := server.Serve(ctx, listener); err != nil && !errors.Is(err, net.ErrClosed) && ctx.Err() == nil {
-			log.L.WithError(err).Fatal("serve tasks") // no one could reach the container
+			log.L.WithError(err).Fatal("serve tasks") // without the server the container is unreachable
 		}
 	}()
 	return listener, nil

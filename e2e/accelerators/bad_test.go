@@ -70,7 +70,7 @@ func TestBadPlugins(t *testing.T) {
 		})
 		t.Logf("%s: %s", kind, said)
 		if all := liar.devices(u); len(all) != 0 {
-			t.Errorf("%d devices of a plugin that lies are there", len(all))
+			t.Errorf("%d devices of the plugin with wrong reports exist", len(all))
 		}
 		works := u.Run(good.asks("1"))
 		good.look(t, u, works.ID)
@@ -92,7 +92,7 @@ func TestBadPlugins(t *testing.T) {
 	if err := os.Remove(lie); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, "the plugin's devices are there when it no longer lies", func() bool { return len(liar.devices(u)) == 2 })
+	cluster.Eventually(t, "the plugin's devices exist when its reports are right", func() bool { return len(liar.devices(u)) == 2 })
 	honest := u.Run(liar.asks("1"))
 	liar.look(t, u, honest.ID)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// usual lists what every container has.
+// usual lists the device nodes and variables that every container has.
 var (
 	usualNodes = []string{"full", "null", "pts/ptmx", "random", "tty", "urandom", "zero"}
 	usualEnv   = []string{"HOME", "PATH", "PWD", "SHLVL", "OLDPWD", "TERM", "HOSTNAME", "_"}
@@ -21,13 +21,13 @@ var (
 
 // inside inspects a device from inside a session, and returns the environment variables and files
 // that describe it.
-func inside(t *testing.T, u *cluster.User, session string, want view) (told string) {
+func inside(t *testing.T, u *cluster.User, session string, want view) (resources string) {
 	t.Helper()
 	want.files = maps.Clone(want.files)
 	if want.files == nil {
 		want.files = map[string]string{}
 	}
-	want.files[mount.Resources] += "" // is there, and is not written
+	want.files[mount.Resources] += "" // exists and is read-only
 	script := `cd /dev && find . \( -type c -o -type b \) | sed 's/^/node /;s/ \.\// /'; env | sed 's/^/env /'`
 	files := slices.Sorted(maps.Keys(want.files))
 	for i, file := range files {
@@ -43,7 +43,7 @@ func inside(t *testing.T, u *cluster.User, session string, want view) (told stri
 		kind, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 		name, _, _ := strings.Cut(text, "=")
 		switch {
-		case kind == "": // the end of a file
+		case kind == "": // end of a file
 		case kind == "node" && !slices.Contains(usualNodes, text):
 			nodes = append(nodes, text)
 		case kind == "env" && !slices.Contains(usualEnv, name) && !strings.HasPrefix(name, "BERTH_") && !strings.HasPrefix(name, "BACKENDAI_"):
@@ -62,10 +62,10 @@ func inside(t *testing.T, u *cluster.User, session string, want view) (told stri
 			t.Errorf("%s: want %s in\n%s", file, want.files[file], text)
 		}
 		if file == mount.Resources {
-			told = texts[fmt.Sprintf("file%d", i)]
+			resources = texts[fmt.Sprintf("file%d", i)]
 		}
 	}
-	return told
+	return resources
 }
 
 func same(t *testing.T, what, want string, got []string) {

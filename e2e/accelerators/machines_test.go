@@ -159,7 +159,7 @@ func (r *round) spoil(t *testing.T) {
 		r.Change(t, s.m.Name, "unplug")
 	}
 	r.each(t, "unplug", func(t *testing.T, u *cluster.User, s *stand) { s.becomes(t, u, "unplug") })
-	t.Logf("unplugged devices are gone after %.1f s", time.Since(begun).Seconds())
+	t.Logf("unplugged devices disappeared after %.1f s", time.Since(begun).Seconds())
 	r.consistent(t)
 }
 
@@ -168,7 +168,7 @@ func ended(u *cluster.User, id string) bool {
 	return s.Ended()
 }
 
-// becomes waits until the devices are as the machine's file expects after a change.
+// becomes waits until the devices match the machine's file after a change.
 func (s *stand) becomes(t *testing.T, u *cluster.User, change string) {
 	t.Helper()
 	want := s.m.Changes[change].Expect
@@ -180,7 +180,7 @@ func (s *stand) becomes(t *testing.T, u *cluster.User, change string) {
 			if d := now[id]; !strings.EqualFold(d.Health, want.Health[id]) || d.Allocatable == (want.Health[id] == "UNHEALTHY") {
 				wrong = id + " is " + d.Health
 			} else if !d.Allocatable && len(d.RejectReasons) == 0 {
-				wrong = id + " is not given away, and nobody says why"
+				wrong = id + " cannot be allocated, and no reason is shown"
 			}
 		}
 		for _, id := range want.Gone {

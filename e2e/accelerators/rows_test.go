@@ -15,7 +15,7 @@ type row struct {
 	// ids are the devices with the slot. They are nil if nothing inside a container distinguishes
 	// the devices.
 	ids  func(m *fixture.Machine) []string
-	sees func(i int) view // with the device of the i-th id
+	sees func(i int) view // view with the device of the i-th ID
 }
 
 // view is what a container has of its device. It must have no other device nodes and variables.

@@ -30,13 +30,13 @@ func load(t *testing.T, name string) *stand {
 	}
 	r, ok := rows[name]
 	if !ok {
-		t.Errorf("the machine %s has no row in rows_test.go that says what a session on it sees", name)
+		t.Errorf("the machine %s has no row in rows_test.go with the devices that a session sees", name)
 		return nil
 	}
 	return &stand{row: r, m: m}
 }
 
-// asks returns the request of a session for this number of devices.
+// asks returns a request for a session with this number of devices.
 func (s *stand) asks(amount string) client.CreateSessionInput {
 	in := cluster.Interactive()
 	in.Slots = cluster.Slots("cpu", "0.01", "mem", "32m", s.slot, amount)
@@ -76,7 +76,7 @@ func (s *stand) complete(u *cluster.User) error {
 			allocatable++
 			sum.Add(d.Capacity)
 		} else if len(d.RejectReasons) == 0 {
-			return fmt.Errorf("%s is not given away, and nobody says why", id)
+			return fmt.Errorf("%s cannot be allocated, and no reason is shown", id)
 		}
 	}
 	if len(all) != want.Devices || allocatable != want.Allocatable {
@@ -125,9 +125,9 @@ func (s *stand) look(t *testing.T, u *cluster.User, session string) string {
 	}
 	want := s.sees(i)
 	want.env = strings.ReplaceAll(want.env, "{id}", on)
-	told := inside(t, u, session, want)
-	if line := strings.ToUpper(strings.ReplaceAll(s.plugin, "-", "_")) + "_0_DEVICE=" + on + "\n"; !strings.Contains(told, line) {
-		t.Errorf("the container is told\n%swant %s", told, line)
+	resources := inside(t, u, session, want)
+	if line := strings.ToUpper(strings.ReplaceAll(s.plugin, "-", "_")) + "_0_DEVICE=" + on + "\n"; !strings.Contains(resources, line) {
+		t.Errorf("the container's resources are\n%swant %s", resources, line)
 	}
 	return on
 }

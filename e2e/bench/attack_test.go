@@ -50,7 +50,7 @@ func BenchmarkAttack(b *testing.B) {
 // costly is a query near the cost limit of one operation.
 const costly = `{ a: activity(first: 100) { totalCount edges { node { id } } } b: sessions(first: 100) { totalCount edges { node { id kernels { id allocations { id } } history { id } } } } }`
 
-// wide returns a filter of many conditions that no index serves.
+// wide returns a filter of many conditions that no index supports.
 func wide() map[string]any {
 	var parts []map[string]any
 	for i := range 40 {

@@ -28,7 +28,7 @@ func BenchmarkIdleMemory(b *testing.B) {
 }
 
 // awaitRest waits until no process has started or ended for half a minute. Idle connections to
-// PostgreSQL, each of them a process, are closed earlier than that.
+// PostgreSQL, each of which is a process, are closed within that time.
 func awaitRest(b *testing.B) {
 	const rest, most = 30 * time.Second, 4 * time.Minute
 	begun := time.Now()

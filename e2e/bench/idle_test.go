@@ -32,7 +32,7 @@ func BenchmarkIdleSessions(b *testing.B) {
 		for _, s := range all {
 			u.Until(s.ID, "RUNNING")
 		}
-		time.Sleep(5 * time.Second) // the work after the starts is done
+		time.Sleep(5 * time.Second) // wait until the work after the starts is done
 		with := busy(b)
 		for _, s := range all {
 			u.End(s.ID)

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver named pgx
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 	"golang.org/x/sys/unix"
 
 	"github.com/berthhq/berth/ent"
@@ -26,7 +26,7 @@ import (
 	"github.com/berthhq/berth/manager"
 )
 
-// number of sessions of a page, and of all stored sessions
+// Numbers of sessions: on a page, and stored.
 const listed, stored = 50, 2000
 
 // BenchmarkList50 requests the newest 50 sessions alternately over GraphQL and from a bare net/http
@@ -66,7 +66,7 @@ func BenchmarkList50(b *testing.B) {
 	b.ReportMetric(bare.Seconds()/graphql.Seconds(), "of-bare-rate")
 }
 
-// cpu is the processor time of this process so far: manager, bare handler and client.
+// cpu returns the processor time of this process so far: manager, bare handler and client.
 func cpu(b *testing.B) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

@@ -41,7 +41,7 @@ func BenchmarkSessionStart(b *testing.B) {
 		engine = append(engine, bare.start(b))
 		runc = append(runc, bare.run(b))
 	}
-	b.ReportMetric(0, "ns/op") // the sum of three things says nothing
+	b.ReportMetric(0, "ns/op") // the sum of the three is meaningless
 	b.ReportMetric(ms(api), "api-ms")
 	b.ReportMetric(ms(engine), "containerd-ms")
 	b.ReportMetric(ms(runc), "runc-ms")
@@ -101,7 +101,7 @@ func start(b *testing.B, u *cluster.User, running <-chan string) started {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Logf("started in %s, heard after %s", detail.StartedAt.Sub(detail.CreatedAt), out.took)
+	b.Logf("started in %s, event after %s", detail.StartedAt.Sub(detail.CreatedAt), out.took)
 	out.image = detail.Image.Reference
 	if _, err := u.TerminateSession(b.Context(), s.ID, true); err != nil {
 		b.Fatal(err)

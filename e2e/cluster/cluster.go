@@ -1,7 +1,7 @@
-// Package cluster runs the real server on a data directory of its own, for the scenarios below e2e:
-// berthd up in one process tree, or every role in a process of its own. It creates users through
-// the API, runs the real command line, can kill and restart servers, and at the end checks that
-// nothing is left on the machine. Only tests import it.
+// Package cluster runs the real server on a new data directory, for the scenarios below e2e: berthd
+// up in one process tree, or each role in a separate process. It creates users through the API,
+// runs the real command line, can kill and restart servers, and at the end checks that nothing is
+// left on the machine. Only tests import it.
 package cluster
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/berthhq/berth/internal/fixture"
 )
 
-// Long enough for a loaded machine; usually, nothing waits for so long.
+// Timeouts that are long enough for a loaded machine.
 const (
 	startTimeout = 5 * time.Minute
 	stopTimeout  = 3 * time.Minute
@@ -47,27 +47,28 @@ type Options struct {
 // Platform is a server with all its data.
 type Platform struct {
 	URL             string
-	Paths           string // of apps below paths; empty without Options.AppPaths
+	Paths           string // URL of apps in path mode; "" without Options.AppPaths
 	Email, Password string // of the first superadmin
 
-	dir     string // everything of this platform; the server's data is in data
+	dir     string // all files of this platform; the server's data is in data
 	data    string
 	bin     string
 	log     *journal
-	up      *Process   // nil when the roles have processes of their own
-	servers []*Process // all of them
+	up      *Process   // nil if the roles have separate processes
+	servers []*Process // all processes of berthd
 	admin   *client.Client
 	offers  []int    // number of accelerators of each agent
 	mock    int      // mock accelerators of the only agent
-	made    []string // its simulated machines
-	agents  []string // their ids on this machine
+	made    []string // simulated machines of the only agent
+	agents  []string // ids of the agents on this machine
 	users   atomic.Int64
 	vault   vault
 
-	lifeline io.Closer // the cleaner's input: the end of this process closes it
+	lifeline io.Closer // the cleaner's input, which is closed when this process ends
 }
 
-// cleaner ends processes and mounts that are left after this process has ended, in whatever way.
+// cleaner is a script that ends the remaining processes and mounts after this process has ended,
+// even after a crash.
 const cleaner = `read -r _
 for f in "$1"/*.pid; do
   pid=$(cat "$f" 2>/dev/null) && kill -INT "$pid" && while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
@@ -113,7 +114,7 @@ func prepare() (*Platform, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A container's own user must reach its root file system below.
+	// The user of a container must be able to reach its root file system in this directory.
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return nil, err
 	}
@@ -250,7 +251,7 @@ func (p *Platform) complete(ctx context.Context) error {
 	})
 }
 
-// until polls; it ends early when a server does.
+// until polls a condition. It returns early when a server ends.
 func (p *Platform) until(ctx context.Context, what string, is func() bool) error {
 	for !is() {
 		for _, x := range p.servers {

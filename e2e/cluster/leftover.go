@@ -21,7 +21,7 @@ import (
 // otherwise returns what is left: processes, mounts (including network namespaces), interfaces,
 // firewall tables, cgroups, subnets.
 func (p *Platform) Leftovers() error {
-	deadline := time.Now().Add(stopTimeout) // killed processes take a moment
+	deadline := time.Now().Add(stopTimeout) // killed processes do not end at once
 	for {
 		left, err := p.leftovers()
 		if err != nil || len(left) == 0 {
@@ -47,7 +47,7 @@ func (p *Platform) leftovers() ([]string, error) {
 }
 
 // processes finds processes that have a file below the data directory open, as argument or as
-// working directory, or that are in one of our cgroups.
+// working directory, or that are in a cgroup of the platform.
 func (p *Platform) processes() ([]string, error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -99,7 +99,7 @@ func (p *Platform) mounts() ([]string, error) {
 	return found, nil
 }
 
-// networks finds links with the names that an agent gives: a prefix and a hash of its id.
+// networks finds links whose names have an agent's format: a prefix and a hash of its ID.
 func (p *Platform) networks() ([]string, error) {
 	found, err := p.Interfaces()
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *Platform) Interfaces() (found []string, err error) {
 		if fields := strings.Fields(line); len(fields) > 4 && strings.HasPrefix(fields[4], p.data) && strings.HasSuffix(fields[4], "/netns/.agent") {
 			own, err := netns.GetFromPath(fields[4])
 			if os.IsNotExist(err) {
-				continue // it was removed just now
+				continue // it has just been removed
 			}
 			if err != nil {
 				return nil, err

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Main runs a package's tests on one platform that they share, from TestMain:
+// Main runs a package's tests on one shared platform, from TestMain:
 //
 //	func TestMain(m *testing.M) { os.Exit(cluster.Main(m, cluster.Options{}, &platform)) }
 func Main(m *testing.M, opt Options, shared **Platform) int {
@@ -24,7 +24,7 @@ func Main(m *testing.M, opt Options, shared **Platform) int {
 	})
 }
 
-// MainSpread is Main with managers and agents in processes of their own.
+// MainSpread is Main with managers and agents in separate processes.
 func MainSpread(m *testing.M, opt SpreadOptions, shared **Spread) int {
 	return share(m, func() (stoppable, error) {
 		s, err := StartSpread(opt)
@@ -33,7 +33,7 @@ func MainSpread(m *testing.M, opt SpreadOptions, shared **Spread) int {
 	})
 }
 
-// Start runs a platform for one test, and makes the same checks at its end as Main.
+// Start runs a platform for one test, with the same checks at the end as Main.
 func Start(t testing.TB, opt Options, flags ...string) *Platform {
 	t.Helper()
 	if os.Geteuid() != 0 {

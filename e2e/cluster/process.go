@@ -20,11 +20,11 @@ import (
 type Process struct {
 	p     *Platform
 	name  string
-	args  []string // of the next start
-	log   journal  // its own log, in addition to the platform's
+	args  []string // arguments of the next start
+	log   journal  // the log of this process, in addition to the platform's
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when cmd has ended
-	asked bool          // time to end
+	asked bool          // the end was requested
 }
 
 func (p *Platform) process(name string) *Process {
@@ -36,7 +36,7 @@ func (p *Platform) process(name string) *Process {
 // Start runs berthd until it ends.
 func (x *Process) Start() error {
 	cmd := exec.Command(x.p.Bin("berthd"), x.args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C for the test must not reach it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must end only the test
 	out := io.MultiWriter(x.p.log, &x.log)
 	cmd.Stderr, cmd.Stdout = out, out
 	if err := cmd.Start(); err != nil {
@@ -51,7 +51,7 @@ func (x *Process) Start() error {
 	return os.WriteFile(x.pidFile(), []byte(strconv.Itoa(x.Pid())), 0o644)
 }
 
-// Return starts it again, and waits until a manager can connect to it.
+// Return restarts the process, and waits until a manager can connect to it.
 func (x *Process) Return(t testing.TB) {
 	t.Helper()
 	from := x.log.Len()
@@ -70,7 +70,7 @@ func (x *Process) Pid() int { return x.cmd.Process.Pid }
 // pidFile returns the path of the file that the cleaner reads.
 func (x *Process) pidFile() string { return filepath.Join(x.p.dir, x.name+".pid") }
 
-// runs reports whether it was started and has not ended.
+// runs reports whether the process is running.
 func (x *Process) runs() bool {
 	if x.cmd == nil {
 		return false
@@ -83,7 +83,7 @@ func (x *Process) runs() bool {
 	}
 }
 
-// died returns how it ended, if that was not requested.
+// died returns how the process ended, unless its end was requested.
 func (x *Process) died() error {
 	if x.cmd == nil || x.asked || x.runs() {
 		return nil
@@ -128,7 +128,7 @@ func (p *Platform) Plugins() (map[string]int, error) {
 		if err != nil {
 			continue
 		}
-		// The parent comes after the name, which may hold anything but ")" last.
+		// The parent comes after the name, which can contain any character; the last ")" ends it.
 		_, rest, _ := strings.Cut(string(stat), ") ")
 		fields := strings.Fields(rest)
 		if len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(p.Pid()) {
@@ -161,7 +161,7 @@ func (p *Platform) KillPlugins(t testing.TB, names ...string) {
 	}
 }
 
-// journal stores the log of the server, over all its starts.
+// journal stores the log of the server across restarts.
 type journal struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -198,11 +198,11 @@ func lastLines(text string, n int) string {
 // Log returns the log of the server so far.
 func (p *Platform) Log() string { return p.log.From(0) }
 
-// Tail returns the end of the log.
+// Tail returns the last lines of the log.
 func (p *Platform) Tail(lines int) string { return p.log.Tail(lines) }
 
-// freePort returns an address of this machine on which no process listens. Its port is below those
-// that the kernel assigns by itself, so that no other process gets it by chance before a server
+// freePort returns an address of this machine on which no process listens. Its port is below the
+// range from which the kernel assigns ports, so that no other process gets it before a server
 // starts or restarts.
 func freePort(network string) (address string, err error) {
 	for range 100 {

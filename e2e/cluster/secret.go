@@ -33,8 +33,8 @@ func (p *Platform) Secret(what, value string) {
 	p.vault.all = append(p.vault.all, secret{what, value})
 }
 
-// forms are the spellings in which a value could be stored. Of a text of several lines, it is the
-// last of the longest lines: those before it can be the same in every key.
+// forms returns the encodings in which a value could be stored. For a text of several lines, it
+// uses the last of the longest lines, because earlier lines can be equal in all keys.
 func (s secret) forms() [][]byte {
 	line := ""
 	for l := range strings.Lines(s.value) {
@@ -49,15 +49,15 @@ func (s secret) forms() [][]byte {
 	}
 }
 
-// place is a part of the server's data, as bytes.
+// place is a part of the server's data.
 type place struct {
 	name string
 	data []byte
 }
 
 // Leaks looks for every secret in a dump of the database, in all of Redis, in the files of the
-// stores and of the agent and in the log. It returns the findings, and one line about the places
-// that were searched.
+// stores and of the agent and in the log. It returns the findings, and a line about the searched
+// places.
 func (p *Platform) Leaks(ctx context.Context) (found []string, looked string, err error) {
 	var places []place
 	for _, read := range []func(context.Context) ([]place, error){p.dump, p.redis, p.files} {
@@ -87,7 +87,7 @@ func (p *Platform) Leaks(ctx context.Context) (found []string, looked string, er
 		len(p.vault.all), len(places[0].data)>>10, len(places)-1, (size-len(places[0].data))>>10, len(found)), nil
 }
 
-// dump returns the database as an administrator's backup has it.
+// dump returns the database in the format of a backup.
 func (p *Platform) dump(ctx context.Context) ([]place, error) {
 	programs, err := filepath.Glob("/usr/lib/postgresql/*/bin/pg_dump")
 	if err != nil || len(programs) == 0 {
@@ -106,7 +106,7 @@ func (p *Platform) dump(ctx context.Context) ([]place, error) {
 	return []place{{"the database", out}}, nil
 }
 
-// redis returns every key with its value, as Redis would write them to a file.
+// redis returns every key with its value, in the format of Redis' file.
 func (p *Platform) redis(ctx context.Context) ([]place, error) {
 	c := redis.NewClient(&redis.Options{Network: "unix", Addr: filepath.Join(p.data, "stores/redis/redis.sock")})
 	defer c.Close()
@@ -141,7 +141,7 @@ func (p *Platform) files(context.Context) ([]place, error) {
 				return err
 			}
 			if filepath.Base(filepath.Dir(path)) == "netns" {
-				return nil // a namespace is mounted there
+				return nil // a network namespace is mounted there
 			}
 			data, err := os.ReadFile(path)
 			if errors.Is(err, fs.ErrNotExist) {

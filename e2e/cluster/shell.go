@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Shell runs the berth command in a directory of its own.
+// Shell runs the berth command in its own directory.
 type Shell struct {
 	Dir string
 

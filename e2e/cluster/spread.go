@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/service"
 )
 
-// SpreadOptions of a cluster of single roles.
+// SpreadOptions are the options of a cluster of separate processes.
 type SpreadOptions struct {
 	Managers int
 	Agents   []int // number of mock accelerators of each agent
@@ -29,15 +29,15 @@ type SpreadOptions struct {
 	Volumes  []Volume
 }
 
-// Spread is a platform whose managers, storage proxies and agents are processes of their own, as if
-// on separate machines. The agents are called node-1, node-2 and so on, the proxies proxy-1. People
+// Spread is a platform whose managers, storage proxies and agents are separate processes, as if on
+// separate machines. The agents are called node-1, node-2 and so on, the proxies proxy-1. People
 // reach the managers through one address, as behind a load balancer.
 type Spread struct {
 	*Platform
 	Managers []*Process
 	Agents   []*Process
 	Proxies  []*Process
-	Wires    []*Wire // to each storage proxy
+	Wires    []*Wire // connection to each storage proxy
 
 	proxies      int
 	volumes      []Volume
@@ -49,8 +49,8 @@ type Spread struct {
 	stop         context.CancelFunc // ends the servers of this process: the registry
 }
 
-// StartSpread starts all of it, and returns when every agent is connected with all accelerators and
-// its image can be used.
+// StartSpread starts all processes, and returns when every agent is connected with all accelerators
+// and its image can be used.
 func StartSpread(opt SpreadOptions) (*Spread, error) {
 	p, err := prepare()
 	if err != nil {
@@ -158,8 +158,19 @@ func (s *Spread) offerMinimal(ctx context.Context) error {
 		return err
 	}
 	s.registryID = known.ID
-	_, err = s.admin.ScanRegistry(ctx, known.ID)
-	return err
+	return s.scan(ctx)
+}
+
+// scan registers the images of the registry, and waits until that has ended.
+func (s *Spread) scan(ctx context.Context) error {
+	task, err := s.admin.ScanRegistry(ctx, s.registryID)
+	if err != nil {
+		return err
+	}
+	return s.until(ctx, "the registry was scanned", func() bool {
+		all, err := s.admin.Tasks(ctx, client.TaskFilter{ID: task.ID})
+		return err == nil && len(all) == 1 && all[0].Status == "DONE"
+	})
 }
 
 // Offer adds a starter image to the registry, and skips the test if the image was not built.
@@ -178,12 +189,12 @@ func (s *Spread) OfferLayout(t testing.TB, layout string) {
 	if _, err := s.registry.Import(t.Context(), layout); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.admin.ScanRegistry(t.Context(), s.registryID); err != nil {
+	if err := s.scan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// joinAgents runs, for each agent, the command that the platform returns for joining.
+// joinAgents runs, for each agent, the join command that the platform returns.
 func (s *Spread) joinAgents(ctx context.Context) error {
 	var dirs []string
 	for i, devices := range s.offers {
@@ -193,7 +204,7 @@ func (s *Spread) joinAgents(ctx context.Context) error {
 		}
 		name := "node-" + strconv.Itoa(i+1)
 		dirs = append(dirs, filepath.Join("agent", name))
-		overlay, err := freePort("udp") // on separate machines, all would have the same port
+		overlay, err := freePort("udp") // on separate machines, all agents use the same port
 		if err != nil {
 			return err
 		}
@@ -228,7 +239,7 @@ func (s *Spread) Agent(name string) *Process {
 
 var leading = regexp.MustCompile(`msg=leading epoch=(\d+)`)
 
-// Leader returns the manager that began to lead last, according to the managers' logs.
+// Leader returns the last manager that became leader, according to the managers' logs.
 func (s *Spread) Leader(t testing.TB) *Process {
 	t.Helper()
 	var leader *Process
@@ -241,7 +252,7 @@ func (s *Spread) Leader(t testing.TB) *Process {
 		}
 	}
 	if leader == nil {
-		t.Fatal("no manager says that it leads")
+		t.Fatal("no manager has logged that it leads")
 	}
 	return leader
 }
@@ -251,7 +262,7 @@ func (s *Spread) Leader(t testing.TB) *Process {
 func (s *Spread) Close() error {
 	err := s.finish()
 	for _, x := range slices.Concat(s.Agents, s.Proxies, s.Managers) {
-		if x.runs() { // agents end their containers in any case
+		if x.runs() { // stopped agents have ended their containers already
 			err = errors.Join(err, x.end(syscall.SIGINT))
 		}
 	}
@@ -280,7 +291,7 @@ func (s *Spread) discard(err error) error {
 func (s *Spread) DSN() string { return s.stores.Postgres.DSN("berth") }
 
 // Containers returns, for every kernel that has a process on this machine, the names of the agents
-// in whose cgroups it is. This does not depend on any report.
+// in whose cgroups the process is. It reads the cgroups, and no report of an agent.
 func (s *Spread) Containers() (map[string][]string, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
 	if err != nil {
@@ -288,7 +299,7 @@ func (s *Spread) Containers() (map[string][]string, error) {
 	}
 	found := map[string][]string{}
 	for _, f := range files {
-		text, _ := os.ReadFile(f) // it may have ended
+		text, _ := os.ReadFile(f) // the process may have ended
 		for i, agent := range s.agents {
 			_, rest, ok := strings.Cut(string(text), "/berth/"+agent+"/")
 			if !ok {

@@ -19,7 +19,7 @@ import (
 // Timeout limits a wait of a scenario.
 const Timeout = 5 * time.Minute
 
-// User is someone who is logged in, with an access token.
+// User is a logged-in user with an access token.
 type User struct {
 	*client.Client
 	Email, Password string
@@ -74,7 +74,7 @@ func (u *User) In(t testing.TB) *User {
 	return &in
 }
 
-// Browser logs in with the password and keeps a cookie.
+// Browser returns a client that is logged in with the password and has a cookie.
 func (u *User) Browser() *client.Client {
 	u.t.Helper()
 	c, err := client.New(u.p.URL, "", "berth-e2e")

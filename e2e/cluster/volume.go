@@ -17,14 +17,14 @@ type Volume struct {
 	Name, Plugin string
 	// Size is the size of a file system in memory; "" if From is another directory.
 	Size, From string
-	Options    string // YAML of one line
+	Options    string // YAML on one line
 }
 
 // mountPoints is the directory of mount points, which the cleaner unmounts.
 func (p *Platform) mountPoints() string { return filepath.Join(p.dir, "mounts") }
 
-// served returns the directory of a volume's files outside of the proxies' mount, as on the server
-// that they mount it from.
+// served returns the directory of a volume's files outside of the proxies' mount, like the file
+// system of a file server.
 func (s *Spread) served(v Volume) string {
 	if v.From != "" {
 		return v.From
@@ -32,10 +32,10 @@ func (s *Spread) served(v Volume) string {
 	return filepath.Join(s.mountPoints(), "served-"+v.Name)
 }
 
-// Mount returns the path at which proxies find a volume.
+// Mount returns the path of a volume at the proxies.
 func (s *Spread) Mount(name string) string { return filepath.Join(s.mountPoints(), name) }
 
-// openVolumes mounts them.
+// openVolumes mounts the volumes.
 func (s *Spread) openVolumes(context.Context) error {
 	for _, v := range s.volumes {
 		if v.From == "" {
@@ -69,7 +69,7 @@ func (p *Platform) mountAgent(size string) error {
 	return os.Symlink(p.AgentDisk(), filepath.Join(p.data, "agent"))
 }
 
-// Remount mounts a volume again at the path where proxies find it.
+// Remount mounts a volume again at its path at the proxies.
 func (s *Spread) Remount(name string) error {
 	for _, v := range s.volumes {
 		if v.Name != name {
@@ -86,7 +86,7 @@ func (s *Spread) Remount(name string) error {
 	return fmt.Errorf("no volume %s", name)
 }
 
-// Unmount unmounts a volume from the path where proxies find it, as umount -l does.
+// Unmount unmounts a volume from its path at the proxies, like umount -l.
 func (s *Spread) Unmount(name string) error {
 	if err := unix.Unmount(s.Mount(name), unix.MNT_DETACH); err != nil {
 		return fmt.Errorf("unmount %s: %w", s.Mount(name), err)
@@ -98,15 +98,15 @@ func (s *Spread) Unmount(name string) error {
 func (p *Platform) closeVolumes() (err error) {
 	all, _ := filepath.Glob(filepath.Join(p.mountPoints(), "*"))
 	for _, at := range all {
-		if e := unix.Unmount(at, unix.MNT_DETACH); e != nil && !errors.Is(e, unix.EINVAL) { // not mounted
+		if e := unix.Unmount(at, unix.MNT_DETACH); e != nil && !errors.Is(e, unix.EINVAL) { // EINVAL: not mounted
 			err = errors.Join(err, fmt.Errorf("unmount %s: %w", at, e))
 		}
 	}
 	return err
 }
 
-// joinProxies runs, for each proxy, the command that the platform returns for joining. People reach
-// each proxy through a Wire of its own.
+// joinProxies runs, for each proxy, the join command that the platform returns. Clients reach each
+// proxy through its Wire.
 func (s *Spread) joinProxies(ctx context.Context) error {
 	file := filepath.Join(s.dir, "volumes.yaml")
 	var list strings.Builder

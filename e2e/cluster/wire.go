@@ -10,18 +10,18 @@ import (
 
 const dialTimeout = 2 * time.Second
 
-// Wire is the network between people and servers. It forwards every connection to the first of
-// several servers that accepts it, counts bytes, and can be held up and cut.
+// Wire is the network between clients and servers. It forwards every connection to the first server
+// that accepts it, counts bytes, and can pause and cut connections.
 type Wire struct {
 	to       []string
 	listener net.Listener
 
 	mu   sync.Mutex
-	sent int64             // bytes from people
+	sent int64             // bytes from clients
 	hold int64             // limit of forwarded bytes; 0: none
 	turn chan struct{}     // closed when hold or cut changes
 	held int               // connections that wait for the end of this hold
-	cut  bool              // new connections are refused
+	cut  bool              // new connections are rejected
 	open map[net.Conn]bool // both ends of the forwarded connections
 }
 
@@ -176,7 +176,7 @@ func (w *Wire) forget(ends ...net.Conn) {
 	}
 }
 
-// valve is the direction from people to a server.
+// valve is the direction from clients to a server.
 type valve struct {
 	w   *Wire
 	out net.Conn

@@ -43,7 +43,7 @@ func ballast(t *testing.T, p *cluster.Platform, left int64) (empty func()) {
 	}
 }
 
-// crumbs uses all inodes of the agent's disk but some hundred.
+// crumbs uses all but a few hundred inodes of the agent's disk.
 func crumbs(t *testing.T, p *cluster.Platform) (empty func()) {
 	t.Helper()
 	dir := filepath.Join(p.AgentDisk(), "crumbs")
@@ -103,11 +103,11 @@ func waitsFor(t *testing.T, u *cluster.User, id, check, why string) {
 	})
 }
 
-// blameless fails if the history of a session counts a failed attempt.
+// blameless fails if the history of a session contains a failed attempt.
 func blameless(t *testing.T, u *cluster.User, id string) {
 	t.Helper()
 	for _, e := range u.Show(id).History {
-		// A move from pending to pending says that the session waits again.
+		// A move from pending to pending means that the session waits again.
 		if e.Result == "FAILURE" || e.Result == "RETRY" && e.FromStatus != nil && *e.FromStatus != "PENDING" {
 			t.Errorf("the history counts a failure: %+v", e)
 		}
@@ -140,22 +140,22 @@ func TestDiskPressure(t *testing.T) {
 	before := u.Run(cluster.Interactive())
 	u.Until(before.ID, "RUNNING")
 	for _, full := range []struct {
-		kind, says string
-		fill       func() func()
+		kind, wantText string
+		fill           func() func()
 	}{
 		{"disk_pressure", "disk pressure", func() func() { return ballast(t, p, 6<<20) }},
 		{"inode_pressure", "inode pressure", func() func() { return crumbs(t, p) }},
 	} {
 		empty := full.fill()
 		if c := holds(t, admin, full.kind, true); c.Reason == "" || c.Since.IsZero() {
-			t.Errorf("the condition says %+v", c)
+			t.Errorf("the condition is %+v", c)
 		}
-		if out := admin.Shell().Must("agent", "ls"); !strings.Contains(out, full.says) {
+		if out := admin.Shell().Must("agent", "ls"); !strings.Contains(out, full.wantText) {
 			t.Errorf("berth agent ls:\n%s", out)
 		}
 		wait.Until(t, "the metrics report "+full.kind, func() bool { return strings.Contains(metrics(t, p), `condition="`+full.kind+`"} 1`) })
 		waits := u.Run(cluster.Interactive())
-		waitsFor(t, u, waits.ID, "unfit", full.says)
+		waitsFor(t, u, waits.ID, "unfit", full.wantText)
 		if out, code := u.Exec(before.ID, "echo on"); out != "on\n" || code != 0 {
 			t.Errorf("exec in a running session: %q, %d", out, code)
 		}

@@ -1,3 +1,3 @@
-// Package faults kills and restarts parts of the platform under running sessions, and checks
-// whether their owners notice. It has no code but tests.
+// Package faults kills and restarts parts of the platform while sessions run, and checks the effect
+// on the sessions. It contains only tests.
 package faults

@@ -111,7 +111,7 @@ func occupied(t *testing.T, u *cluster.User) {
 	for _, e := range out.Devices.Edges {
 		for slot, amount := range e.Node.Occupied {
 			if amount != "0" {
-				t.Errorf("%s of %s of %s is held by nobody", amount, slot, e.Node.DeviceID)
+				t.Errorf("%s of %s of %s is allocated to no session", amount, slot, e.Node.DeviceID)
 			}
 		}
 		if e.Node.Capacity["mock.shares"] != "1" {

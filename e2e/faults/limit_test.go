@@ -18,13 +18,13 @@ func limited(t *testing.T, u *cluster.User, bytes int64) *client.Session {
 	return s
 }
 
-// A session fills its disk in every place that it can write to. It reaches its limit, and another
-// session on the machine can still write.
+// A session fills its disk in every writable place. It reaches its limit, and another session on
+// the machine can still write.
 func TestSessionFillsItsDisk(t *testing.T) {
 	u := platform.User(t)
 	full, other := limited(t, u, 96<<20), limited(t, u, 96<<20)
 	for _, at := range []string{"/home/work", "/", "/tmp", "/var/tmp", "/root"} {
-		// Each place is tried on its own, because all places share one limit.
+		// Each place is tried separately, because all places share one limit.
 		out, code := u.Exec(full.ID, "mkdir -p "+at+" && dd if=/dev/zero of="+at+"/f bs=1M count=110 2>&1; c=$?; wc -c < "+at+"/f; rm "+at+"/f; exit $c")
 		if code == 0 || !strings.Contains(out, "No space left on device") && !strings.Contains(out, "quota exceeded") {
 			t.Errorf("110 MiB in %s: exit code %d\n%s", at, code, out)
@@ -54,7 +54,7 @@ func TestSessionFloodsInodes(t *testing.T) {
 	s := limited(t, u, 64<<20)
 	out, code := u.Exec(s.ID, "cd /home/work && i=0; while [ $i -lt 4000 ] && true > f$i; do i=$((i+1)); done 2>/dev/null; echo $i; [ $i -lt 4000 ]")
 	if code != 0 {
-		t.Errorf("files made: %s", out)
+		t.Errorf("files created: %s", out)
 	}
 	u.End(s.ID)
 }
@@ -95,8 +95,8 @@ func TestDiskOfPolicy(t *testing.T) {
 	}
 }
 
-// A folder contains a link, and another folder is to be mounted at a path behind that link, among
-// the system's own directories. The session fails once with a reason, and nothing is mounted.
+// A folder contains a link, and another folder is to be mounted at a path behind that link, in a
+// directory of the host's system. The session fails once with a reason, and nothing is mounted.
 func TestMountBehindLink(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()

@@ -63,20 +63,20 @@ func TestVolumePluginKilled(t *testing.T) {
 	}
 	berth.Must("folder", "create", "disk")
 	put := berth.Command("folder", "put", "disk", "data")
-	var says bytes.Buffer
-	put.Stderr = &says
+	var output bytes.Buffer
+	put.Stderr = &output
 	if err := put.Start(); err != nil {
 		t.Fatal(err)
 	}
 	platform.KillPlugins(t, "volume/vfs")
 	if err := put.Wait(); err != nil {
-		t.Fatalf("upload: %v\n%s", err, says.String())
+		t.Fatalf("upload: %v\n%s", err, output.String())
 	}
 	platform.KillPlugins(t, "volume/vfs")
 	berth.Must("folder", "get", "disk:data", "back")
 	if back, err := os.ReadFile(filepath.Join(berth.Dir, "back")); err != nil || !bytes.Equal(back, data) {
 		t.Errorf("%d bytes came back, want %d, the same (%v)", len(back), len(data), err)
 	}
-	berth.Must("folder", "create", "another") // needs the plugin
+	berth.Must("folder", "create", "another") // this command needs the plugin
 	berth.Must("folder", "delete", "--yes", "disk")
 }

@@ -38,7 +38,7 @@ func TestServerKilled(t *testing.T) {
 	if err := platform.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(500 * time.Millisecond) // the session continues to count without a reader
+	time.Sleep(500 * time.Millisecond) // the session counts without a reader
 	if err := platform.Start("--stop-sessions"); err != nil {
 		t.Fatal(err)
 	}

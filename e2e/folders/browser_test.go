@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// steer serves an HTTP interface through which a script can hold up and cut a wire.
+// steer serves an HTTP interface through which a script can pause and cut a wire.
 func steer(t *testing.T, w *cluster.Wire) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /hold", func(_ http.ResponseWriter, r *http.Request) {
@@ -23,7 +23,7 @@ func steer(t *testing.T, w *cluster.Wire) *httptest.Server {
 	mux.HandleFunc("POST /held", func(rw http.ResponseWriter, _ *http.Request) {
 		for deadline := time.Now().Add(cluster.Timeout); !w.Held(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				http.Error(rw, "nobody sends so much", http.StatusGatewayTimeout)
+				http.Error(rw, "no client has sent so much", http.StatusGatewayTimeout)
 				return
 			}
 		}
@@ -38,9 +38,9 @@ func steer(t *testing.T, w *cluster.Wire) *httptest.Server {
 	return s
 }
 
-// A user drops a thousand files into the page. The connection is lost, is cut, and the page is
-// reloaded, each in the middle. In the end, all files are stored, and at most one chunk of a file
-// was sent twice.
+// A user drops a thousand files into the page. During the upload, the connection is paused and cut,
+// and the page is reloaded. In the end, all files are stored, and at most one chunk of a file was
+// sent twice.
 func TestFolderIsDroppedIntoThePage(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()

@@ -1,3 +1,3 @@
-// Package folders checks what happens to people's files when something fails: the connection, a
-// storage proxy, the manager, a mount, the space on a disk. It has no code but tests.
+// Package folders checks the files of users after failures: of the connection, a storage proxy, the
+// manager, a mount, or a full disk. It contains only tests.
 package folders

@@ -14,7 +14,7 @@ import (
 
 var (
 	platform *cluster.Spread
-	poolless error // reason why there is no pool
+	poolless error // error that prevented the creation of the pool
 )
 
 // Two storage proxies serve a large disk, a small disk and, if the kernel has btrfs, a pool that

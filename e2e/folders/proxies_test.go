@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// Every proxy serves every volume, and the platform shows how limits are enforced there.
+// Every proxy serves every volume, and the platform shows how each volume enforces limits.
 func TestVolumes(t *testing.T) {
 	u := platform.User(t)
 	var got struct {

@@ -19,16 +19,16 @@ func sent() (n int64) {
 	return n
 }
 
-// held waits until a client wants to send more than a wire lets through. The wire is restored at
-// the end of the test.
+// held waits until a client has reached the limit of a wire. The wire is restored at the end of the
+// test.
 func held(t *testing.T, w *cluster.Wire) {
 	t.Helper()
 	t.Cleanup(w.Restore)
 	cluster.Eventually(t, "an upload is in the middle", w.Held)
 }
 
-// Files are uploaded while the command, the storage proxy and the connection fail. In the end, all
-// files are stored, and at most one chunk of a file was sent twice.
+// The command, the storage proxy and the connection fail during an upload. In the end, all files
+// are stored, and at most one chunk of a file was sent twice.
 func TestPutIsCutInTheMiddle(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
@@ -40,14 +40,14 @@ func TestPutIsCutInTheMiddle(t *testing.T) {
 	begin := func() (wait, kill func() error) {
 		t.Helper()
 		cmd := berth.Command("folder", "put", "-r", "--skip-existing", "cut", "in/.")
-		var says bytes.Buffer
-		cmd.Stderr = &says
+		var output bytes.Buffer
+		cmd.Stderr = &output
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
 			if t.Failed() {
-				t.Logf("put says:\n%s", says.String())
+				t.Logf("put says:\n%s", output.String())
 			}
 		})
 		return cmd.Wait, cmd.Process.Kill
@@ -75,7 +75,7 @@ func TestPutIsCutInTheMiddle(t *testing.T) {
 	time.Sleep(time.Second) // the connection stays cut for a while
 	second.Restore()
 	if err := wait(); err != nil {
-		t.Fatalf("put goes on: %v", err)
+		t.Fatalf("put continues: %v", err)
 	}
 	platform.Proxies[0].Return(t)
 

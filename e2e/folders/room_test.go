@@ -13,9 +13,9 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// refused uploads a directory that does not fit, while something happens. The command reports the
-// error, and no part of a file is visible.
-func refused(t *testing.T, berth *cluster.Shell, folder, says string, during func()) {
+// refused uploads a directory that does not fit. The command reports the error, and no part of a
+// file is visible.
+func refused(t *testing.T, berth *cluster.Shell, folder, wantText string, during func()) {
 	t.Helper()
 	cmd := berth.Command("folder", "put", "-r", "--skip-existing", folder, "in/.")
 	var stderr bytes.Buffer
@@ -24,15 +24,15 @@ func refused(t *testing.T, berth *cluster.Shell, folder, says string, during fun
 		t.Fatal(err)
 	}
 	during()
-	if err := cmd.Wait(); err == nil || !strings.Contains(stderr.String(), says) {
-		t.Errorf("put without room: %v, wants to say %q:\n%s", err, says, stderr.String())
+	if err := cmd.Wait(); err == nil || !strings.Contains(stderr.String(), wantText) {
+		t.Errorf("put without room: %v, wants to say %q:\n%s", err, wantText, stderr.String())
 	}
 	seen := filepath.Join(t.TempDir(), "seen")
 	berth.Must("folder", "get", "-r", folder, seen)
 	there, here := sums(t, seen), sums(t, filepath.Join(berth.Dir, "in"))
 	for name, sum := range there {
 		if here[name] != sum {
-			t.Errorf("%s is there, and is not what was sent", name)
+			t.Errorf("%s exists, and differs from the file that was sent", name)
 		}
 	}
 	if len(there) == len(here) {
@@ -40,7 +40,7 @@ func refused(t *testing.T, berth *cluster.Shell, folder, says string, during fun
 	}
 }
 
-// arrives uploads the directory again, which succeeds when there is space.
+// arrives uploads the directory again, which must succeed when there is space.
 func arrives(t *testing.T, berth *cluster.Shell, folder string, more int64) {
 	t.Helper()
 	before := sent()
@@ -55,8 +55,8 @@ func arrives(t *testing.T, berth *cluster.Shell, folder string, more int64) {
 	berth.Must("folder", "delete", "--yes", folder)
 }
 
-// The disk becomes full in the middle of a file. When there is space again, the upload continues
-// where it was.
+// The disk becomes full in the middle of a file. When there is space again, the upload continues at
+// its offset.
 func TestDiskIsFull(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
@@ -82,8 +82,8 @@ func TestDiskIsFull(t *testing.T) {
 }
 
 // A limit is reached in the middle of a file. After an administrator has raised it, the upload
-// continues where it was. If the platform enforces the limit, it refuses before the first byte. If
-// the file system enforces it, the error comes in the middle.
+// continues at its offset. If the platform enforces the limit, it rejects the upload before the
+// first byte. If the file system enforces it, the error comes in the middle.
 func TestLimitIsReached(t *testing.T) {
 	needsPool(t)
 	u := platform.User(t)
@@ -101,15 +101,16 @@ func TestLimitIsReached(t *testing.T) {
 }
 
 // A volume is unmounted in the middle of an upload. The error says that the volume is unavailable,
-// nothing is written at its mount point, and after it is mounted again, the upload continues.
+// nothing is written to the directory of the mount point, and the upload continues after the volume
+// is mounted again.
 func TestVolumeIsUnmounted(t *testing.T) {
 	u := platform.User(t)
 	berth := u.Shell()
 	total := fill(t, filepath.Join(berth.Dir, "in"), 30, 32<<20)
 	folderOn(t, u, "disk", "away")
 	put := berth.Command("folder", "put", "-r", "away", "in/.")
-	var says bytes.Buffer
-	put.Stderr = &says
+	var wantText bytes.Buffer
+	put.Stderr = &wantText
 	wire := platform.Wires[0]
 	wire.Hold(total / 2)
 	if err := put.Start(); err != nil {
@@ -138,22 +139,22 @@ func TestVolumeIsUnmounted(t *testing.T) {
 		}
 	}
 	cluster.Eventually(t, "the volume is unavailable", health("UNAVAILABLE"))
-	cluster.Eventually(t, "people are told which volume is away", func() bool { // each proxy finds out by itself
+	cluster.Eventually(t, "the error names the unavailable volume", func() bool { // each proxy finds out by itself
 		r := berth.Run("folder", "create", "none", "--volume", "disk")
 		if r.Code == 0 {
-			t.Fatal("a folder is made on what is not mounted")
+			t.Fatal("a folder was created on a volume that is not mounted")
 		}
 		return strings.Contains(r.Stderr, "volume disk is unavailable now")
 	})
 	if bare, err := os.ReadDir(platform.Mount("disk")); err != nil || len(bare) > 0 {
-		t.Errorf("where nothing is mounted there are %v (%v)", bare, err)
+		t.Errorf("the directory of the mount point contains %v (%v)", bare, err)
 	}
 	if err := back(); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Eventually(t, "the volume is healthy", health("HEALTHY"))
 	if err := put.Wait(); err != nil {
-		t.Fatalf("put goes on: %v\n%s", err, says.String())
+		t.Fatalf("put continues: %v\n%s", err, wantText.String())
 	}
 	berth.Must("folder", "get", "-r", "away", "out")
 	if d := cmp.Diff(sums(t, filepath.Join(berth.Dir, "in")), sums(t, filepath.Join(berth.Dir, "out"))); d != "" {

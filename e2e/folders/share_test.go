@@ -36,7 +36,7 @@ func TestSharedFolderIsTakenAway(t *testing.T) {
 	his.Must("folder", "files", "thesis")
 	put(t, filepath.Join(his.Dir, "result.bin"), make([]byte, 32<<20))
 	if r := his.Run("folder", "put", "thesis", "result.bin"); r.Code == 0 || !strings.Contains(r.Stderr, "may") {
-		t.Errorf("who may read writes: %d %s", r.Code, r.Stderr)
+		t.Errorf("a user with read-only access writes: %d %s", r.Code, r.Stderr)
 	}
 	mine.Must("folder", "share", "thesis", friend.Email, "--permission", "read-write")
 
@@ -75,15 +75,15 @@ func TestSharedFolderIsTakenAway(t *testing.T) {
 	wire := platform.Wires[0]
 	wire.Hold(16 << 20)
 	cmd := his.Command("folder", "put", "thesis", "result.bin")
-	var says bytes.Buffer
-	cmd.Stderr = &says
+	var output bytes.Buffer
+	cmd.Stderr = &output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	held(t, wire)
 
 	mine.Must("folder", "unshare", "thesis", friend.Email)
-	for err == nil { // slower than the deadline within which the platform ends it
+	for err == nil { // the platform must end the transfer by its deadline
 		time.Sleep(10 * time.Millisecond)
 		_, err = io.CopyN(io.Discard, slow.Body, 32<<10)
 	}
@@ -91,10 +91,10 @@ func TestSharedFolderIsTakenAway(t *testing.T) {
 		t.Errorf("the download ends with %v", err)
 	}
 	wire.Restore()
-	if err := cmd.Wait(); err == nil || !strings.Contains(says.String(), "result.bin") {
-		t.Errorf("the upload: %v, %s", err, says.String())
+	if err := cmd.Wait(); err == nil || !strings.Contains(output.String(), "result.bin") {
+		t.Errorf("the upload: %v, %s", err, output.String())
 	}
-	cluster.Eventually(t, "WebDAV does not have it any more", func() bool { return dav() == http.StatusNotFound })
+	cluster.Eventually(t, "WebDAV no longer shows it", func() bool { return dav() == http.StatusNotFound })
 	if resp, err := http.Get(got.CreateDownload.URL); err != nil || resp.StatusCode != http.StatusForbidden {
 		t.Errorf("the ticket still counts: %v %v", resp, err)
 	} else {

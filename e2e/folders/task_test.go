@@ -74,7 +74,7 @@ func at(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// watch follows a task in the background, over any restart, and returns a function that waits for
+// watch follows a task in the background, across restarts, and returns a function that waits for
 // its end. The progress must never decrease.
 func watch(t *testing.T, u *cluster.User, id string) (ended func() client.Task) {
 	t.Helper()
@@ -132,8 +132,8 @@ func killProxies(t *testing.T) {
 	}
 }
 
-// killing kills the manager and then the storage proxies in the middle of a task that has this
-// amount of work, and waits for its end.
+// killing kills the manager and then the storage proxies in the middle of a task with this amount
+// of work, and waits for its end.
 func killing(t *testing.T, u *cluster.User, task *client.FolderTask, all int, done func() int) {
 	t.Helper()
 	ended := watch(t, u, task.Task.ID)
@@ -146,12 +146,12 @@ func killing(t *testing.T, u *cluster.User, task *client.FolderTask, all int, do
 	last := ended()
 	t.Logf("of %d files %d were done when the manager had been killed, %d the proxies; %d tries", all, first, second, last.Attempt)
 	if first >= all || second >= all {
-		t.Error("nothing was left to go on with")
+		t.Error("no work was left to continue")
 	}
 }
 
 // The manager and the storage proxies are killed in the middle of long work on many files. The work
-// continues, and its result is complete and exists once.
+// continues, and each file of the result exists exactly once.
 func TestTasksOutliveTheirServers(t *testing.T) {
 	u := platform.User(t)
 	// folder creates a folder with this number of files.
@@ -256,13 +256,13 @@ func TestTasksOutliveTheirServers(t *testing.T) {
 		if _, err := u.CancelTask(t.Context(), begun.Task.ID); err != nil {
 			t.Fatal(err)
 		}
-		cluster.Eventually(t, "the clone is gone, with all that was copied", func() bool {
+		cluster.Eventually(t, "the clone and all of its files are deleted", func() bool {
 			left, err := u.Folders(t.Context(), client.FolderFilter{ID: begun.Vfolder.ID})
 			return err == nil && len(left) == 0 && entries(t) <= before+few
 		})
-		t.Logf("gone %s after that was asked for", time.Since(asked).Round(time.Millisecond))
+		t.Logf("deleted %s after the request", time.Since(asked).Round(time.Millisecond))
 	})
 }
 
-// few directories of the proxies themselves are created and deleted.
+// few is the number of directories that the proxies create and delete themselves.
 const few = 16

@@ -81,7 +81,7 @@ func (w *world) ended() bool {
 	return !w.plain.Session.Query().Where(entsession.TerminatedAtIsNil()).ExistX(w.ctx)
 }
 
-// kept checks I6: confirmed requests have taken effect, and refused ones have not.
+// kept checks I6: confirmed requests have taken effect, and rejected ones have not.
 func (w *world) kept() {
 	all := w.plain.Session.Query().WithKernels().AllX(w.ctx)
 	byName := map[string]*ent.Session{}
@@ -103,7 +103,7 @@ func (w *world) kept() {
 		case a.id != uuid.Nil && (s == nil || s.ID != a.id):
 			w.fail("I6", "session %s was confirmed and does not exist", *a.in.Name)
 		case a.refused && a.id == uuid.Nil && s != nil:
-			w.fail("I6", "session %s was refused and exists", *a.in.Name)
+			w.fail("I6", "session %s was rejected but exists", *a.in.Name)
 		case a.ended && s != nil && !s.Status.Final():
 			w.fail("I6", "the end of session %s was confirmed, and it is %s (%s)", s.Name, s.Status, s.StatusMessage)
 		}
@@ -153,7 +153,7 @@ func (w *world) starved(before, after map[uuid.UUID]string) {
 	}
 }
 
-// idle returns the waiting sessions that would fit, by plain arithmetic of its own: sessions of one
+// idle returns the waiting sessions that would fit, by a simple computation: only sessions of one
 // kernel, each considered alone.
 func (w *world) idle() map[uuid.UUID]string {
 	out := map[uuid.UUID]string{}
@@ -203,7 +203,8 @@ func (w *world) free(agents []*ent.Agent) map[uuid.UUID]map[string][]int64 {
 	return free
 }
 
-// fits reports whether the devices have the requested amount: a part of one, or whole ones.
+// fits reports whether the devices have the requested amount: a fraction of one device, or whole
+// devices.
 func fits(want resource.Slots, free map[string][]int64) bool {
 	for slot, n := range want {
 		left := n

@@ -27,13 +27,13 @@ type box struct {
 
 	container container
 	code      int
-	deadline  *time.Time // of the request to end it
+	deadline  *time.Time // deadline of the request to end the kernel
 	reason    string
 	cleaning  bool
 
-	// How it behaves.
-	takes       time.Duration // to start
-	fails       bool          // to start
+	// Behavior of the container.
+	takes       time.Duration // time until it has started
+	fails       bool          // the start fails
 	lasts       time.Duration // 0: until it is ended
 	exit        int
 	ignoresTerm bool // ignores SIGTERM
@@ -100,7 +100,7 @@ func (b *box) make() {
 	})
 }
 
-// exits is the end of the container, whether or not the agent sees it.
+// exits ends the container, even if the agent does not notice.
 func (b *box) exits(code int) {
 	if b.container != running {
 		return
@@ -116,7 +116,7 @@ func (b *box) why() (reason string, code int, message string) {
 	case b.deadline != nil:
 		return "terminated", b.code, b.reason
 	case b.container == gone:
-		return "lost", 137, "container was gone when the agent started"
+		return "lost", 137, "container did not exist when the agent started"
 	}
 	return "completed", b.code, ""
 }
@@ -176,7 +176,7 @@ func (b *box) pursue() {
 	}
 }
 
-// recover continues with what an earlier process of the agent began.
+// recover continues the operations of an earlier process of the agent.
 func (b *box) recover() {
 	b.cleaning = false
 	switch {
@@ -205,5 +205,5 @@ func (b *box) event() *agentpb.Event {
 	return &agentpb.Event{Event: &agentpb.Event_Kernel{Kernel: proto.Clone(b.state).(*agentpb.KernelState)}}
 }
 
-// live reports whether its container can run.
+// live reports whether the container can be running.
 func (b *box) live() bool { return b.container == making || b.container == running }

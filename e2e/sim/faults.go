@@ -14,7 +14,7 @@ import (
 func (w *world) trouble(until time.Time) {
 	w.enter("trouble")
 	kinds := []func(){w.killManager, w.election.depose, w.killAgent, w.reboot, w.partition, w.unplug, w.cordon, w.drain, w.change}
-	var likely []func() // each seed has its own kinds of faults
+	var likely []func() // each seed selects its kinds of faults
 	for _, k := range kinds {
 		if w.chance(0.5) {
 			likely = append(likely, k)
@@ -50,7 +50,7 @@ func (w *world) killManager() { w.managers[w.IntN(len(w.managers))].die() }
 // killAgent ends the agent's process; containers continue.
 func (w *world) killAgent() { w.down(w.anyMachine(), (*machine).stop, "agent of") }
 
-// reboot ends a whole machine.
+// reboot ends an agent's process and all containers of its machine.
 func (w *world) reboot() { w.down(w.anyMachine(), (*machine).reboot, "machine") }
 
 func (w *world) down(m *machine, stop func(*machine), what string) {
@@ -70,12 +70,12 @@ func (w *world) down(m *machine, stop func(*machine), what string) {
 	})
 }
 
-// partition interrupts the way between a machine and managers, both ways or one.
+// partition interrupts the connection between a machine and managers, in one or both directions.
 func (w *world) partition() {
 	m := w.anyMachine()
 	c := []cut{{true, true}, {true, false}, {false, true}}[w.IntN(3)]
 	d := w.between(time.Second, 70*time.Second)
-	whom := w.IntN(3) // 2 is both
+	whom := w.IntN(3) // 2: both managers
 	w.logf("%s is cut off from %d (%v) for %s", m.name, whom, c, d.Round(time.Millisecond))
 	for i := range w.managers {
 		if whom != 2 && whom != i {
@@ -97,7 +97,7 @@ func (t *tunnel) endIfCut() {
 	}
 }
 
-// unplug lets the accelerators of a machine vanish for a while.
+// unplug makes the accelerators of a machine disappear for a while.
 func (w *world) unplug() {
 	m := w.anyMachine()
 	if m.unplugged {
@@ -116,7 +116,7 @@ func (w *world) cordon() {
 	m, open := w.anyMachine(), w.chance(0.5)
 	id, err := w.plain.Agent.Query().Where(agent.Name(m.name)).OnlyID(w.ctx)
 	if err != nil {
-		return // it has never reported
+		return // the agent has never connected
 	}
 	w.byAdmin(func(ctx context.Context, p *process) error {
 		_, err := p.Agents.UpdateAgent(ctx, agents.UpdateAgentInput{ID: id, Schedulable: &open})
@@ -130,7 +130,7 @@ func (w *world) drain() {
 	action := []agent.DrainAction{agent.DrainActionReschedule, agent.DrainActionTerminate}[w.IntN(2)]
 	id, err := w.plain.Agent.Query().Where(agent.Name(m.name)).OnlyID(w.ctx)
 	if err != nil {
-		return // it has never reported
+		return // the agent has never connected
 	}
 	w.byAdmin(func(ctx context.Context, p *process) error {
 		_, err := p.Agents.DrainAgent(ctx, agents.DrainAgentInput{ID: id, After: &after, Action: action})
@@ -191,7 +191,7 @@ func (w *world) heal() {
 			m.begin()
 		}
 		for _, t := range m.tunnels {
-			t.end() // whatever hangs
+			t.end() // ends calls that hang
 		}
 	}
 	if _, err := w.plain.Agent.Update().SetSchedulable(true).ClearDrainDeadline().ClearDrainAction().Save(w.ctx); err != nil {

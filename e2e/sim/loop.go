@@ -17,14 +17,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// perStep passes with every step, so that timers that are set in different
-// steps do not end at one instant.
+// perStep passes at every step, so that timers that are set in different steps end at different
+// times.
 const perStep = time.Microsecond
 
-// loop decides who goes next. Every access of the cluster to anything outside of a process's own
-// memory begins with enter, which waits for its turn; from then on the caller runs alone until all
-// goroutines wait again. Between turns, time stands still; if no goroutine waits for a turn, time
-// advances to the next timer.
+// loop decides which goroutine runs next. Before a process of the cluster accesses anything outside
+// of its memory, it calls enter, which waits for its turn. From then on, the caller runs alone
+// until all goroutines wait again. Between turns, time stands still; if no goroutine waits for a
+// turn, time advances to the next timer.
 type loop struct {
 	*rand.Rand // only the goroutine with the turn draws from it
 
@@ -43,8 +43,8 @@ type loop struct {
 
 // gate is a goroutine that waits for its turn.
 type gate struct {
-	ctx    context.Context // after its end, the goroutine no longer waits
-	step   int             // in which it came
+	ctx    context.Context // the goroutine stops waiting when it ends
+	step   int             // step in which the goroutine began to wait
 	key    string
 	detail string
 	open   chan struct{}
@@ -137,7 +137,7 @@ func (l *loop) pick() *gate {
 	return g
 }
 
-// note adds to the trace, whose sum two runs of one seed have in common.
+// note adds an entry to the trace. Two runs of one seed must have the same checksum of the trace.
 func (l *loop) note(what string, detail string) {
 	fmt.Fprintf(l.sum, "%d %d %d %.40s\n", l.steps, time.Since(l.begin), len(what), what)
 	if l.trace != nil {
@@ -154,7 +154,7 @@ func (l *loop) elapsed() time.Duration { return time.Since(l.begin).Round(time.M
 // chance returns true with the probability.
 func (l *loop) chance(p float64) bool { return p > 0 && l.Float64() < p }
 
-// between returns an odd duration, so that no two timers end at one instant.
+// between returns an unusual duration, so that no two timers end at the same time.
 func (l *loop) between(least, most time.Duration) time.Duration {
 	if most <= least {
 		return least
@@ -181,7 +181,7 @@ func realNow() time.Time {
 	return time.Unix(tv.Unix())
 }
 
-// reseed makes ids follow from the seed.
+// reseed makes generated IDs depend on the seed.
 func reseed(seed uint64) {
 	var key [32]byte
 	for i := range 8 {

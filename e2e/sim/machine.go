@@ -15,27 +15,27 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// machine plays an agent by its contract, and the host below it: containers
-// and records outlive the agent's process, and records its reboot.
+// machine simulates an agent by its contract, and the machine below it. Containers outlive the
+// agent's process, and records also outlive a reboot.
 type machine struct {
 	w    *world
 	name string
 
-	// The host.
+	// The machine.
 	capacity map[string]resource.Slots // by device
 	images   map[string]bool
 	kernels  map[string]*box // records, by kernel
-	epoch    int64           // highest epoch so far, on disk
+	epoch    int64           // highest epoch so far, stored on disk
 	boots    int
 
-	// The process.
+	// The agent's process.
 	up          bool
 	incarnation string
 	unplugged   bool // the plugin has lost its devices
 	tunnels     []*tunnel
 	watchers    []*stream
 
-	cut [2]cut // by manager
+	cut [2]cut // interrupted connections, by manager
 
 	troubled time.Time // when its tunnels last began or ended
 }
@@ -50,7 +50,7 @@ const (
 	architecture   = "amd64"
 )
 
-// build draws a machine.
+// build creates a machine with random properties.
 func (w *world) build(name string) *machine {
 	m := &machine{
 		w: w, name: name, capacity: map[string]resource.Slots{}, images: map[string]bool{}, kernels: map[string]*box{},
@@ -168,7 +168,7 @@ func (m *machine) create(ctx context.Context, r *agentpb.CreateKernelRequest) (*
 	}
 }
 
-// accept begins a launch after all checks.
+// accept starts a launch after all checks.
 func (m *machine) accept(r *agentpb.CreateKernelRequest) (*agentpb.KernelState, error) {
 	if !m.images[r.Image] {
 		return nil, fmt.Errorf("image %s is not on this node: %w", r.Image, errdefs.ErrNotFound)
@@ -183,7 +183,7 @@ func (m *machine) accept(r *agentpb.CreateKernelRequest) (*agentpb.KernelState, 
 	return b.state, nil
 }
 
-// allocate checks that the amounts are free: the capacity less the amounts of live kernels.
+// allocate checks that the amounts are free: the capacity minus the amounts of live kernels.
 func (m *machine) allocate(r *agentpb.CreateKernelRequest) error {
 	held := m.allocated()
 	for _, a := range r.Allocations {

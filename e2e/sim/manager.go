@@ -22,7 +22,7 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 )
 
-// process is one life of a manager, whose memory is lost when it dies.
+// process is one run of a manager's process. Its memory is lost when it dies.
 type process struct {
 	w       *world
 	index   int
@@ -33,12 +33,12 @@ type process struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	bus    *event.Bus
-	echoes map[echo]int // events of others, on their way through our bus
+	echoes map[echo]int // events of other managers that this bus is delivering
 
 	*core.Core
 	groups *group.Service
 
-	desk chan struct{} // one asks at a time
+	desk chan struct{} // serializes requests of users
 }
 
 // echo is an event of another manager that this manager's bus delivers again.
@@ -47,7 +47,7 @@ type echo struct {
 	id    uuid.UUID
 }
 
-// noSamples stands for a Redis that has none.
+// noSamples replaces Redis, and has no samples.
 type noSamples struct{}
 
 func (noSamples) Record(context.Context, uuid.UUID, *agentpb.StatsReport) {}
@@ -56,7 +56,7 @@ func (noSamples) Latest(context.Context, []uuid.UUID) (map[uuid.UUID]report.Stat
 	return nil, nil
 }
 
-// startManager begins a life, wired like a manager.
+// startManager starts a manager's process, with the same wiring as the real one.
 func (w *world) startManager(index int) *process {
 	p := &process{w: w, index: index, name: "m" + string(rune('0'+index)), desk: make(chan struct{}, 1), echoes: map[echo]int{}}
 	p.ctx, p.cancel = context.WithCancel(w.ctx)
@@ -76,7 +76,7 @@ func (w *world) startManager(index int) *process {
 	return p
 }
 
-// die ends the process at any point of its work; another life begins later.
+// die ends the process at any point of its work. Another process starts later.
 func (p *process) die() {
 	if p.dead {
 		return
@@ -97,7 +97,7 @@ func (p *process) die() {
 	})
 }
 
-// relay carries our events to the other managers, as Redis would.
+// relay sends events of this manager to the others, as Redis would.
 func (p *process) relay() {
 	w := p.w
 	for e := range p.bus.Subscribe(p.ctx, event.Session, event.Pending) {
@@ -148,7 +148,7 @@ type term struct {
 	cancel   context.CancelFunc
 }
 
-// lead does what manager.lead does.
+// lead does the same as manager.lead.
 func (p *process) lead(ctx context.Context, t *term) {
 	ctx = viewer.SystemContext(context.WithValue(ctx, termKey{}, t))
 	epoch, err := leader.RaiseFence(ctx, p.client(), t.revision, func(context.Context) error { return p.w.election.confirm(t) })
@@ -169,8 +169,8 @@ func (p *process) lead(ctx context.Context, t *term) {
 
 func (p *process) client() *ent.Client { return p.Sessions.Client }
 
-// election plays etcd: one manager holds the lease, each with a higher revision than the one
-// before, until etcd loses its data. A manager that loses the lease may not know this for a while.
+// election simulates etcd: one manager has the lease, each new one with a higher revision, until
+// etcd loses its data. A manager that has lost the lease may notice this only later.
 type election struct {
 	w        *world
 	revision int64
@@ -179,7 +179,7 @@ type election struct {
 	changed time.Time // when someone else began or ended to lead
 }
 
-// forgets is the chance that etcd was lost and replaced before an election.
+// forgets is the probability that etcd is replaced by an empty one before an election.
 const forgets = 0.1
 
 // confirm returns nil if t holds the lease.
@@ -200,7 +200,7 @@ func (e *election) run() {
 		}
 		var able []*process
 		for _, p := range w.managers {
-			if !p.dead && !p.leading { // it is a candidate again after its term
+			if !p.dead && !p.leading { // a former leader is a candidate again
 				able = append(able, p)
 			}
 		}
@@ -211,7 +211,7 @@ func (e *election) run() {
 	}
 }
 
-// tick is not drawn, because its caller has no turn.
+// tick is not random, because its caller has no turn.
 func (w *world) tick() time.Duration { return 1013 * time.Millisecond }
 
 func (e *election) elect(p *process) {
@@ -236,7 +236,7 @@ func (e *election) elect(p *process) {
 	})
 }
 
-// died lets the lease of a dead manager run out.
+// died makes the lease of a dead manager expire.
 func (e *election) died(p *process) {
 	if t := e.leader; t != nil && t.p == p {
 		e.expire(t, e.w.between(time.Second, 10*time.Second))
@@ -255,7 +255,7 @@ func (e *election) expire(t *term, after time.Duration) {
 	})
 }
 
-// depose takes the lease away; the manager continues leading for a while.
+// depose takes the lease away. The manager continues to lead for a while.
 func (e *election) depose() {
 	t := e.leader
 	if t == nil {
@@ -264,10 +264,10 @@ func (e *election) depose() {
 	w := e.w
 	e.leader = nil
 	blind := w.between(0, 15*time.Second)
-	w.logf("%s loses its lease and knows in %s", t.p.name, blind.Round(time.Millisecond))
+	w.logf("%s loses its lease and notices after %s", t.p.name, blind.Round(time.Millisecond))
 	w.play(func() {
 		if sleep(w.ctx, blind) == nil {
-			w.enter(t.p.name + " knows that it does not lead")
+			w.enter(t.p.name + " notices that it does not lead")
 			t.cancel()
 		}
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/session"
 )
 
-// people create and end sessions, and remember the answers.
+// people create and end sessions, and record the answers.
 type people struct {
 	w      *world
 	asked  []*asked
@@ -28,12 +28,12 @@ type people struct {
 type asked struct {
 	who     *viewer.Viewer
 	in      session.CreateSessionInput
-	id      uuid.UUID // once it is known
+	id      uuid.UUID // uuid.Nil until it is known
 	refused bool
 	ended   bool // its end was requested and confirmed
 }
 
-// run makes one of the people send a request now and then until the story ends.
+// run sends requests of a user at random times until the story ends.
 func (ps *people) run(v *viewer.Viewer, until time.Time) {
 	w := ps.w
 	w.enter("somebody comes")
@@ -58,7 +58,7 @@ func (ps *people) run(v *viewer.Viewer, until time.Time) {
 	}
 }
 
-// at sends a request to the manager as a user; the manager takes one at a time.
+// at sends a request to the manager as a user. The manager handles one at a time.
 func (p *process) at(v *viewer.Viewer, f func(ctx context.Context) error) error {
 	select {
 	case p.desk <- struct{}{}:
@@ -87,11 +87,11 @@ func (ps *people) create(p *process, a *asked) {
 	w.enter("answer for " + *a.in.Name)
 	switch {
 	case err == nil && a.id != uuid.Nil && a.id != got.Session.ID:
-		w.fail("I6", "%s was made twice for one idempotency key", *a.in.Name)
+		w.fail("I6", "%s was created twice for one idempotency key", *a.in.Name)
 	case err == nil:
 		a.id = got.Session.ID
 	case unknown(err):
-		// A repetition is safe, and returns the result of the first request.
+		// The request can be repeated safely: it returns the session of the first one.
 		if a.in.IdempotencyKey != nil && !w.over {
 			if other := w.managers[w.IntN(len(w.managers))]; !other.dead {
 				ps.create(other, a)
@@ -117,7 +117,7 @@ func (ps *people) terminate(p *process, a *asked, force bool) {
 	}
 }
 
-// draw draws a request.
+// draw returns a random request.
 func (ps *people) draw(v *viewer.Viewer) *asked {
 	w := ps.w
 	ps.number++
@@ -183,7 +183,7 @@ func (w *world) accelerated() bool {
 	return false
 }
 
-// choose requests an agent by name; only an admin can require it.
+// choose requests an agent by name. Only an admin can require one.
 func (ps *people) choose(a *asked) {
 	w := ps.w
 	m := w.machines[w.IntN(len(w.machines))]
@@ -212,7 +212,7 @@ func (ps *people) endAll() {
 		w.play(func() {
 			w.enter("the end of " + s.Name)
 			p := w.someManager()
-			for p == nil { // the managers come back
+			for p == nil { // wait until a manager runs
 				if sleep(w.ctx, time.Second) != nil {
 					return
 				}

@@ -11,7 +11,7 @@ import (
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/migrate"
@@ -24,11 +24,10 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 )
 
-// place is a database in which one seed after the other runs, with its users, who are the same for
-// all seeds.
+// place is a database for seeds that run one after the other. Its users are the same for all seeds.
 type place struct {
 	db      *sql.DB
-	people  []*viewer.Viewer // who ask for sessions
+	people  []*viewer.Viewer // users who create sessions
 	admin   *viewer.Viewer
 	groups  []uuid.UUID
 	project uuid.UUID
@@ -37,7 +36,7 @@ type place struct {
 // images that registries have.
 var images = []string{"registry.test/a:latest", "registry.test/b:latest"}
 
-// goneImage is registered, and no registry has it.
+// goneImage is registered, but its registry does not have it.
 const goneImage = "registry.test/gone:latest"
 
 const (
@@ -45,7 +44,7 @@ const (
 	maxCPU      = 6000 // of their project, at the same time
 )
 
-// database creates an empty database with the schema and our rules.
+// database creates an empty database with the schema and the rules of the product.
 func database(t *testing.T) (dsn string) {
 	t.Helper()
 	return testenv.PostgresFrom(t, "simulation", func(ctx context.Context, dsn string) error {
@@ -73,8 +72,8 @@ func database(t *testing.T) (dsn string) {
 	})
 }
 
-// newPlace fills a database. It works on one connection, so that the order of
-// statements is that of the seed.
+// newPlace fills a database. It uses a single connection, so that the order of statements depends
+// only on the seed.
 func newPlace(t *testing.T, dsn string) *place {
 	t.Helper()
 	uuid.SetRand(rand.NewChaCha8([32]byte{1}))
@@ -90,7 +89,7 @@ func newPlace(t *testing.T, dsn string) *place {
 	p.people = []*viewer.Viewer{world.Viewer(t, world.A.Member), world.Viewer(t, world.A.Lead), world.Viewer(t, world.B.Member)}
 	for _, name := range []string{"default", "second"} {
 		p.groups = append(p.groups, client.ResourceGroup.Create().SetName(name).SaveX(ctx).ID)
-		time.Sleep(time.Millisecond) // the older one is the first
+		time.Sleep(time.Millisecond) // the order is by age
 	}
 	reg := client.Registry.Create().SetName("test").SetHost("registry.test").SaveX(ctx)
 	for i, ref := range append(images, goneImage) {
@@ -101,7 +100,7 @@ func newPlace(t *testing.T, dsn string) *place {
 	return p
 }
 
-// limit attaches policies to the users, and stores them for the rules in the database.
+// limit attaches policies to the users, and stores them for the invariants in the database.
 func (p *place) limit(t *testing.T, client *ent.Client, world *identitytest.World) {
 	t.Helper()
 	ctx := viewer.With(context.Background(), p.admin)
@@ -134,7 +133,7 @@ func (p *place) limit(t *testing.T, client *ent.Client, world *identitytest.Worl
 	}
 }
 
-// clean removes the rows that a seed has left.
+// clean removes the rows of the last seed.
 func (p *place) clean(t *testing.T) {
 	t.Helper()
 	_, err := p.db.Exec(`TRUNCATE sessions, agents, slot_types, fences, sim.history CASCADE`)

@@ -26,9 +26,9 @@ var (
 	stride = flag.Int("sim.stride", 0, "every how manieth seed is this process's; 0 is to start processes")
 )
 
-// TestSeeds plays seeds, in as many processes as there are processors: the run of a seed must not
-// depend on the goroutines of other processors. It plays a given number, or as many as a given time
-// allows, and reports how many that was.
+// TestSeeds runs seeds in as many processes as there are processors, because the run of a seed must
+// not depend on goroutines on other processors. It runs a given number of seeds, or as many as
+// possible in a given time, and reports the number.
 func TestSeeds(t *testing.T) {
 	n := *count
 	if *stride > 0 {
@@ -45,7 +45,7 @@ func TestSeeds(t *testing.T) {
 	}
 	for i := range processes {
 		parts.Go(func() {
-			mine := (n - i + processes - 1) / processes // 0 if the time limit decides
+			mine := (n - i + processes - 1) / processes // 0 with a time limit
 			err := elsewhere(t, *first+uint64(i), mine, processes, func(r result) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -63,12 +63,12 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// hung is the longest real time of one seed in a process. A seed normally takes about half a
-// second, so after this time something waits for an event that never comes.
+// hung is the longest real time of one seed. A seed normally takes about half a second, so after
+// this time something waits for an event that never comes.
 const hung = 2 * time.Minute
 
-// elsewhere plays seeds in another process of this program. A process that hangs is ended, and
-// prints where all of its goroutines wait.
+// elsewhere runs seeds in another process of this program. A process that hangs is ended, and
+// prints the stacks of all goroutines.
 func elsewhere(t *testing.T, seed uint64, n, stride int, got func(result)) error {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSeeds$", "-test.v", fmt.Sprint("-sim.seed=", seed), fmt.Sprint("-sim.seeds=", n),
 		fmt.Sprint("-sim.stride=", stride), fmt.Sprint("-sim.for=", *limit), fmt.Sprint("-sim.trace=", *loud))
@@ -111,8 +111,8 @@ func elsewhere(t *testing.T, seed uint64, n, stride int, got func(result)) error
 // mark begins the line that reports a seed.
 const mark = "seed played: "
 
-// part plays every stride-th seed, one after the other: n of them, or for n = 0 at least one,
-// without a new one after the time limit.
+// part runs every stride-th seed: n seeds or, for n = 0, as many as the time limit allows but at
+// least one.
 func part(t *testing.T, n, stride int) {
 	var trace io.Writer
 	if *loud {
@@ -144,11 +144,11 @@ func summary(t *testing.T, all []result, took time.Duration) {
 			t.Errorf("seed %d: %s\nagain: go test ./e2e/sim -count 3 -run TestSeeds -sim.seed %d -sim.seeds 1 -sim.trace", r.Seed, strings.Join(r.Broken, "\n"), r.Seed)
 		}
 	}
-	t.Logf("%d seeds in %s: %.1f seeds/s, %.2f simulated hours per second; %d steps, %d sessions asked for",
+	t.Logf("%d seeds in %s: %.1f seeds/s, %.2f simulated hours per second; %d steps, %d sessions requested",
 		len(all), took.Round(time.Millisecond), float64(len(all))/took.Seconds(), simulated.Hours()/took.Seconds(), steps, asked)
 }
 
-// TestReplay plays seeds in two processes, whose runs must be equal. A few runs can differ, because
+// TestReplay runs seeds in two processes, whose runs must be equal. A few runs can differ, because
 // a select takes any of several ready channels.
 func TestReplay(t *testing.T) {
 	if *stride > 0 {

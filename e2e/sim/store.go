@@ -17,9 +17,9 @@ import (
 )
 
 // statements is the connection of one manager's process to the database. A statement, or a whole
-// transaction, is one step: transactions do not wait for each other's locks here, because only one
-// is open at a time. Any statement can lose the connection, before or after it was carried out, and
-// the process can die there.
+// transaction, is one step: transactions never wait for locks of others here, because only one is
+// open at a time. The connection can be lost before or after any statement, and the process can die
+// there.
 type statements struct {
 	*entsql.Driver
 	p *process
@@ -35,9 +35,9 @@ type fate int
 
 const (
 	fine       fate = iota
-	notDone         // the connection broke before
-	notTold         // it was carried out, and the answer was lost
-	diesBefore      // the process
+	notDone         // the connection was lost before
+	notTold         // it was executed, and the answer was lost
+	diesBefore      // the process dies before
 	diesAfter
 )
 
@@ -76,7 +76,7 @@ func (p *process) turn(ctx context.Context, key string, detail ...string) error 
 	return err
 }
 
-// do carries out one statement according to its fate.
+// do executes one statement according to its fate.
 func (p *process) do(ctx context.Context, run func() error) error {
 	f := p.fate()
 	switch f {
@@ -112,7 +112,7 @@ func (s *statements) step(ctx context.Context, query string, args any, run func(
 	})
 }
 
-// errUnchanged is the error of a statement that was carried out and changed nothing.
+// errUnchanged is the error of a statement that was executed and changed nothing.
 var errUnchanged = errors.New("nothing was changed")
 
 func (w *world) brief(args any) string {
@@ -138,7 +138,7 @@ func (s *statements) ExecContext(ctx context.Context, query string, args ...any)
 			return err
 		}
 		if n, err := r.RowsAffected(); err == nil && n == 0 {
-			return errUnchanged // a replaced leader may try
+			return errUnchanged // expected from a replaced leader
 		}
 		return nil
 	})
@@ -157,7 +157,7 @@ func (s *statements) QueryContext(ctx context.Context, query string, args ...any
 // Tx implements dialect.Driver.
 func (s *statements) Tx(ctx context.Context) (dialect.Tx, error) { return s.BeginTx(ctx, nil) }
 
-// longest is the longest delay of a transaction.
+// longest is the maximum delay of a transaction.
 const longest = 15 * time.Second
 
 // BeginTx begins a transaction, sometimes with a long delay, during which the caller does not read
@@ -200,7 +200,7 @@ func origin() string {
 	}
 }
 
-// transaction keeps the turn from its begin to its end.
+// transaction keeps the turn from its beginning to its end.
 type transaction struct {
 	*entsql.Tx
 	p      *process
@@ -209,8 +209,8 @@ type transaction struct {
 	broken error // the connection is gone
 }
 
-// step carries out one statement. If the connection or the process is lost, so are uncommitted
-// changes.
+// step executes one statement. If the connection or the process is lost, uncommitted changes are
+// lost.
 func (t *transaction) step(query string, run func() error) error {
 	if t.broken != nil {
 		return t.broken
@@ -230,7 +230,7 @@ func (t *transaction) step(query string, run func() error) error {
 	}
 	if errors.Is(err, errLost) || errors.Is(err, errGone) {
 		t.broken = err
-		_ = t.Tx.Rollback() // after a commit it does nothing
+		_ = t.Tx.Rollback() // no effect after a commit
 	}
 	return err
 }
@@ -270,8 +270,8 @@ func (t *transaction) Commit() error {
 	})
 }
 
-// guarded are the tables that only the leader of the present epoch changes, except for requests of
-// users.
+// guarded matches changes of the tables that only the current leader may change, except for
+// requests of users.
 var guarded = regexp.MustCompile(`\b(?:INSERT INTO|UPDATE|DELETE FROM) "?(sessions|kernels|allocations|session_events|session_dependencies)\b`)
 
 // wrote checks which manager has changed which table.

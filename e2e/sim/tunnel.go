@@ -22,7 +22,7 @@ import (
 )
 
 // tunnel is one connection of a machine to a manager. Messages of a stream arrive in order, or not
-// at all; a cut tunnel is noticed only after nothing has arrived for a while.
+// at all. A cut tunnel is noticed only when nothing has arrived for a while.
 type tunnel struct {
 	w *world
 	p *process
@@ -30,13 +30,13 @@ type tunnel struct {
 
 	ctx  context.Context
 	end  context.CancelFunc
-	life string // of the machine's process
+	life string // ID of the agent's process
 }
 
 // keepalive is the longest life of a tunnel without messages.
 const keepalive = 35 * time.Second
 
-// dial keeps a tunnel open from the machine to a manager, for the manager's life.
+// dial keeps a tunnel from the machine to a manager's process open until the process ends.
 func (m *machine) dial(p *process) {
 	w := m.w
 	for p.ctx.Err() == nil {
@@ -141,7 +141,7 @@ func (t *tunnel) call(ctx context.Context, method string, req, reply any, _ *grp
 	return nil
 }
 
-// repeat carries out a request again, a little later.
+// repeat executes a request again, a little later.
 func (t *tunnel) repeat(method string, req proto.Message, what, detail string) {
 	w := t.w
 	delay := w.between(0, 3*time.Second)
@@ -165,7 +165,7 @@ func text(m any) string {
 	return ""
 }
 
-// printable returns the readable parts of a message; unlike String, it is the same in every
+// printable returns the readable parts of a message. Unlike String, it returns the same in every
 // process.
 func printable(b []byte) string {
 	const most = 160
@@ -227,7 +227,7 @@ func (s *stream) CloseSend() error {
 	return nil
 }
 
-// send queues a message behind those that were sent before. The caller has the turn.
+// send queues a message. The caller has the turn.
 func (s *stream) send(m proto.Message) {
 	w := s.t.w
 	delay := w.between(100*time.Microsecond, 20*time.Millisecond)
@@ -244,7 +244,7 @@ func (s *stream) send(m proto.Message) {
 	s.after(delay, proto.Clone(m))
 }
 
-// finish ends the stream of answers, with success if err is nil.
+// finish ends the stream of answers, successfully if err is nil.
 func (s *stream) finish(err error) {
 	if err == nil {
 		err = io.EOF
@@ -264,7 +264,7 @@ func (s *stream) after(delay time.Duration, item any) {
 	time.AfterFunc(time.Until(at), func() {
 		select {
 		case s.in <- item:
-		default: // no one reads it any more
+		default: // the stream has no reader
 		}
 	})
 }

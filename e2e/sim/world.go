@@ -73,8 +73,8 @@ import (
 type world struct {
 	*loop
 	mood mood
-	calm bool // there are no more faults
-	over bool // there are no more new requests
+	calm bool // no more faults
+	over bool // no more new requests
 
 	place    *place
 	plain    *ent.Client // without faults, for the simulation's own checks
@@ -83,7 +83,7 @@ type world struct {
 	people   *people
 	election *election
 
-	ctx    context.Context // of all simulated parts
+	ctx    context.Context // context of all simulated parts
 	cancel context.CancelFunc
 	live   sync.WaitGroup
 	log    *slog.Logger
@@ -91,16 +91,16 @@ type world struct {
 	broken []string
 }
 
-// mood has the probabilities of faults of a seed.
+// mood has the probabilities of the faults of a seed.
 type mood struct {
-	statement float64 // the connection to the database, or the process, dies there
-	slow      float64 // a transaction begins late
-	lost      float64 // a message breaks its tunnel
+	statement float64 // the database connection is lost, or the process dies, at a statement
+	slow      float64 // a transaction is delayed
+	lost      float64 // a tunnel breaks at a message
 	hung      float64 // an answer never comes
 	twice     float64 // a request is carried out again later
-	late      float64 // a message takes seconds
+	late      float64 // a message is delayed by seconds
 	stall     float64 // a report of an agent is delayed, with everything behind it
-	event     float64 // an event between managers is lost, or comes twice, or late
+	event     float64 // an event between managers is lost, repeated or delayed
 	image     float64 // a pull fails
 	start     float64 // a container cannot start
 }
@@ -136,7 +136,7 @@ func (w *world) fail(rule, format string, args ...any) {
 	w.broken = append(w.broken, text)
 }
 
-// go runs a simulated part until the world ends.
+// play runs a simulated part until the world ends.
 func (w *world) play(f func()) { w.live.Go(f) }
 
 // fence returns the current epoch according to the database.
@@ -155,20 +155,20 @@ var rules string
 type result struct {
 	Seed      uint64
 	Broken    []string
-	Sum       uint64 // of the trace
+	Sum       uint64 // checksum of the trace
 	Steps     int
 	Simulated time.Duration
-	Asked     int // for sessions
+	Asked     int // number of requests for sessions
 }
 
 const (
 	day = 24 * time.Hour
-	// timeout is how long all transitions can take after the last fault: the deadline of an end,
-	// and its minute.
+	// timeout is how long all transitions can take after the last fault: the deadline of an end
+	// plus a minute.
 	timeout = 4 * time.Minute
 )
 
-// run plays one seed. It begins at midnight, with an empty database.
+// run runs one seed. It begins at midnight, with an empty database.
 func run(t *testing.T, at *place, seed uint64, trace io.Writer) result {
 	time.Sleep(time.Until(time.Now().Truncate(day).Add(day)))
 	reseed(seed)
@@ -220,8 +220,8 @@ func (w *world) story() {
 	w.kept()
 }
 
-// until continues until a condition is true, or until the timeout, and reports whether an invariant
-// was violated.
+// until continues until a condition is true or the timeout is over, and reports whether an
+// invariant was violated.
 func (w *world) until(so func() bool) bool {
 	for limit := time.Now().Add(timeout); time.Now().Before(limit); {
 		if w.steady(time.Now().Add(7 * time.Second)) {
@@ -265,7 +265,7 @@ func (w *world) end() {
 		synctest.Wait()
 		select {
 		case <-done:
-			w.loop.run(time.Now().Add(time.Minute)) // timers without a waiting goroutine
+			w.loop.run(time.Now().Add(time.Minute)) // let timers without a waiting goroutine end
 			return
 		default:
 		}

@@ -36,7 +36,7 @@ func TestDrain(t *testing.T) {
 	drain(from, "1h", "reschedule")
 	drain(last, "1h", "terminate")
 	for _, s := range []*client.Session{moves, ends} {
-		cluster.Eventually(t, "the owner is told", func() bool {
+		cluster.Eventually(t, "the owner is notified", func() bool {
 			return strings.Contains(u.Show(s.ID).StatusMessage, "disk replacement")
 		})
 	}
@@ -49,12 +49,12 @@ func TestDrain(t *testing.T) {
 
 	operator.Must("agent", "cordon", to, "--reason", "new cables")
 	text := operator.Must("agent", "ls")
-	says(t, text, "alive, draining for", "disk replacement", "alive, cordoned: new cables")
+	mustContain(t, text, "alive, draining for", "disk replacement", "alive, cordoned: new cables")
 	t.Logf("berth agent ls:\n%s", text)
 	late := u.Run(asks(group))
 	waits(t, u, late.ID, "ROOM")
 	text = u.Shell().Must("session", "why", late.Name)
-	says(t, text, "1 is cordoned (new cables), 2 are draining (disk replacement)")
+	mustContain(t, text, "1 is cordoned (new cables), 2 are draining (disk replacement)")
 	t.Logf("berth session why %s:\n%s", late.Name, text)
 	for _, s := range []*client.Session{moves, ends} {
 		if now := u.Show(s.ID); now.Status != "RUNNING" {
@@ -68,7 +68,7 @@ func TestDrain(t *testing.T) {
 	}
 	drain(from, "0s", "reschedule", "--wait")
 	waits(t, u, moves.ID, "ROOM")
-	says(t, operator.Must("agent", "show", from), "drained")
+	mustContain(t, operator.Must("agent", "show", from), "drained")
 	once(t, operator)
 
 	operator.Must("agent", "uncordon", to)
@@ -81,7 +81,7 @@ func TestDrain(t *testing.T) {
 	once(t, operator)
 }
 
-// other returns an agent that is none of the given ones.
+// other returns an agent that is not among the given ones.
 func other(than ...string) string {
 	for _, n := range nodes() {
 		if !strings.Contains(strings.Join(than, " "), n) {

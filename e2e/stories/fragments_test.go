@@ -8,7 +8,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// Half of each of eight accelerators is free. A session that asks for a whole one waits. Its reason
+// Half of each of eight accelerators is free. A session that requests a whole one waits. Its reason
 // says that the free capacity is fragmented, and with the suggested change the session starts at
 // once.
 func TestFragments(t *testing.T) {
@@ -21,7 +21,7 @@ func TestFragments(t *testing.T) {
 
 	whole := []string{"session", "create", "minimal:1", "--group", "pieces", "--cpu", "0.05", "--mem", "32m", "-r", "mock.shares=1"}
 	try := berth.Must(append(whole, "--dry-run")...)
-	says(t, try, "It would wait.", "3: enough free mock.shares in total, but not on one device", "0.5 mock.shares free, 1 requested")
+	mustContain(t, try, "It would wait.", "3: enough free mock.shares in total, but not on one device", "0.5 mock.shares free, 1 requested")
 	var s client.Session
 	read(t, berth.Must(append(whole, "--name", "whole", "-o", "json")...), &s)
 	why := waits(t, u, s.ID, "ROOM")
@@ -32,7 +32,7 @@ func TestFragments(t *testing.T) {
 	t.Logf("berth session why whole:\n%s", text)
 	t.Logf("berth queue pieces:\n%s", berth.Must("queue", "pieces"))
 
-	// The suggestion is a command.
+	// The text contains the suggestion as a command.
 	_, command, ok := strings.Cut(text, "  berth session change ")
 	command, _, _ = strings.Cut(command, "\n")
 	if !ok || !strings.Contains(command, "mock.shares=0.5") {

@@ -44,7 +44,8 @@ func page(t *testing.T, g *cluster.Gateway, host, path, cookie string) string {
 	return string(body)
 }
 
-// shell opens an SSH connection with a command that does not end, and returns after its first line.
+// shell opens an SSH connection with a command that does not end, and returns after the first line
+// of output.
 func shell(t *testing.T, g *cluster.Gateway, key, session string) (wait func() (said string, err error)) {
 	t.Helper()
 	host, port, _ := strings.Cut(g.SSH, ":")
@@ -66,8 +67,8 @@ func shell(t *testing.T, g *cluster.Gateway, key, session string) (wait func() (
 	return func() (string, error) { err := cmd.Wait(); return errs.String(), err }
 }
 
-// A gateway that is killed loses its connections and nothing else: the browser continues at another
-// gateway with its cookie, and SSH connects again to the same host key. A gateway that is stopped
+// When a gateway is killed, only its connections are lost: the browser continues at another gateway
+// with its cookie, and an SSH client reconnects to the same host key. A gateway that is stopped
 // notifies SSH clients. When the machine's agent restarts, streams end and the app continues.
 func TestGatewaysAndAgentsThatEnd(t *testing.T) {
 	first := platform.Gateway(t, "gateway-1", nil)
@@ -92,7 +93,7 @@ func TestGatewaysAndAgentsThatEnd(t *testing.T) {
 	session := made.CreateSession.Session
 	u.Until(session.ID, "RUNNING")
 	var opened struct{ OpenApp struct{ URL, Address string } }
-	cluster.Eventually(t, "the manager knows the gateways", func() bool {
+	cluster.Eventually(t, "the manager lists the gateways", func() bool {
 		resp, err := u.Raw(t.Context(), client.Request{Query: `mutation($in: OpenAppInput!) { openApp(input: $in) { url address } }`, Variables: map[string]any{"in": map[string]any{"session": session.ID, "app": "docs"}}})
 		return err == nil && resp.Err() == nil && json.Unmarshal(resp.Data, &opened) == nil
 	})
@@ -151,7 +152,7 @@ func TestGatewaysAndAgentsThatEnd(t *testing.T) {
 	if err := node.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.Copy(io.Discard, kept) // until it ends
+	_, _ = io.Copy(io.Discard, kept) // until the connection ends
 	if said, err := cut(); err == nil || !strings.Contains(said, "the connection to the session is lost") {
 		t.Errorf("ssh to a machine whose agent ends: %v, %q", err, said)
 	}

@@ -37,7 +37,7 @@ func TestLeaderKilled(t *testing.T) {
 	})
 	first := u.Run(asks(group, "mock.shares", "0.25"))
 	u.Until(first.ID, "RUNNING")
-	t.Logf("%s, which led, was killed; a session that was asked for after that runs after %s", leader.Name(), time.Since(killed).Round(10*time.Millisecond))
+	t.Logf("%s, which led, was killed; a session that was requested later runs after %s", leader.Name(), time.Since(killed).Round(10*time.Millisecond))
 	for _, s := range append(all, first) {
 		u.Until(s.ID, "RUNNING")
 	}
@@ -48,7 +48,7 @@ func TestLeaderKilled(t *testing.T) {
 		t.Errorf("%d sessions have %d kernels", len(all)+1, n)
 	}
 	once(t, operator)
-	cluster.Eventually(t, "devices are held as asked for", func() bool { return held(t) == "3.25" })
+	cluster.Eventually(t, "devices are allocated as requested", func() bool { return held(t) == "3.25" })
 }
 
 // held returns the allocated amounts of all accelerators.

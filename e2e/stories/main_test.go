@@ -54,7 +54,7 @@ func nodes() (all []string) {
 	return all
 }
 
-// asks returns the request of an idle session in a group, by the group's id.
+// asks returns the request of an idle session in a group, given by its ID.
 func asks(group string, slots ...string) client.CreateSessionInput {
 	in := cluster.Batch("exec sleep 86400")
 	in.ResourceGroup = group
@@ -72,7 +72,7 @@ func on(t *testing.T, u *cluster.User, session string) string {
 	return k[0].Agent.Name
 }
 
-// waits fails unless the session waits. It returns the pending reason when there is one.
+// waits fails unless the session waits. It returns the pending reason as soon as there is one.
 func waits(t *testing.T, u *cluster.User, session string, stage client.Enum) *client.Advice {
 	t.Helper()
 	var why *client.Advice
@@ -118,8 +118,8 @@ func endAll(t *testing.T, u *cluster.User) {
 	})
 }
 
-// says fails unless the text contains all parts.
-func says(t *testing.T, text string, parts ...string) {
+// mustContain fails unless the text contains all parts.
+func mustContain(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {

@@ -28,7 +28,7 @@ func TestKernelsOverAgents(t *testing.T) {
 	pair, strangers := wide(t, u, group, "2"), wide(t, u, group, "1")
 
 	if out, code := u.Exec(pair.ID, "echo $BERTH_CLUSTER_HOST $BERTH_CLUSTER_HOSTS $MASTER_ADDR; hostname"); out != "main main,sub1 main\nmain\n" || code != 0 {
-		t.Errorf("the first kernel is told %q, %d", out, code)
+		t.Errorf("the first kernel gets %q, %d", out, code)
 	}
 	pair.talk(t)
 	pair.send(t)
@@ -74,14 +74,14 @@ type spread struct {
 	kernels []server
 }
 
-// server is one kernel of a session, which answers each connection with its name.
+// server is a kernel that answers each connection with its name.
 type server struct {
 	id, hostname, agent string
 	run                 func(script string) string // runs a script that must succeed, and returns its output without the final line break
 }
 
-// wide starts a session with a kernel on each of two agents. Each kernel asks for so many
-// accelerators that two do not fit on one agent.
+// wide starts a session with a kernel on each of two agents. Each kernel requests so many
+// accelerators that two kernels do not fit on one agent.
 func wide(t *testing.T, u *cluster.User, group, accelerators string) spread {
 	t.Helper()
 	return wideOf(t, u, group, accelerators, "minimal:1", "nc -ll -p 8000 -e hostname & nc -ll -p 8001 -e cat /tmp/much & exec sleep 86400")
@@ -113,7 +113,7 @@ func wideOf(t *testing.T, u *cluster.User, group, accelerators, image, script st
 	return s
 }
 
-// talk connects each kernel to each other one, and checks the names in the answers.
+// talk connects each kernel to every other one, and checks the names in the answers.
 func (s spread) talk(t *testing.T) {
 	t.Helper()
 	for _, from := range s.kernels {
@@ -123,16 +123,16 @@ func (s spread) talk(t *testing.T) {
 	}
 }
 
-// by is the address of a kernel as a shell expression. The static busybox of the image does not
-// resolve names, so the expression reads the file that a library would read.
+// by returns a shell expression for the address of a kernel. The static busybox of the image cannot
+// resolve names, so the expression reads the hosts file.
 func (k server) by() string { return "$(awk '$2 == \"" + k.hostname + "\" {print $1}' /etc/hosts)" }
 
 func (k server) served(t *testing.T, to server) {
 	t.Helper()
-	// The server may only just have begun to listen.
+	// The other kernel may not listen yet.
 	ask := fmt.Sprintf("for i in 1 2 3 4 5 6 7 8 9 10; do nc -w 10 %s 8000 </dev/null 2>/dev/null && break; sleep 1; done", k.by())
 	if out := to.run(ask); out != k.hostname {
-		t.Errorf("%s asks %s for its name: %q", to.hostname, k.hostname, out)
+		t.Errorf("%s requests the name of %s: %q", to.hostname, k.hostname, out)
 	}
 }
 

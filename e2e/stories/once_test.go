@@ -10,24 +10,24 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// once fails unless every running kernel has a container on its agent and nowhere else, no other
-// container exists, and the platform reports the same.
+// once fails unless every running kernel has a container on its agent and nowhere else, there is no
+// other container, and the platform reports the same.
 func once(t *testing.T, berth *cluster.Shell) {
 	t.Helper()
 	var said, there map[string]string
 	t.Cleanup(func() {
 		if !maps.Equal(said, there) {
-			t.Logf("the database says %v\nthe machine has %v", said, there)
+			t.Logf("in the database: %v\non the machine: %v", said, there)
 		}
 	})
-	cluster.Eventually(t, "what runs is what lives", func() bool {
+	cluster.Eventually(t, "the running kernels are those with containers", func() bool {
 		said, there = placed(t), containers(t)
 		return maps.Equal(said, there)
 	})
 	var audit client.OccupancyAudit
 	cluster.Eventually(t, "the manager reaches all agents", func() bool {
 		audit = client.OccupancyAudit{}
-		read(t, berth.Must("admin", "occupancy", "-o", "json"), &audit) // fails where something differs
+		read(t, berth.Must("admin", "occupancy", "-o", "json"), &audit) // the command fails if there is a difference
 		return len(audit.Silent) == 0
 	})
 	if audit.Kernels != len(there) || audit.Agents != len(platform.Agents) {
@@ -54,7 +54,7 @@ func placed(t *testing.T) map[string]string {
 	return all
 }
 
-// containers returns every kernel that has a container on this machine, with its agents.
+// containers returns the agents of every kernel that has a container on this machine.
 func containers(t *testing.T) map[string]string {
 	t.Helper()
 	found, err := platform.Containers()

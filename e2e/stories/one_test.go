@@ -22,8 +22,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// oneBinary creates the image one:1. It contains one static program and nothing else, as FROM
-// scratch does.
+// oneBinary creates the image one:1, which contains only one static program, as with FROM scratch.
 func oneBinary(t *testing.T) (dir string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "one")
@@ -69,8 +68,8 @@ func oneBinary(t *testing.T) (dir string) {
 	return dir
 }
 
-// In an image without a shell, users or libraries, a session starts, and a terminal, commands, SSH, SFTP and
-// the ports that its program listens on work.
+// A session of an image without a shell, users or libraries starts. A terminal, commands, SSH, SFTP
+// and the ports of its program work.
 func TestImageOfOneBinary(t *testing.T) {
 	platform.OfferLayout(t, oneBinary(t))
 	g := platform.Gateway(t, "one-gateway", nil)
@@ -138,7 +137,7 @@ func TestImageOfOneBinary(t *testing.T) {
 		return err == nil && len(apps) == 1 && apps[0].Port == 7070 && apps[0].Status == "RUNNING"
 	})
 	var opened struct{ OpenApp struct{ URL, Address string } }
-	cluster.Eventually(t, "the manager knows the gateway", func() bool {
+	cluster.Eventually(t, "the manager lists the gateway", func() bool {
 		resp, err := u.Raw(t.Context(), client.Request{Query: `mutation($in: OpenAppInput!) { openApp(input: $in) { url address } }`, Variables: map[string]any{"in": map[string]any{"session": session.ID, "port": 7070}}})
 		return err == nil && resp.Err() == nil && json.Unmarshal(resp.Data, &opened) == nil
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// visitPort sends a request to the port of an app at the gateway that listens on an address; it returns the
+// visitPort sends a request to the port of an app at the gateway with an address, and returns the
 // body.
 func visitPort(t *testing.T, address, at, cookie string) (*http.Response, string, error) {
 	t.Helper()
@@ -38,10 +38,10 @@ func visitPort(t *testing.T, address, at, cookie string) (*http.Response, string
 	return resp, string(body), err
 }
 
-// Where names and paths are impossible, apps are on ports. Each has one at all gateways, so that the browser
-// continues at another gateway when one is killed.
+// In port mode, each app has the same port at all gateways, so that the browser continues at
+// another gateway when one is killed.
 func TestAppsOnPorts(t *testing.T) {
-	first := 20000 + os.Getpid()%1000*8 // other tests run beside this one
+	first := 20000 + os.Getpid()%1000*8 // other tests run at the same time
 	ports := fmt.Sprintf("%d-%d", first, first+7)
 	const here, there = "127.0.0.2", "127.0.0.3"
 	one := platform.GatewayOnPorts(t, "port-gateway-1", here, ports)
@@ -54,7 +54,7 @@ func TestAppsOnPorts(t *testing.T) {
 	}})
 	u.Until(session.ID, "RUNNING")
 	var opened *client.OpenedApp
-	cluster.Eventually(t, "the manager knows the gateways", func() (ok bool) {
+	cluster.Eventually(t, "the manager lists the gateways", func() (ok bool) {
 		var err error
 		opened, err = u.OpenApp(t.Context(), client.OpenAppInput{Session: session.ID, App: "docs"})
 		return err == nil
@@ -97,7 +97,7 @@ func TestAppsOnPorts(t *testing.T) {
 	}
 	t.Run("in a browser", func(t *testing.T) {
 		platform.Offer(t, "python")
-		platform.GatewayOnPorts(t, "port-gateway-3", "127.0.0.1", ports) // where browsers look for ports.localhost
+		platform.GatewayOnPorts(t, "port-gateway-3", "127.0.0.1", ports) // the address of ports.localhost in browsers
 		u := platform.User(t)
 		t.Cleanup(func() { endAll(t, u) })
 		lab := u.Run(client.CreateSessionInput{Image: "python:3.11", Slots: cluster.Slots("cpu", "1", "mem", "512m")})

@@ -10,9 +10,9 @@ import (
 	"github.com/berthhq/berth/e2e/cluster"
 )
 
-// The database is restored from a backup as docs/backup.md says. Sessions that are newer than the
+// The database is restored from a backup as in docs/backup.md. Sessions that are newer than the
 // backup continue, and nothing ends until an operator leaves recovery mode. Then the operator ends
-// the sessions that the database does not know.
+// the sessions that are not in the database.
 func TestRestoreOfTheDatabase(t *testing.T) {
 	berth := operator(t)
 	group := group(t, berth, "restored", nodes())
@@ -46,7 +46,7 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 	strays := func() (found []client.OccupancyDrift, missing int) {
 		var audit client.OccupancyAudit
 		if r := berth.Run("admin", "occupancy", "-o", "json"); r.Code > 1 || !strings.HasPrefix(r.Stdout, "{") {
-			return nil, 0 // the managers are not there yet
+			return nil, 0 // no manager answers yet
 		} else {
 			read(t, r.Stdout, &audit)
 		}
@@ -60,11 +60,11 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 		}
 		return found, missing
 	}
-	// A report of the agent about the end of this session can arrive before recovery mode is on. Then
-	// the session is not missing: it has ended as it did before the restore.
+	// A report of the agent about the end of this session can arrive before recovery mode is on. In
+	// that case the session is not missing, because its end is recorded again.
 	reported := func() bool { return u.Show(ended).Status == "TERMINATED" }
 	var found []client.OccupancyDrift
-	cluster.Eventually(t, "the platform shows what it does not know and what it misses", func() bool {
+	cluster.Eventually(t, "the platform shows unknown and missing containers", func() bool {
 		var missing int
 		found, missing = strays()
 		return len(found) == 1 && (missing == 1 || reported())
@@ -85,14 +85,14 @@ func TestRestoreOfTheDatabase(t *testing.T) {
 	said := berth.Must("admin", "cluster", "recovery", "off", "--yes")
 	for _, want := range []string{u.Email, "--repair", "ends as lost"} {
 		if !strings.Contains(said, want) && (want != "ends as lost" || !reported()) {
-			t.Errorf("what will end is told without %q:\n%s", want, said)
+			t.Errorf("the list of what will end lacks %q:\n%s", want, said)
 		}
 	}
-	cluster.Eventually(t, "what the backup remembers as running ends", func() bool { return u.Show(ended).Status != "RUNNING" })
+	cluster.Eventually(t, "a session that ran at the time of the backup ends", func() bool { return u.Show(ended).Status != "RUNNING" })
 	if u.Show(older).Status != "RUNNING" || len(containers(t)) != 2 {
 		t.Errorf("after recovery mode: %s, %v", u.Show(older).Status, containers(t))
 	}
-	cluster.Eventually(t, "what the database does not know ends", func() bool {
+	cluster.Eventually(t, "sessions that are not in the database end", func() bool {
 		berth.Run("admin", "occupancy", "--repair")
 		return len(containers(t)) == 1
 	})

@@ -30,7 +30,7 @@ func TestSSHBetweenKernels(t *testing.T) {
 	main, sub := pair.kernels[0], pair.kernels[1]
 	main.prints(t, "sub1", "ssh sub1 hostname </dev/null")
 	sub.prints(t, "main", "ssh main hostname </dev/null")
-	main.prints(t, "main", "ssh main hostname </dev/null") // of itself, as mpirun does for a list of hosts
+	main.prints(t, "main", "ssh main hostname </dev/null") // to itself, as mpirun does for a list of hosts
 	main.prints(t, "payload", "echo payload >/tmp/x && scp -q /tmp/x sub1:/tmp/y && ssh sub1 cat /tmp/y")
 	main.prints(t, "0", "ssh sub1 test -r /dev/null; echo $?")
 	main.prints(t, "255", "ssh -o PubkeyAuthentication=no sub1 true 2>/dev/null; echo $?")
@@ -43,7 +43,7 @@ func TestSSHBetweenKernels(t *testing.T) {
 	if want := "0 of 4 on main\n1 of 4 on main\n2 of 4 on sub1\n3 of 4 on sub1"; mpi != want {
 		t.Errorf("mpirun prints %q, want %q", mpi, want)
 	}
-	// A message passes between the machines.
+	// MPI passes messages between the machines.
 	sum := main.run(`cd /tmp && cat >sum.py <<'END'
 from mpi4py import MPI
 world = MPI.COMM_WORLD
@@ -79,7 +79,7 @@ scp -q sum.py sub1:/tmp/sum.py && mpirun -n 4 python3 sum.py`)
 	main.prints(t, "sub1", "ssh sub1 hostname </dev/null")
 }
 
-// apart checks that the kernels of one session cannot use the servers of another one.
+// apart checks that the kernels of one session cannot use the SSH servers of another one.
 func apart(t *testing.T, u *cluster.User, pair, strangers spread) {
 	t.Helper()
 	main, other := pair.kernels[0], strangers.kernels[0]
@@ -93,7 +93,7 @@ func apart(t *testing.T, u *cluster.User, pair, strangers spread) {
 			t.Errorf("%s of another session runs %q on %s", other.hostname, out, k.hostname)
 		}
 	}
-	// With the network, but without the key, there is no login either.
+	// A kernel in the network but without the key cannot log in either.
 	if out, code := u.ExecIn(pair.ID, main.id, "ssh-keygen -q -t ed25519 -N '' -f /tmp/other && ssh -F none -o StrictHostKeyChecking=no -o BatchMode=yes -p 2200 -i /tmp/other sub1 hostname"); code == 0 {
 		t.Errorf("another key logs in: %q", out)
 	}
@@ -121,11 +121,11 @@ exec mpirun -n 2 --map-by node sh -c 'echo rank $OMPI_COMM_WORLD_RANK on $(hostn
 	in.Slots = cluster.Slots("cpu", "1", "mem", "256m")
 	s := u.Run(in)
 	u.Until(s.ID, "TERMINATED")
-	says(t, u.Shell().Must("session", "logs", s.ID), "rank 0 on main", "rank 1 on sub1")
+	mustContain(t, u.Shell().Must("session", "logs", s.ID), "rank 0 on main", "rank 1 on sub1")
 }
 
-// The containers of a user with a UID of their own run with this UID, which the image does not
-// know. OpenSSH's client and mpirun work there as well.
+// The containers of a user with their own UID run with it, although the image has no such user.
+// OpenSSH's client and mpirun work there as well.
 func TestSSHWithANumber(t *testing.T) {
 	operator := operator(t)
 	platform.Offer(t, "mpi")

@@ -10,8 +10,8 @@ import (
 )
 
 // A session needs two accelerators of every agent, while other sessions keep coming that need two
-// of one agent. Accelerators that become free are reserved for it, sessions that do not delay it
-// start meanwhile, and the others continue after it.
+// of one agent. Accelerators that become free are reserved for it. Meanwhile, sessions start that
+// do not delay it, and the others start after it.
 func TestNobodyStarves(t *testing.T) {
 	operator := operator(t)
 	lane := group(t, operator, "lane", nodes(), "--hold-after", "0s")
@@ -66,7 +66,7 @@ func TestNobodyStarves(t *testing.T) {
 	once(t, operator)
 }
 
-// heldBack fails unless a session has room that is reserved for another one.
+// heldBack fails unless a session has to wait because capacity is reserved for another one.
 func heldBack(t *testing.T, u *cluster.User, late, big *client.Session) {
 	t.Helper()
 	cluster.Eventually(t, "there is room, but it is not theirs", func() bool {

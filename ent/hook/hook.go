@@ -225,6 +225,18 @@ func (f ImageFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ImageMutation", m)
 }
 
+// The ImageVersionFunc type is an adapter to allow the use of ordinary
+// function as ImageVersion mutator.
+type ImageVersionFunc func(context.Context, *ent.ImageVersionMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ImageVersionFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ImageVersionMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ImageVersionMutation", m)
+}
+
 // The InvitationFunc type is an adapter to allow the use of ordinary
 // function as Invitation mutator.
 type InvitationFunc func(context.Context, *ent.InvitationMutation) (ent.Value, error)
@@ -463,6 +475,18 @@ func (f SSHKeyFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, erro
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SSHKeyMutation", m)
+}
+
+// The ScanResultFunc type is an adapter to allow the use of ordinary
+// function as ScanResult mutator.
+type ScanResultFunc func(context.Context, *ent.ScanResultMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ScanResultFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ScanResultMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ScanResultMutation", m)
 }
 
 // The SessionFunc type is an adapter to allow the use of ordinary

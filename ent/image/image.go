@@ -33,6 +33,12 @@ const (
 	FieldLabels = "labels"
 	// FieldStatus holds the string denoting the status field in the database.
 	FieldStatus = "status"
+	// FieldTagDigest holds the string denoting the tag_digest field in the database.
+	FieldTagDigest = "tag_digest"
+	// FieldTagPolicy holds the string denoting the tag_policy field in the database.
+	FieldTagPolicy = "tag_policy"
+	// FieldDeprecated holds the string denoting the deprecated field in the database.
+	FieldDeprecated = "deprecated"
 	// FieldRegistryID holds the string denoting the registry_id field in the database.
 	FieldRegistryID = "registry_id"
 	// FieldVisibility holds the string denoting the visibility field in the database.
@@ -53,6 +59,8 @@ const (
 	FieldAddedBytes = "added_bytes"
 	// FieldCommittedAt holds the string denoting the committed_at field in the database.
 	FieldCommittedAt = "committed_at"
+	// EdgeVersions holds the string denoting the versions edge name in mutations.
+	EdgeVersions = "versions"
 	// EdgeRegistry holds the string denoting the registry edge name in mutations.
 	EdgeRegistry = "registry"
 	// EdgeOwner holds the string denoting the owner edge name in mutations.
@@ -61,6 +69,13 @@ const (
 	EdgeProject = "project"
 	// Table holds the table name of the image in the database.
 	Table = "images"
+	// VersionsTable is the table that holds the versions relation/edge.
+	VersionsTable = "image_versions"
+	// VersionsInverseTable is the table name for the ImageVersion entity.
+	// It exists in this package in order to avoid circular dependency with the "imageversion" package.
+	VersionsInverseTable = "image_versions"
+	// VersionsColumn is the table column denoting the versions relation/edge.
+	VersionsColumn = "image_id"
 	// RegistryTable is the table that holds the registry relation/edge.
 	RegistryTable = "images"
 	// RegistryInverseTable is the table name for the Registry entity.
@@ -95,6 +110,9 @@ var Columns = []string{
 	FieldSizeBytes,
 	FieldLabels,
 	FieldStatus,
+	FieldTagDigest,
+	FieldTagPolicy,
+	FieldDeprecated,
 	FieldRegistryID,
 	FieldVisibility,
 	FieldDescription,
@@ -130,6 +148,10 @@ var (
 	DefaultSizeBytes int64
 	// DefaultLabels holds the default value on creation for the "labels" field.
 	DefaultLabels map[string]string
+	// DefaultTagDigest holds the default value on creation for the "tag_digest" field.
+	DefaultTagDigest string
+	// DefaultDeprecated holds the default value on creation for the "deprecated" field.
+	DefaultDeprecated string
 	// DefaultDescription holds the default value on creation for the "description" field.
 	DefaultDescription string
 	// DescriptionValidator is a validator for the "description" field. It is called by the builders before save.
@@ -165,6 +187,33 @@ func StatusValidator(s Status) error {
 		return nil
 	default:
 		return fmt.Errorf("image: invalid enum value for status field: %q", s)
+	}
+}
+
+// TagPolicy defines the type for the "tag_policy" enum field.
+type TagPolicy string
+
+// TagPolicyRegistry is the default value of the TagPolicy enum.
+const DefaultTagPolicy = TagPolicyRegistry
+
+// TagPolicy values.
+const (
+	TagPolicyRegistry TagPolicy = "registry"
+	TagPolicyPinned   TagPolicy = "pinned"
+	TagPolicyFollow   TagPolicy = "follow"
+)
+
+func (tp TagPolicy) String() string {
+	return string(tp)
+}
+
+// TagPolicyValidator is a validator for the "tag_policy" field enum values. It is called by the builders before save.
+func TagPolicyValidator(tp TagPolicy) error {
+	switch tp {
+	case TagPolicyRegistry, TagPolicyPinned, TagPolicyFollow:
+		return nil
+	default:
+		return fmt.Errorf("image: invalid enum value for tag_policy field: %q", tp)
 	}
 }
 
@@ -238,6 +287,21 @@ func ByStatus(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldStatus, opts...).ToFunc()
 }
 
+// ByTagDigest orders the results by the tag_digest field.
+func ByTagDigest(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTagDigest, opts...).ToFunc()
+}
+
+// ByTagPolicy orders the results by the tag_policy field.
+func ByTagPolicy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTagPolicy, opts...).ToFunc()
+}
+
+// ByDeprecated orders the results by the deprecated field.
+func ByDeprecated(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDeprecated, opts...).ToFunc()
+}
+
 // ByRegistryID orders the results by the registry_id field.
 func ByRegistryID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldRegistryID, opts...).ToFunc()
@@ -288,6 +352,20 @@ func ByCommittedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCommittedAt, opts...).ToFunc()
 }
 
+// ByVersionsCount orders the results by versions count.
+func ByVersionsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newVersionsStep(), opts...)
+	}
+}
+
+// ByVersions orders the results by versions terms.
+func ByVersions(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newVersionsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByRegistryField orders the results by registry field.
 func ByRegistryField(field string, opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -307,6 +385,13 @@ func ByProjectField(field string, opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
 		sqlgraph.OrderByNeighborTerms(s, newProjectStep(), sql.OrderByField(field, opts...))
 	}
+}
+func newVersionsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(VersionsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, VersionsTable, VersionsColumn),
+	)
 }
 func newRegistryStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(

@@ -86,6 +86,16 @@ func SizeBytes(v int64) predicate.Image {
 	return predicate.Image(sql.FieldEQ(FieldSizeBytes, v))
 }
 
+// TagDigest applies equality check predicate on the "tag_digest" field. It's identical to TagDigestEQ.
+func TagDigest(v string) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldTagDigest, v))
+}
+
+// Deprecated applies equality check predicate on the "deprecated" field. It's identical to DeprecatedEQ.
+func Deprecated(v string) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldDeprecated, v))
+}
+
 // RegistryID applies equality check predicate on the "registry_id" field. It's identical to RegistryIDEQ.
 func RegistryID(v uuid.UUID) predicate.Image {
 	return predicate.Image(sql.FieldEQ(FieldRegistryID, v))
@@ -489,6 +499,156 @@ func StatusIn(vs ...Status) predicate.Image {
 // StatusNotIn applies the NotIn predicate on the "status" field.
 func StatusNotIn(vs ...Status) predicate.Image {
 	return predicate.Image(sql.FieldNotIn(FieldStatus, vs...))
+}
+
+// TagDigestEQ applies the EQ predicate on the "tag_digest" field.
+func TagDigestEQ(v string) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldTagDigest, v))
+}
+
+// TagDigestNEQ applies the NEQ predicate on the "tag_digest" field.
+func TagDigestNEQ(v string) predicate.Image {
+	return predicate.Image(sql.FieldNEQ(FieldTagDigest, v))
+}
+
+// TagDigestIn applies the In predicate on the "tag_digest" field.
+func TagDigestIn(vs ...string) predicate.Image {
+	return predicate.Image(sql.FieldIn(FieldTagDigest, vs...))
+}
+
+// TagDigestNotIn applies the NotIn predicate on the "tag_digest" field.
+func TagDigestNotIn(vs ...string) predicate.Image {
+	return predicate.Image(sql.FieldNotIn(FieldTagDigest, vs...))
+}
+
+// TagDigestGT applies the GT predicate on the "tag_digest" field.
+func TagDigestGT(v string) predicate.Image {
+	return predicate.Image(sql.FieldGT(FieldTagDigest, v))
+}
+
+// TagDigestGTE applies the GTE predicate on the "tag_digest" field.
+func TagDigestGTE(v string) predicate.Image {
+	return predicate.Image(sql.FieldGTE(FieldTagDigest, v))
+}
+
+// TagDigestLT applies the LT predicate on the "tag_digest" field.
+func TagDigestLT(v string) predicate.Image {
+	return predicate.Image(sql.FieldLT(FieldTagDigest, v))
+}
+
+// TagDigestLTE applies the LTE predicate on the "tag_digest" field.
+func TagDigestLTE(v string) predicate.Image {
+	return predicate.Image(sql.FieldLTE(FieldTagDigest, v))
+}
+
+// TagDigestContains applies the Contains predicate on the "tag_digest" field.
+func TagDigestContains(v string) predicate.Image {
+	return predicate.Image(sql.FieldContains(FieldTagDigest, v))
+}
+
+// TagDigestHasPrefix applies the HasPrefix predicate on the "tag_digest" field.
+func TagDigestHasPrefix(v string) predicate.Image {
+	return predicate.Image(sql.FieldHasPrefix(FieldTagDigest, v))
+}
+
+// TagDigestHasSuffix applies the HasSuffix predicate on the "tag_digest" field.
+func TagDigestHasSuffix(v string) predicate.Image {
+	return predicate.Image(sql.FieldHasSuffix(FieldTagDigest, v))
+}
+
+// TagDigestEqualFold applies the EqualFold predicate on the "tag_digest" field.
+func TagDigestEqualFold(v string) predicate.Image {
+	return predicate.Image(sql.FieldEqualFold(FieldTagDigest, v))
+}
+
+// TagDigestContainsFold applies the ContainsFold predicate on the "tag_digest" field.
+func TagDigestContainsFold(v string) predicate.Image {
+	return predicate.Image(sql.FieldContainsFold(FieldTagDigest, v))
+}
+
+// TagPolicyEQ applies the EQ predicate on the "tag_policy" field.
+func TagPolicyEQ(v TagPolicy) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldTagPolicy, v))
+}
+
+// TagPolicyNEQ applies the NEQ predicate on the "tag_policy" field.
+func TagPolicyNEQ(v TagPolicy) predicate.Image {
+	return predicate.Image(sql.FieldNEQ(FieldTagPolicy, v))
+}
+
+// TagPolicyIn applies the In predicate on the "tag_policy" field.
+func TagPolicyIn(vs ...TagPolicy) predicate.Image {
+	return predicate.Image(sql.FieldIn(FieldTagPolicy, vs...))
+}
+
+// TagPolicyNotIn applies the NotIn predicate on the "tag_policy" field.
+func TagPolicyNotIn(vs ...TagPolicy) predicate.Image {
+	return predicate.Image(sql.FieldNotIn(FieldTagPolicy, vs...))
+}
+
+// DeprecatedEQ applies the EQ predicate on the "deprecated" field.
+func DeprecatedEQ(v string) predicate.Image {
+	return predicate.Image(sql.FieldEQ(FieldDeprecated, v))
+}
+
+// DeprecatedNEQ applies the NEQ predicate on the "deprecated" field.
+func DeprecatedNEQ(v string) predicate.Image {
+	return predicate.Image(sql.FieldNEQ(FieldDeprecated, v))
+}
+
+// DeprecatedIn applies the In predicate on the "deprecated" field.
+func DeprecatedIn(vs ...string) predicate.Image {
+	return predicate.Image(sql.FieldIn(FieldDeprecated, vs...))
+}
+
+// DeprecatedNotIn applies the NotIn predicate on the "deprecated" field.
+func DeprecatedNotIn(vs ...string) predicate.Image {
+	return predicate.Image(sql.FieldNotIn(FieldDeprecated, vs...))
+}
+
+// DeprecatedGT applies the GT predicate on the "deprecated" field.
+func DeprecatedGT(v string) predicate.Image {
+	return predicate.Image(sql.FieldGT(FieldDeprecated, v))
+}
+
+// DeprecatedGTE applies the GTE predicate on the "deprecated" field.
+func DeprecatedGTE(v string) predicate.Image {
+	return predicate.Image(sql.FieldGTE(FieldDeprecated, v))
+}
+
+// DeprecatedLT applies the LT predicate on the "deprecated" field.
+func DeprecatedLT(v string) predicate.Image {
+	return predicate.Image(sql.FieldLT(FieldDeprecated, v))
+}
+
+// DeprecatedLTE applies the LTE predicate on the "deprecated" field.
+func DeprecatedLTE(v string) predicate.Image {
+	return predicate.Image(sql.FieldLTE(FieldDeprecated, v))
+}
+
+// DeprecatedContains applies the Contains predicate on the "deprecated" field.
+func DeprecatedContains(v string) predicate.Image {
+	return predicate.Image(sql.FieldContains(FieldDeprecated, v))
+}
+
+// DeprecatedHasPrefix applies the HasPrefix predicate on the "deprecated" field.
+func DeprecatedHasPrefix(v string) predicate.Image {
+	return predicate.Image(sql.FieldHasPrefix(FieldDeprecated, v))
+}
+
+// DeprecatedHasSuffix applies the HasSuffix predicate on the "deprecated" field.
+func DeprecatedHasSuffix(v string) predicate.Image {
+	return predicate.Image(sql.FieldHasSuffix(FieldDeprecated, v))
+}
+
+// DeprecatedEqualFold applies the EqualFold predicate on the "deprecated" field.
+func DeprecatedEqualFold(v string) predicate.Image {
+	return predicate.Image(sql.FieldEqualFold(FieldDeprecated, v))
+}
+
+// DeprecatedContainsFold applies the ContainsFold predicate on the "deprecated" field.
+func DeprecatedContainsFold(v string) predicate.Image {
+	return predicate.Image(sql.FieldContainsFold(FieldDeprecated, v))
 }
 
 // RegistryIDEQ applies the EQ predicate on the "registry_id" field.
@@ -919,6 +1079,29 @@ func CommittedAtIsNil() predicate.Image {
 // CommittedAtNotNil applies the NotNil predicate on the "committed_at" field.
 func CommittedAtNotNil() predicate.Image {
 	return predicate.Image(sql.FieldNotNull(FieldCommittedAt))
+}
+
+// HasVersions applies the HasEdge predicate on the "versions" edge.
+func HasVersions() predicate.Image {
+	return predicate.Image(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, VersionsTable, VersionsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasVersionsWith applies the HasEdge predicate on the "versions" edge with a given conditions (other predicates).
+func HasVersionsWith(preds ...predicate.ImageVersion) predicate.Image {
+	return predicate.Image(func(s *sql.Selector) {
+		step := newVersionsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
 }
 
 // HasRegistry applies the HasEdge predicate on the "registry" edge.

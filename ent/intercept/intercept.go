@@ -26,6 +26,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
@@ -46,6 +47,7 @@ import (
 	"github.com/berthhq/berth/ent/retention"
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
@@ -609,6 +611,33 @@ func (f TraverseImage) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.ImageQuery", q)
 }
 
+// The ImageVersionFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ImageVersionFunc func(context.Context, *ent.ImageVersionQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ImageVersionFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ImageVersionQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ImageVersionQuery", q)
+}
+
+// The TraverseImageVersion type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseImageVersion func(context.Context, *ent.ImageVersionQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseImageVersion) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseImageVersion) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ImageVersionQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ImageVersionQuery", q)
+}
+
 // The InvitationFunc type is an adapter to allow the use of ordinary function as a Querier.
 type InvitationFunc func(context.Context, *ent.InvitationQuery) (ent.Value, error)
 
@@ -1149,6 +1178,33 @@ func (f TraverseSSHKey) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.SSHKeyQuery", q)
 }
 
+// The ScanResultFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ScanResultFunc func(context.Context, *ent.ScanResultQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ScanResultFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ScanResultQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ScanResultQuery", q)
+}
+
+// The TraverseScanResult type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseScanResult func(context.Context, *ent.ScanResultQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseScanResult) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseScanResult) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ScanResultQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ScanResultQuery", q)
+}
+
 // The SessionFunc type is an adapter to allow the use of ordinary function as a Querier.
 type SessionFunc func(context.Context, *ent.SessionQuery) (ent.Value, error)
 
@@ -1674,6 +1730,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.IdleCheckerQuery, predicate.IdleChecker, idlechecker.OrderOption]{typ: ent.TypeIdleChecker, tq: q}, nil
 	case *ent.ImageQuery:
 		return &query[*ent.ImageQuery, predicate.Image, image.OrderOption]{typ: ent.TypeImage, tq: q}, nil
+	case *ent.ImageVersionQuery:
+		return &query[*ent.ImageVersionQuery, predicate.ImageVersion, imageversion.OrderOption]{typ: ent.TypeImageVersion, tq: q}, nil
 	case *ent.InvitationQuery:
 		return &query[*ent.InvitationQuery, predicate.Invitation, invitation.OrderOption]{typ: ent.TypeInvitation, tq: q}, nil
 	case *ent.JoinTokenQuery:
@@ -1714,6 +1772,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.RoleGrantQuery, predicate.RoleGrant, rolegrant.OrderOption]{typ: ent.TypeRoleGrant, tq: q}, nil
 	case *ent.SSHKeyQuery:
 		return &query[*ent.SSHKeyQuery, predicate.SSHKey, sshkey.OrderOption]{typ: ent.TypeSSHKey, tq: q}, nil
+	case *ent.ScanResultQuery:
+		return &query[*ent.ScanResultQuery, predicate.ScanResult, scanresult.OrderOption]{typ: ent.TypeScanResult, tq: q}, nil
 	case *ent.SessionQuery:
 		return &query[*ent.SessionQuery, predicate.Session, session.OrderOption]{typ: ent.TypeSession, tq: q}, nil
 	case *ent.SessionArrayQuery:

@@ -59,7 +59,7 @@ func TestMigrationsMakeTheSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !want[name] {
-			t.Errorf("table %s is no entity's", name)
+			t.Errorf("table %s belongs to no entity", name)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestEachMigrationRunsOnce(t *testing.T) {
 func TestAFailedMigrationLeavesNothing(t *testing.T) {
 	db := open(t)
 	if err := migrate.Up(t.Context(), db, files(one, two+"CREATE TABLE b (n int); SELECT 1/0;")); err == nil {
-		t.Fatal("a division by zero is no error")
+		t.Fatal("a division by zero is not an error")
 	}
 	if n := value(t, db); n != 1 {
 		t.Errorf("n is %d, want 1: half of the migration was kept", n)

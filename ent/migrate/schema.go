@@ -713,6 +713,9 @@ var (
 		{Name: "size_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "labels", Type: field.TypeJSON},
 		{Name: "status", Type: field.TypeEnum, Enums: []string{"alive", "gone"}, Default: "alive"},
+		{Name: "tag_digest", Type: field.TypeString, Default: ""},
+		{Name: "tag_policy", Type: field.TypeEnum, Enums: []string{"registry", "pinned", "follow"}, Default: "registry"},
+		{Name: "deprecated", Type: field.TypeString, Default: ""},
 		{Name: "visibility", Type: field.TypeEnum, Enums: []string{"public", "project", "private"}, Default: "public"},
 		{Name: "description", Type: field.TypeString, Size: 1000, Default: ""},
 		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
@@ -732,19 +735,19 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "images_users_owner",
-				Columns:    []*schema.Column{ImagesColumns[16]},
+				Columns:    []*schema.Column{ImagesColumns[19]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
 			{
 				Symbol:     "images_projects_project",
-				Columns:    []*schema.Column{ImagesColumns[17]},
+				Columns:    []*schema.Column{ImagesColumns[20]},
 				RefColumns: []*schema.Column{ProjectsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
 			{
 				Symbol:     "images_registries_images",
-				Columns:    []*schema.Column{ImagesColumns[18]},
+				Columns:    []*schema.Column{ImagesColumns[21]},
 				RefColumns: []*schema.Column{RegistriesColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -763,17 +766,49 @@ var (
 			{
 				Name:    "image_registry_id",
 				Unique:  false,
-				Columns: []*schema.Column{ImagesColumns[18]},
+				Columns: []*schema.Column{ImagesColumns[21]},
 			},
 			{
 				Name:    "image_owner_id",
 				Unique:  false,
-				Columns: []*schema.Column{ImagesColumns[16]},
+				Columns: []*schema.Column{ImagesColumns[19]},
 			},
 			{
 				Name:    "image_project_id",
 				Unique:  false,
-				Columns: []*schema.Column{ImagesColumns[17]},
+				Columns: []*schema.Column{ImagesColumns[20]},
+			},
+		},
+	}
+	// ImageVersionsColumns holds the columns for the "image_versions" table.
+	ImageVersionsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "digest", Type: field.TypeString},
+		{Name: "size_bytes", Type: field.TypeInt64, Default: 0},
+		{Name: "labels", Type: field.TypeJSON},
+		{Name: "environment", Type: field.TypeJSON},
+		{Name: "layers", Type: field.TypeJSON},
+		{Name: "image_id", Type: field.TypeUUID},
+	}
+	// ImageVersionsTable holds the schema information for the "image_versions" table.
+	ImageVersionsTable = &schema.Table{
+		Name:       "image_versions",
+		Columns:    ImageVersionsColumns,
+		PrimaryKey: []*schema.Column{ImageVersionsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "image_versions_images_versions",
+				Columns:    []*schema.Column{ImageVersionsColumns[7]},
+				RefColumns: []*schema.Column{ImagesColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "imageversion_image_id_digest",
+				Unique:  true,
+				Columns: []*schema.Column{ImageVersionsColumns[7], ImageVersionsColumns[2]},
 			},
 		},
 	}
@@ -1300,6 +1335,12 @@ var (
 		{Name: "plain_http", Type: field.TypeBool, Default: false},
 		{Name: "username", Type: field.TypeString, Default: ""},
 		{Name: "password_sealed", Type: field.TypeBytes, Nullable: true},
+		{Name: "proxy", Type: field.TypeString, Default: ""},
+		{Name: "certificates", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "repositories", Type: field.TypeJSON},
+		{Name: "scan_every", Type: field.TypeInt, Default: 0},
+		{Name: "tag_policy", Type: field.TypeEnum, Enums: []string{"pinned", "follow"}, Default: "follow"},
+		{Name: "scan_due_at", Type: field.TypeTime, Nullable: true},
 		{Name: "last_scanned_at", Type: field.TypeTime, Nullable: true},
 	}
 	// RegistriesTable holds the schema information for the "registries" table.
@@ -1512,6 +1553,43 @@ var (
 				Name:    "sshkey_maker_id",
 				Unique:  false,
 				Columns: []*schema.Column{SSHKeysColumns[6]},
+			},
+		},
+	}
+	// ScanResultsColumns holds the columns for the "scan_results" table.
+	ScanResultsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "name", Type: field.TypeString},
+		{Name: "outcome", Type: field.TypeEnum, Enums: []string{"new", "moved", "unchanged", "skipped", "failed", "gone"}},
+		{Name: "digest", Type: field.TypeString, Default: ""},
+		{Name: "message", Type: field.TypeString, Default: ""},
+		{Name: "scanned_at", Type: field.TypeTime},
+		{Name: "scan_id", Type: field.TypeUUID},
+		{Name: "registry_id", Type: field.TypeUUID},
+	}
+	// ScanResultsTable holds the schema information for the "scan_results" table.
+	ScanResultsTable = &schema.Table{
+		Name:       "scan_results",
+		Columns:    ScanResultsColumns,
+		PrimaryKey: []*schema.Column{ScanResultsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "scan_results_registries_scan_results",
+				Columns:    []*schema.Column{ScanResultsColumns[7]},
+				RefColumns: []*schema.Column{RegistriesColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "scanresult_registry_id_name",
+				Unique:  true,
+				Columns: []*schema.Column{ScanResultsColumns[7], ScanResultsColumns[1]},
+			},
+			{
+				Name:    "scanresult_registry_id_outcome",
+				Unique:  false,
+				Columns: []*schema.Column{ScanResultsColumns[7], ScanResultsColumns[2]},
 			},
 		},
 	}
@@ -2600,6 +2678,31 @@ var (
 			},
 		},
 	}
+	// RegistryProjectsColumns holds the columns for the "registry_projects" table.
+	RegistryProjectsColumns = []*schema.Column{
+		{Name: "registry_id", Type: field.TypeUUID},
+		{Name: "project_id", Type: field.TypeUUID},
+	}
+	// RegistryProjectsTable holds the schema information for the "registry_projects" table.
+	RegistryProjectsTable = &schema.Table{
+		Name:       "registry_projects",
+		Columns:    RegistryProjectsColumns,
+		PrimaryKey: []*schema.Column{RegistryProjectsColumns[0], RegistryProjectsColumns[1]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "registry_projects_registry_id",
+				Columns:    []*schema.Column{RegistryProjectsColumns[0]},
+				RefColumns: []*schema.Column{RegistriesColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "registry_projects_project_id",
+				Columns:    []*schema.Column{RegistryProjectsColumns[1]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+	}
 	// SessionAgentsColumns holds the columns for the "session_agents" table.
 	SessionAgentsColumns = []*schema.Column{
 		{Name: "session_id", Type: field.TypeUUID},
@@ -2645,6 +2748,7 @@ var (
 		IdleBindingsTable,
 		IdleCheckersTable,
 		ImagesTable,
+		ImageVersionsTable,
 		InvitationsTable,
 		JoinTokensTable,
 		KernelsTable,
@@ -2665,6 +2769,7 @@ var (
 		RolesTable,
 		RoleGrantsTable,
 		SSHKeysTable,
+		ScanResultsTable,
 		SessionsTable,
 		SessionArraysTable,
 		SessionDependenciesTable,
@@ -2684,6 +2789,7 @@ var (
 		VolumesTable,
 		VolumeGrantsTable,
 		DomainRegistriesTable,
+		RegistryProjectsTable,
 		SessionAgentsTable,
 	}
 )
@@ -2721,6 +2827,7 @@ func init() {
 	ImagesTable.ForeignKeys[0].RefTable = UsersTable
 	ImagesTable.ForeignKeys[1].RefTable = ProjectsTable
 	ImagesTable.ForeignKeys[2].RefTable = RegistriesTable
+	ImageVersionsTable.ForeignKeys[0].RefTable = ImagesTable
 	InvitationsTable.ForeignKeys[0].RefTable = DomainsTable
 	InvitationsTable.ForeignKeys[1].RefTable = ProjectsTable
 	KernelsTable.ForeignKeys[0].RefTable = AgentsTable
@@ -2751,6 +2858,7 @@ func init() {
 	RoleGrantsTable.ForeignKeys[0].RefTable = RolesTable
 	RoleGrantsTable.ForeignKeys[1].RefTable = UsersTable
 	SSHKeysTable.ForeignKeys[0].RefTable = UsersTable
+	ScanResultsTable.ForeignKeys[0].RefTable = RegistriesTable
 	SessionsTable.ForeignKeys[0].RefTable = DomainsTable
 	SessionsTable.ForeignKeys[1].RefTable = ProjectsTable
 	SessionsTable.ForeignKeys[2].RefTable = UsersTable
@@ -2801,6 +2909,8 @@ func init() {
 	}
 	DomainRegistriesTable.ForeignKeys[0].RefTable = DomainsTable
 	DomainRegistriesTable.ForeignKeys[1].RefTable = RegistriesTable
+	RegistryProjectsTable.ForeignKeys[0].RefTable = RegistriesTable
+	RegistryProjectsTable.ForeignKeys[1].RefTable = ProjectsTable
 	SessionAgentsTable.ForeignKeys[0].RefTable = SessionsTable
 	SessionAgentsTable.ForeignKeys[1].RefTable = AgentsTable
 }

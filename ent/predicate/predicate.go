@@ -60,6 +60,9 @@ type IdleChecker func(*sql.Selector)
 // Image is the predicate function for image builders.
 type Image func(*sql.Selector)
 
+// ImageVersion is the predicate function for imageversion builders.
+type ImageVersion func(*sql.Selector)
+
 // Invitation is the predicate function for invitation builders.
 type Invitation func(*sql.Selector)
 
@@ -119,6 +122,9 @@ type RoleGrant func(*sql.Selector)
 
 // SSHKey is the predicate function for sshkey builders.
 type SSHKey func(*sql.Selector)
+
+// ScanResult is the predicate function for scanresult builders.
+type ScanResult func(*sql.Selector)
 
 // Session is the predicate function for session builders.
 type Session func(*sql.Selector)

@@ -29,6 +29,8 @@ const (
 	FieldType = "type"
 	// FieldDomainID holds the string denoting the domain_id field in the database.
 	FieldDomainID = "domain_id"
+	// EdgeRegistries holds the string denoting the registries edge name in mutations.
+	EdgeRegistries = "registries"
 	// EdgeDomain holds the string denoting the domain edge name in mutations.
 	EdgeDomain = "domain"
 	// EdgeMemberships holds the string denoting the memberships edge name in mutations.
@@ -37,6 +39,11 @@ const (
 	EdgePolicies = "policies"
 	// Table holds the table name of the project in the database.
 	Table = "projects"
+	// RegistriesTable is the table that holds the registries relation/edge. The primary key declared below.
+	RegistriesTable = "registry_projects"
+	// RegistriesInverseTable is the table name for the Registry entity.
+	// It exists in this package in order to avoid circular dependency with the "registry" package.
+	RegistriesInverseTable = "registries"
 	// DomainTable is the table that holds the domain relation/edge.
 	DomainTable = "projects"
 	// DomainInverseTable is the table name for the Domain entity.
@@ -70,6 +77,12 @@ var Columns = []string{
 	FieldType,
 	FieldDomainID,
 }
+
+var (
+	// RegistriesPrimaryKey and RegistriesColumn2 are the table columns denoting the
+	// primary key for the registries relation (M2M).
+	RegistriesPrimaryKey = []string{"registry_id", "project_id"}
+)
 
 // ValidColumn reports if the column name is valid (part of the table columns).
 func ValidColumn(column string) bool {
@@ -164,6 +177,20 @@ func ByDomainID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldDomainID, opts...).ToFunc()
 }
 
+// ByRegistriesCount orders the results by registries count.
+func ByRegistriesCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newRegistriesStep(), opts...)
+	}
+}
+
+// ByRegistries orders the results by registries terms.
+func ByRegistries(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newRegistriesStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByDomainField orders the results by domain field.
 func ByDomainField(field string, opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -197,6 +224,13 @@ func ByPolicies(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	return func(s *sql.Selector) {
 		sqlgraph.OrderByNeighborTerms(s, newPoliciesStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
+}
+func newRegistriesStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(RegistriesInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2M, true, RegistriesTable, RegistriesPrimaryKey...),
+	)
 }
 func newDomainStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(

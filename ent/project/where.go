@@ -301,6 +301,29 @@ func DomainIDNotIn(vs ...uuid.UUID) predicate.Project {
 	return predicate.Project(sql.FieldNotIn(FieldDomainID, vs...))
 }
 
+// HasRegistries applies the HasEdge predicate on the "registries" edge.
+func HasRegistries() predicate.Project {
+	return predicate.Project(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, true, RegistriesTable, RegistriesPrimaryKey...),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasRegistriesWith applies the HasEdge predicate on the "registries" edge with a given conditions (other predicates).
+func HasRegistriesWith(preds ...predicate.Registry) predicate.Project {
+	return predicate.Project(func(s *sql.Selector) {
+		step := newRegistriesStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // HasDomain applies the HasEdge predicate on the "domain" edge.
 func HasDomain() predicate.Project {
 	return predicate.Project(func(s *sql.Selector) {

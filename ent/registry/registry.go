@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"fmt"
 	"time"
 
 	"entgo.io/ent"
@@ -28,10 +29,26 @@ const (
 	FieldUsername = "username"
 	// FieldPasswordSealed holds the string denoting the password_sealed field in the database.
 	FieldPasswordSealed = "password_sealed"
+	// FieldProxy holds the string denoting the proxy field in the database.
+	FieldProxy = "proxy"
+	// FieldCertificates holds the string denoting the certificates field in the database.
+	FieldCertificates = "certificates"
+	// FieldRepositories holds the string denoting the repositories field in the database.
+	FieldRepositories = "repositories"
+	// FieldScanEvery holds the string denoting the scan_every field in the database.
+	FieldScanEvery = "scan_every"
+	// FieldTagPolicy holds the string denoting the tag_policy field in the database.
+	FieldTagPolicy = "tag_policy"
+	// FieldScanDueAt holds the string denoting the scan_due_at field in the database.
+	FieldScanDueAt = "scan_due_at"
 	// FieldLastScannedAt holds the string denoting the last_scanned_at field in the database.
 	FieldLastScannedAt = "last_scanned_at"
 	// EdgeImages holds the string denoting the images edge name in mutations.
 	EdgeImages = "images"
+	// EdgeScanResults holds the string denoting the scan_results edge name in mutations.
+	EdgeScanResults = "scan_results"
+	// EdgeProjects holds the string denoting the projects edge name in mutations.
+	EdgeProjects = "projects"
 	// EdgeDomains holds the string denoting the domains edge name in mutations.
 	EdgeDomains = "domains"
 	// Table holds the table name of the registry in the database.
@@ -43,6 +60,18 @@ const (
 	ImagesInverseTable = "images"
 	// ImagesColumn is the table column denoting the images relation/edge.
 	ImagesColumn = "registry_id"
+	// ScanResultsTable is the table that holds the scan_results relation/edge.
+	ScanResultsTable = "scan_results"
+	// ScanResultsInverseTable is the table name for the ScanResult entity.
+	// It exists in this package in order to avoid circular dependency with the "scanresult" package.
+	ScanResultsInverseTable = "scan_results"
+	// ScanResultsColumn is the table column denoting the scan_results relation/edge.
+	ScanResultsColumn = "registry_id"
+	// ProjectsTable is the table that holds the projects relation/edge. The primary key declared below.
+	ProjectsTable = "registry_projects"
+	// ProjectsInverseTable is the table name for the Project entity.
+	// It exists in this package in order to avoid circular dependency with the "project" package.
+	ProjectsInverseTable = "projects"
 	// DomainsTable is the table that holds the domains relation/edge. The primary key declared below.
 	DomainsTable = "domain_registries"
 	// DomainsInverseTable is the table name for the Domain entity.
@@ -59,10 +88,19 @@ var Columns = []string{
 	FieldPlainHTTP,
 	FieldUsername,
 	FieldPasswordSealed,
+	FieldProxy,
+	FieldCertificates,
+	FieldRepositories,
+	FieldScanEvery,
+	FieldTagPolicy,
+	FieldScanDueAt,
 	FieldLastScannedAt,
 }
 
 var (
+	// ProjectsPrimaryKey and ProjectsColumn2 are the table columns denoting the
+	// primary key for the projects relation (M2M).
+	ProjectsPrimaryKey = []string{"registry_id", "project_id"}
 	// DomainsPrimaryKey and DomainsColumn2 are the table columns denoting the
 	// primary key for the domains relation (M2M).
 	DomainsPrimaryKey = []string{"domain_id", "registry_id"}
@@ -95,9 +133,43 @@ var (
 	DefaultPlainHTTP bool
 	// DefaultUsername holds the default value on creation for the "username" field.
 	DefaultUsername string
+	// DefaultProxy holds the default value on creation for the "proxy" field.
+	DefaultProxy string
+	// DefaultCertificates holds the default value on creation for the "certificates" field.
+	DefaultCertificates string
+	// DefaultRepositories holds the default value on creation for the "repositories" field.
+	DefaultRepositories []string
+	// DefaultScanEvery holds the default value on creation for the "scan_every" field.
+	DefaultScanEvery int
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
+
+// TagPolicy defines the type for the "tag_policy" enum field.
+type TagPolicy string
+
+// TagPolicyFollow is the default value of the TagPolicy enum.
+const DefaultTagPolicy = TagPolicyFollow
+
+// TagPolicy values.
+const (
+	TagPolicyPinned TagPolicy = "pinned"
+	TagPolicyFollow TagPolicy = "follow"
+)
+
+func (tp TagPolicy) String() string {
+	return string(tp)
+}
+
+// TagPolicyValidator is a validator for the "tag_policy" field enum values. It is called by the builders before save.
+func TagPolicyValidator(tp TagPolicy) error {
+	switch tp {
+	case TagPolicyPinned, TagPolicyFollow:
+		return nil
+	default:
+		return fmt.Errorf("registry: invalid enum value for tag_policy field: %q", tp)
+	}
+}
 
 // OrderOption defines the ordering options for the Registry queries.
 type OrderOption func(*sql.Selector)
@@ -132,6 +204,31 @@ func ByUsername(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUsername, opts...).ToFunc()
 }
 
+// ByProxy orders the results by the proxy field.
+func ByProxy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldProxy, opts...).ToFunc()
+}
+
+// ByCertificates orders the results by the certificates field.
+func ByCertificates(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCertificates, opts...).ToFunc()
+}
+
+// ByScanEvery orders the results by the scan_every field.
+func ByScanEvery(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldScanEvery, opts...).ToFunc()
+}
+
+// ByTagPolicy orders the results by the tag_policy field.
+func ByTagPolicy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTagPolicy, opts...).ToFunc()
+}
+
+// ByScanDueAt orders the results by the scan_due_at field.
+func ByScanDueAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldScanDueAt, opts...).ToFunc()
+}
+
 // ByLastScannedAt orders the results by the last_scanned_at field.
 func ByLastScannedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldLastScannedAt, opts...).ToFunc()
@@ -148,6 +245,34 @@ func ByImagesCount(opts ...sql.OrderTermOption) OrderOption {
 func ByImages(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	return func(s *sql.Selector) {
 		sqlgraph.OrderByNeighborTerms(s, newImagesStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// ByScanResultsCount orders the results by scan_results count.
+func ByScanResultsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newScanResultsStep(), opts...)
+	}
+}
+
+// ByScanResults orders the results by scan_results terms.
+func ByScanResults(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newScanResultsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
+// ByProjectsCount orders the results by projects count.
+func ByProjectsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newProjectsStep(), opts...)
+	}
+}
+
+// ByProjects orders the results by projects terms.
+func ByProjects(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newProjectsStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
 
@@ -169,6 +294,20 @@ func newImagesStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(ImagesInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, ImagesTable, ImagesColumn),
+	)
+}
+func newScanResultsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(ScanResultsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, ScanResultsTable, ScanResultsColumn),
+	)
+}
+func newProjectsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(ProjectsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2M, false, ProjectsTable, ProjectsPrimaryKey...),
 	)
 }
 func newDomainsStep() *sqlgraph.Step {

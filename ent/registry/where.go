@@ -86,6 +86,26 @@ func PasswordSealed(v []byte) predicate.Registry {
 	return predicate.Registry(sql.FieldEQ(FieldPasswordSealed, v))
 }
 
+// Proxy applies equality check predicate on the "proxy" field. It's identical to ProxyEQ.
+func Proxy(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldProxy, v))
+}
+
+// Certificates applies equality check predicate on the "certificates" field. It's identical to CertificatesEQ.
+func Certificates(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldCertificates, v))
+}
+
+// ScanEvery applies equality check predicate on the "scan_every" field. It's identical to ScanEveryEQ.
+func ScanEvery(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldScanEvery, v))
+}
+
+// ScanDueAt applies equality check predicate on the "scan_due_at" field. It's identical to ScanDueAtEQ.
+func ScanDueAt(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldScanDueAt, v))
+}
+
 // LastScannedAt applies equality check predicate on the "last_scanned_at" field. It's identical to LastScannedAtEQ.
 func LastScannedAt(v time.Time) predicate.Registry {
 	return predicate.Registry(sql.FieldEQ(FieldLastScannedAt, v))
@@ -386,6 +406,246 @@ func PasswordSealedNotNil() predicate.Registry {
 	return predicate.Registry(sql.FieldNotNull(FieldPasswordSealed))
 }
 
+// ProxyEQ applies the EQ predicate on the "proxy" field.
+func ProxyEQ(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldProxy, v))
+}
+
+// ProxyNEQ applies the NEQ predicate on the "proxy" field.
+func ProxyNEQ(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldNEQ(FieldProxy, v))
+}
+
+// ProxyIn applies the In predicate on the "proxy" field.
+func ProxyIn(vs ...string) predicate.Registry {
+	return predicate.Registry(sql.FieldIn(FieldProxy, vs...))
+}
+
+// ProxyNotIn applies the NotIn predicate on the "proxy" field.
+func ProxyNotIn(vs ...string) predicate.Registry {
+	return predicate.Registry(sql.FieldNotIn(FieldProxy, vs...))
+}
+
+// ProxyGT applies the GT predicate on the "proxy" field.
+func ProxyGT(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldGT(FieldProxy, v))
+}
+
+// ProxyGTE applies the GTE predicate on the "proxy" field.
+func ProxyGTE(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldGTE(FieldProxy, v))
+}
+
+// ProxyLT applies the LT predicate on the "proxy" field.
+func ProxyLT(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldLT(FieldProxy, v))
+}
+
+// ProxyLTE applies the LTE predicate on the "proxy" field.
+func ProxyLTE(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldLTE(FieldProxy, v))
+}
+
+// ProxyContains applies the Contains predicate on the "proxy" field.
+func ProxyContains(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldContains(FieldProxy, v))
+}
+
+// ProxyHasPrefix applies the HasPrefix predicate on the "proxy" field.
+func ProxyHasPrefix(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldHasPrefix(FieldProxy, v))
+}
+
+// ProxyHasSuffix applies the HasSuffix predicate on the "proxy" field.
+func ProxyHasSuffix(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldHasSuffix(FieldProxy, v))
+}
+
+// ProxyEqualFold applies the EqualFold predicate on the "proxy" field.
+func ProxyEqualFold(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldEqualFold(FieldProxy, v))
+}
+
+// ProxyContainsFold applies the ContainsFold predicate on the "proxy" field.
+func ProxyContainsFold(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldContainsFold(FieldProxy, v))
+}
+
+// CertificatesEQ applies the EQ predicate on the "certificates" field.
+func CertificatesEQ(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldCertificates, v))
+}
+
+// CertificatesNEQ applies the NEQ predicate on the "certificates" field.
+func CertificatesNEQ(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldNEQ(FieldCertificates, v))
+}
+
+// CertificatesIn applies the In predicate on the "certificates" field.
+func CertificatesIn(vs ...string) predicate.Registry {
+	return predicate.Registry(sql.FieldIn(FieldCertificates, vs...))
+}
+
+// CertificatesNotIn applies the NotIn predicate on the "certificates" field.
+func CertificatesNotIn(vs ...string) predicate.Registry {
+	return predicate.Registry(sql.FieldNotIn(FieldCertificates, vs...))
+}
+
+// CertificatesGT applies the GT predicate on the "certificates" field.
+func CertificatesGT(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldGT(FieldCertificates, v))
+}
+
+// CertificatesGTE applies the GTE predicate on the "certificates" field.
+func CertificatesGTE(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldGTE(FieldCertificates, v))
+}
+
+// CertificatesLT applies the LT predicate on the "certificates" field.
+func CertificatesLT(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldLT(FieldCertificates, v))
+}
+
+// CertificatesLTE applies the LTE predicate on the "certificates" field.
+func CertificatesLTE(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldLTE(FieldCertificates, v))
+}
+
+// CertificatesContains applies the Contains predicate on the "certificates" field.
+func CertificatesContains(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldContains(FieldCertificates, v))
+}
+
+// CertificatesHasPrefix applies the HasPrefix predicate on the "certificates" field.
+func CertificatesHasPrefix(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldHasPrefix(FieldCertificates, v))
+}
+
+// CertificatesHasSuffix applies the HasSuffix predicate on the "certificates" field.
+func CertificatesHasSuffix(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldHasSuffix(FieldCertificates, v))
+}
+
+// CertificatesEqualFold applies the EqualFold predicate on the "certificates" field.
+func CertificatesEqualFold(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldEqualFold(FieldCertificates, v))
+}
+
+// CertificatesContainsFold applies the ContainsFold predicate on the "certificates" field.
+func CertificatesContainsFold(v string) predicate.Registry {
+	return predicate.Registry(sql.FieldContainsFold(FieldCertificates, v))
+}
+
+// ScanEveryEQ applies the EQ predicate on the "scan_every" field.
+func ScanEveryEQ(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldScanEvery, v))
+}
+
+// ScanEveryNEQ applies the NEQ predicate on the "scan_every" field.
+func ScanEveryNEQ(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldNEQ(FieldScanEvery, v))
+}
+
+// ScanEveryIn applies the In predicate on the "scan_every" field.
+func ScanEveryIn(vs ...int) predicate.Registry {
+	return predicate.Registry(sql.FieldIn(FieldScanEvery, vs...))
+}
+
+// ScanEveryNotIn applies the NotIn predicate on the "scan_every" field.
+func ScanEveryNotIn(vs ...int) predicate.Registry {
+	return predicate.Registry(sql.FieldNotIn(FieldScanEvery, vs...))
+}
+
+// ScanEveryGT applies the GT predicate on the "scan_every" field.
+func ScanEveryGT(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldGT(FieldScanEvery, v))
+}
+
+// ScanEveryGTE applies the GTE predicate on the "scan_every" field.
+func ScanEveryGTE(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldGTE(FieldScanEvery, v))
+}
+
+// ScanEveryLT applies the LT predicate on the "scan_every" field.
+func ScanEveryLT(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldLT(FieldScanEvery, v))
+}
+
+// ScanEveryLTE applies the LTE predicate on the "scan_every" field.
+func ScanEveryLTE(v int) predicate.Registry {
+	return predicate.Registry(sql.FieldLTE(FieldScanEvery, v))
+}
+
+// TagPolicyEQ applies the EQ predicate on the "tag_policy" field.
+func TagPolicyEQ(v TagPolicy) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldTagPolicy, v))
+}
+
+// TagPolicyNEQ applies the NEQ predicate on the "tag_policy" field.
+func TagPolicyNEQ(v TagPolicy) predicate.Registry {
+	return predicate.Registry(sql.FieldNEQ(FieldTagPolicy, v))
+}
+
+// TagPolicyIn applies the In predicate on the "tag_policy" field.
+func TagPolicyIn(vs ...TagPolicy) predicate.Registry {
+	return predicate.Registry(sql.FieldIn(FieldTagPolicy, vs...))
+}
+
+// TagPolicyNotIn applies the NotIn predicate on the "tag_policy" field.
+func TagPolicyNotIn(vs ...TagPolicy) predicate.Registry {
+	return predicate.Registry(sql.FieldNotIn(FieldTagPolicy, vs...))
+}
+
+// ScanDueAtEQ applies the EQ predicate on the "scan_due_at" field.
+func ScanDueAtEQ(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldScanDueAt, v))
+}
+
+// ScanDueAtNEQ applies the NEQ predicate on the "scan_due_at" field.
+func ScanDueAtNEQ(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldNEQ(FieldScanDueAt, v))
+}
+
+// ScanDueAtIn applies the In predicate on the "scan_due_at" field.
+func ScanDueAtIn(vs ...time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldIn(FieldScanDueAt, vs...))
+}
+
+// ScanDueAtNotIn applies the NotIn predicate on the "scan_due_at" field.
+func ScanDueAtNotIn(vs ...time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldNotIn(FieldScanDueAt, vs...))
+}
+
+// ScanDueAtGT applies the GT predicate on the "scan_due_at" field.
+func ScanDueAtGT(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldGT(FieldScanDueAt, v))
+}
+
+// ScanDueAtGTE applies the GTE predicate on the "scan_due_at" field.
+func ScanDueAtGTE(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldGTE(FieldScanDueAt, v))
+}
+
+// ScanDueAtLT applies the LT predicate on the "scan_due_at" field.
+func ScanDueAtLT(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldLT(FieldScanDueAt, v))
+}
+
+// ScanDueAtLTE applies the LTE predicate on the "scan_due_at" field.
+func ScanDueAtLTE(v time.Time) predicate.Registry {
+	return predicate.Registry(sql.FieldLTE(FieldScanDueAt, v))
+}
+
+// ScanDueAtIsNil applies the IsNil predicate on the "scan_due_at" field.
+func ScanDueAtIsNil() predicate.Registry {
+	return predicate.Registry(sql.FieldIsNull(FieldScanDueAt))
+}
+
+// ScanDueAtNotNil applies the NotNil predicate on the "scan_due_at" field.
+func ScanDueAtNotNil() predicate.Registry {
+	return predicate.Registry(sql.FieldNotNull(FieldScanDueAt))
+}
+
 // LastScannedAtEQ applies the EQ predicate on the "last_scanned_at" field.
 func LastScannedAtEQ(v time.Time) predicate.Registry {
 	return predicate.Registry(sql.FieldEQ(FieldLastScannedAt, v))
@@ -451,6 +711,52 @@ func HasImages() predicate.Registry {
 func HasImagesWith(preds ...predicate.Image) predicate.Registry {
 	return predicate.Registry(func(s *sql.Selector) {
 		step := newImagesStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasScanResults applies the HasEdge predicate on the "scan_results" edge.
+func HasScanResults() predicate.Registry {
+	return predicate.Registry(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, ScanResultsTable, ScanResultsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasScanResultsWith applies the HasEdge predicate on the "scan_results" edge with a given conditions (other predicates).
+func HasScanResultsWith(preds ...predicate.ScanResult) predicate.Registry {
+	return predicate.Registry(func(s *sql.Selector) {
+		step := newScanResultsStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasProjects applies the HasEdge predicate on the "projects" edge.
+func HasProjects() predicate.Registry {
+	return predicate.Registry(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2M, false, ProjectsTable, ProjectsPrimaryKey...),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasProjectsWith applies the HasEdge predicate on the "projects" edge with a given conditions (other predicates).
+func HasProjectsWith(preds ...predicate.Project) predicate.Registry {
+	return predicate.Registry(func(s *sql.Selector) {
+		step := newProjectsStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

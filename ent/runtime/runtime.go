@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
@@ -42,6 +43,7 @@ import (
 	"github.com/berthhq/berth/ent/retention"
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/berthhq/berth/ent/schema"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
@@ -772,24 +774,65 @@ func init() {
 	imageDescLabels := imageFields[5].Descriptor()
 	// image.DefaultLabels holds the default value on creation for the labels field.
 	image.DefaultLabels = imageDescLabels.Default.(map[string]string)
+	// imageDescTagDigest is the schema descriptor for tag_digest field.
+	imageDescTagDigest := imageFields[7].Descriptor()
+	// image.DefaultTagDigest holds the default value on creation for the tag_digest field.
+	image.DefaultTagDigest = imageDescTagDigest.Default.(string)
+	// imageDescDeprecated is the schema descriptor for deprecated field.
+	imageDescDeprecated := imageFields[9].Descriptor()
+	// image.DefaultDeprecated holds the default value on creation for the deprecated field.
+	image.DefaultDeprecated = imageDescDeprecated.Default.(string)
 	// imageDescDescription is the schema descriptor for description field.
-	imageDescDescription := imageFields[9].Descriptor()
+	imageDescDescription := imageFields[12].Descriptor()
 	// image.DefaultDescription holds the default value on creation for the description field.
 	image.DefaultDescription = imageDescDescription.Default.(string)
 	// image.DescriptionValidator is a validator for the "description" field. It is called by the builders before save.
 	image.DescriptionValidator = imageDescDescription.Validators[0].(func(string) error)
 	// imageDescBase is the schema descriptor for base field.
-	imageDescBase := imageFields[14].Descriptor()
+	imageDescBase := imageFields[17].Descriptor()
 	// image.DefaultBase holds the default value on creation for the base field.
 	image.DefaultBase = imageDescBase.Default.(string)
 	// imageDescAddedBytes is the schema descriptor for added_bytes field.
-	imageDescAddedBytes := imageFields[15].Descriptor()
+	imageDescAddedBytes := imageFields[18].Descriptor()
 	// image.DefaultAddedBytes holds the default value on creation for the added_bytes field.
 	image.DefaultAddedBytes = imageDescAddedBytes.Default.(int64)
 	// imageDescID is the schema descriptor for id field.
 	imageDescID := imageMixinFields0[0].Descriptor()
 	// image.DefaultID holds the default value on creation for the id field.
 	image.DefaultID = imageDescID.Default.(func() uuid.UUID)
+	imageversionMixin := schema.ImageVersion{}.Mixin()
+	imageversionInters := schema.ImageVersion{}.Interceptors()
+	imageversion.Interceptors[0] = imageversionInters[0]
+	imageversionMixinFields0 := imageversionMixin[0].Fields()
+	_ = imageversionMixinFields0
+	imageversionMixinFields1 := imageversionMixin[1].Fields()
+	_ = imageversionMixinFields1
+	imageversionFields := schema.ImageVersion{}.Fields()
+	_ = imageversionFields
+	// imageversionDescCreatedAt is the schema descriptor for created_at field.
+	imageversionDescCreatedAt := imageversionMixinFields1[0].Descriptor()
+	// imageversion.DefaultCreatedAt holds the default value on creation for the created_at field.
+	imageversion.DefaultCreatedAt = imageversionDescCreatedAt.Default.(func() time.Time)
+	// imageversionDescSizeBytes is the schema descriptor for size_bytes field.
+	imageversionDescSizeBytes := imageversionFields[1].Descriptor()
+	// imageversion.DefaultSizeBytes holds the default value on creation for the size_bytes field.
+	imageversion.DefaultSizeBytes = imageversionDescSizeBytes.Default.(int64)
+	// imageversionDescLabels is the schema descriptor for labels field.
+	imageversionDescLabels := imageversionFields[2].Descriptor()
+	// imageversion.DefaultLabels holds the default value on creation for the labels field.
+	imageversion.DefaultLabels = imageversionDescLabels.Default.(map[string]string)
+	// imageversionDescEnvironment is the schema descriptor for environment field.
+	imageversionDescEnvironment := imageversionFields[3].Descriptor()
+	// imageversion.DefaultEnvironment holds the default value on creation for the environment field.
+	imageversion.DefaultEnvironment = imageversionDescEnvironment.Default.([]string)
+	// imageversionDescLayers is the schema descriptor for layers field.
+	imageversionDescLayers := imageversionFields[4].Descriptor()
+	// imageversion.DefaultLayers holds the default value on creation for the layers field.
+	imageversion.DefaultLayers = imageversionDescLayers.Default.([]report.Layer)
+	// imageversionDescID is the schema descriptor for id field.
+	imageversionDescID := imageversionMixinFields0[0].Descriptor()
+	// imageversion.DefaultID holds the default value on creation for the id field.
+	imageversion.DefaultID = imageversionDescID.Default.(func() uuid.UUID)
 	invitationMixin := schema.Invitation{}.Mixin()
 	invitationInters := schema.Invitation{}.Interceptors()
 	invitation.Interceptors[0] = invitationInters[0]
@@ -1207,6 +1250,22 @@ func init() {
 	registryDescUsername := registryFields[3].Descriptor()
 	// registry.DefaultUsername holds the default value on creation for the username field.
 	registry.DefaultUsername = registryDescUsername.Default.(string)
+	// registryDescProxy is the schema descriptor for proxy field.
+	registryDescProxy := registryFields[5].Descriptor()
+	// registry.DefaultProxy holds the default value on creation for the proxy field.
+	registry.DefaultProxy = registryDescProxy.Default.(string)
+	// registryDescCertificates is the schema descriptor for certificates field.
+	registryDescCertificates := registryFields[6].Descriptor()
+	// registry.DefaultCertificates holds the default value on creation for the certificates field.
+	registry.DefaultCertificates = registryDescCertificates.Default.(string)
+	// registryDescRepositories is the schema descriptor for repositories field.
+	registryDescRepositories := registryFields[7].Descriptor()
+	// registry.DefaultRepositories holds the default value on creation for the repositories field.
+	registry.DefaultRepositories = registryDescRepositories.Default.([]string)
+	// registryDescScanEvery is the schema descriptor for scan_every field.
+	registryDescScanEvery := registryFields[8].Descriptor()
+	// registry.DefaultScanEvery holds the default value on creation for the scan_every field.
+	registry.DefaultScanEvery = registryDescScanEvery.Default.(int)
 	// registryDescID is the schema descriptor for id field.
 	registryDescID := registryMixinFields0[0].Descriptor()
 	// registry.DefaultID holds the default value on creation for the id field.
@@ -1494,6 +1553,29 @@ func init() {
 	sshkeyDescID := sshkeyMixinFields0[0].Descriptor()
 	// sshkey.DefaultID holds the default value on creation for the id field.
 	sshkey.DefaultID = sshkeyDescID.Default.(func() uuid.UUID)
+	scanresultMixin := schema.ScanResult{}.Mixin()
+	scanresultInters := schema.ScanResult{}.Interceptors()
+	scanresult.Interceptors[0] = scanresultInters[0]
+	scanresultMixinFields0 := scanresultMixin[0].Fields()
+	_ = scanresultMixinFields0
+	scanresultFields := schema.ScanResult{}.Fields()
+	_ = scanresultFields
+	// scanresultDescDigest is the schema descriptor for digest field.
+	scanresultDescDigest := scanresultFields[2].Descriptor()
+	// scanresult.DefaultDigest holds the default value on creation for the digest field.
+	scanresult.DefaultDigest = scanresultDescDigest.Default.(string)
+	// scanresultDescMessage is the schema descriptor for message field.
+	scanresultDescMessage := scanresultFields[3].Descriptor()
+	// scanresult.DefaultMessage holds the default value on creation for the message field.
+	scanresult.DefaultMessage = scanresultDescMessage.Default.(string)
+	// scanresultDescScannedAt is the schema descriptor for scanned_at field.
+	scanresultDescScannedAt := scanresultFields[4].Descriptor()
+	// scanresult.DefaultScannedAt holds the default value on creation for the scanned_at field.
+	scanresult.DefaultScannedAt = scanresultDescScannedAt.Default.(func() time.Time)
+	// scanresultDescID is the schema descriptor for id field.
+	scanresultDescID := scanresultMixinFields0[0].Descriptor()
+	// scanresult.DefaultID holds the default value on creation for the id field.
+	scanresult.DefaultID = scanresultDescID.Default.(func() uuid.UUID)
 	sessionMixin := schema.Session{}.Mixin()
 	sessionInters := schema.Session{}.Interceptors()
 	session.Interceptors[0] = sessionInters[0]

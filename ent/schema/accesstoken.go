@@ -25,7 +25,7 @@ func (AccessToken) Fields() []ent.Field {
 		field.String("name").NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.String("prefix").Immutable(),
 		field.Bytes("hash").Unique().Immutable().Sensitive().Annotations(entgql.Skip()),
-		field.Strings("scopes").Default([]string{}).Immutable(),                 // of internal/access
+		field.Strings("scopes").Default([]string{}).Immutable(),                 // token scopes of internal/access
 		field.UUID("project_id", uuid.UUID{}).Optional().Nillable().Immutable(), // if set, the token works only in this project
 		field.Time("expires_at").Optional().Nillable().Immutable(),
 		field.UUID("maker_id", uuid.UUID{}).Optional().Nillable().Immutable(), // the token or keypair that created it; revoking that revokes this one

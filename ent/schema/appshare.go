@@ -24,7 +24,7 @@ func (AppShare) Fields() []ent.Field {
 		field.String("app").NotEmpty().MaxLen(24).Immutable(), // a name, or a port
 		field.Int("kernel").Default(0).Immutable(),            // index
 		field.Enum("audience").GoType(access.AppAudience("")),
-		field.JSON("networks", []string{}).Default([]string{}), // prefixes from which they can open it; empty: all
+		field.JSON("networks", []string{}).Default([]string{}), // prefixes of addresses that can open it; empty: all
 		field.Time("expires_at").Optional().Nillable(),
 		field.UUID("session_id", uuid.UUID{}).Immutable(),
 		field.UUID("creator_id", uuid.UUID{}).Optional().Nillable(),

@@ -22,11 +22,11 @@ func (AuditEntry) Fields() []ent.Field {
 	return []ent.Field{
 		field.Time("at").Default(now).Immutable().Annotations(entgql.OrderField("AT")),
 		field.UUID("actor_id", uuid.UUID{}).Optional().Nillable().Immutable(),
-		field.String("actor_email").Default("").Immutable(),                      // at the time of the entry
+		field.String("actor_email").Default("").Immutable(),                      // e-mail at the time of the entry
 		field.UUID("acted_as_id", uuid.UUID{}).Optional().Nillable().Immutable(), // the user whose permissions were used, if not the actor
 		field.UUID("credential_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.String("action").Immutable(),
-		field.String("entity").Default("").Immutable(), // of internal/access
+		field.String("entity").Default("").Immutable(), // entity of internal/access
 		field.UUID("entity_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.UUID("domain_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.UUID("project_id", uuid.UUID{}).Optional().Nillable().Immutable(),

@@ -36,7 +36,7 @@ func (Device) Fields() []ent.Field {
 		field.String("pcie_root").Default("").Annotations(entgql.Skip()),
 		field.String("parent").Default("").Annotations(entgql.Skip()),                                           // device_id of the device that a partition is part of
 		field.JSON("groups", []string{}).Default([]string{}).Annotations(entgql.Skip()),                         // devices that belong together
-		field.JSON("consumes", []report.CounterUse{}).Default([]report.CounterUse{}).Annotations(entgql.Skip()), // of its agent's counters
+		field.JSON("consumes", []report.CounterUse{}).Default([]report.CounterUse{}).Annotations(entgql.Skip()), // amounts that it uses of its agent's counters
 		field.Enum("health").Values("healthy", "degraded", "unhealthy", "lost", "unknown").Default("unknown"),
 		field.String("health_message").Default(""),
 		field.Bool("allocatable").Default(true),

@@ -31,7 +31,7 @@ func (IdentityProvider) Fields() []ent.Field {
 		field.Bool("auto_provision").Default(false),        // creates accounts at the first login
 		field.Strings("email_domains").Default([]string{}), // allowed domains; empty: all
 		field.UUID("domain_id", uuid.UUID{}),
-		field.UUID("project_id", uuid.UUID{}).Optional().Nillable(), // of provisioned users
+		field.UUID("project_id", uuid.UUID{}).Optional().Nillable(), // project of provisioned users
 	}
 }
 

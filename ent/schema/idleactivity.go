@@ -22,7 +22,7 @@ func (IdleActivity) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id
 func (IdleActivity) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("session_id", uuid.UUID{}).Immutable(),
-		field.String("app").Default("").MaxLen(24).Immutable(), // through which it was used; "": not through an app
+		field.String("app").Default("").MaxLen(24).Immutable(), // the app that was used; "": not through an app
 		field.Time("at"),
 	}
 }

@@ -25,14 +25,14 @@ func (IdleChecker) Fields() []ent.Field {
 		field.String("description").Default(""),
 		field.Enum("kind").Values("lifetime", "network", "utilization", "memory").Immutable(),
 		field.Bool("enabled").Default(true),
-		field.Int("timeout"),                                                         // seconds: of lifetime, without traffic, or of the measured window
+		field.Int("timeout"),                                                         // seconds: the lifetime, the time without traffic, or the measured window
 		field.Int("grace").Default(0),                                                // seconds during which a new session is not checked
 		field.Int("new_user_grace").Default(0),                                       // seconds during which the sessions of a new user are not checked
 		field.Int("warning").Default(300),                                            // seconds between the warning and the end
 		field.Enum("match").Values("all", "any").Default("all"),                      // all or any of the thresholds
 		field.JSON("thresholds", map[string]float64{}).Default(map[string]float64{}), // percent, by kind of slot
 		field.Strings("session_types").Default([]string{"interactive"}),
-		field.Strings("ignored_apps").Default([]string{}), // of network: their traffic does not count as use
+		field.Strings("ignored_apps").Default([]string{}), // for the kind network: apps whose traffic does not count as activity
 	}
 }
 

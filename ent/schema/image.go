@@ -3,6 +3,7 @@ package schema
 import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
@@ -29,6 +30,9 @@ func (Image) Fields() []ent.Field {
 		field.Int64("size_bytes").Default(0),
 		field.JSON("labels", map[string]string{}).Default(map[string]string{}),
 		field.Enum("status").Values("alive", "gone").Default("alive"),
+		field.String("tag_digest").Default(""), // that the tag has at the registry; another than digest: the tag moved
+		field.Enum("tag_policy").Values("registry", "pinned", "follow").Default("registry"),
+		field.String("deprecated").Default(""),                       // the message of a deprecated image
 		field.UUID("registry_id", uuid.UUID{}).Optional().Nillable(), // null after the registry was removed
 		field.Enum("visibility").Values("public", "project", "private").Default("public"),
 		field.String("description").Default("").MaxLen(1000),
@@ -44,6 +48,7 @@ func (Image) Fields() []ent.Field {
 
 func (Image) Edges() []ent.Edge {
 	return []ent.Edge{
+		edge.To("versions", ImageVersion.Type).Annotations(entsql.OnDelete(entsql.Cascade), entgql.Skip()),
 		edge.From("registry", Registry.Type).Ref("images").Field("registry_id").Unique(),
 		edge.To("owner", User.Type).Field("owner_id").Unique(),
 		edge.To("project", Project.Type).Field("project_id").Unique(),

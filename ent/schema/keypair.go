@@ -29,7 +29,7 @@ func (Keypair) Fields() []ent.Field {
 		field.Int("rate_limit").Optional().Nillable(), // requests per window; null: the default of the cluster
 		field.Time("last_used_at").Optional().Nillable(),
 		field.Time("rotated_at").Optional().Nillable(),
-		field.Time("expires_at").Optional().Nillable(),            // of the secret
+		field.Time("expires_at").Optional().Nillable(),            // expiry of the secret
 		field.UUID("maker_id", uuid.UUID{}).Optional().Nillable(), // the token or keypair that created the secret; revoking that revokes this one
 		field.UUID("user_id", uuid.UUID{}).Immutable(),
 	}

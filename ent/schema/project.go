@@ -32,6 +32,7 @@ func (Project) Fields() []ent.Field {
 
 func (Project) Edges() []ent.Edge {
 	return []ent.Edge{
+		edge.From("registries", Registry.Type).Ref("projects").Annotations(entgql.Skip()),
 		edge.From("domain", Domain.Type).Ref("projects").Field("domain_id").Unique().Required().Immutable(),
 		edge.To("memberships", Membership.Type).Annotations(entgql.RelayConnection()),
 		edge.To("policies", PolicyAttachment.Type).Annotations(entsql.OnDelete(entsql.Cascade)),

@@ -3,6 +3,7 @@ package schema
 import (
 	"entgo.io/contrib/entgql"
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
@@ -24,6 +25,12 @@ func (Registry) Fields() []ent.Field {
 		field.Bool("plain_http").Default(false),
 		field.String("username").Default("").Annotations(entgql.Skip()),
 		field.Bytes("password_sealed").Optional().Sensitive().Annotations(entgql.Skip()),
+		field.String("proxy").Default(""),                 // URL; empty: the proxy of the managers' environment
+		field.Text("certificates").Default(""),            // in PEM, trusted in addition to those of the machine
+		field.Strings("repositories").Default([]string{}), // names, and patterns with *; empty: all
+		field.Int("scan_every").Default(0),                // in seconds; 0: never by itself
+		field.Enum("tag_policy").Values("pinned", "follow").Default("follow"),
+		field.Time("scan_due_at").Optional().Nillable().Annotations(entgql.Skip()),
 		field.Time("last_scanned_at").Optional().Nillable(),
 	}
 }
@@ -31,6 +38,8 @@ func (Registry) Fields() []ent.Field {
 func (Registry) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.To("images", Image.Type).Annotations(entgql.Skip()),
+		edge.To("scan_results", ScanResult.Type).Annotations(entsql.OnDelete(entsql.Cascade), entgql.Skip()),
+		edge.To("projects", Project.Type), // that can use it; none: all
 		edge.From("domains", Domain.Type).Ref("registries").Annotations(entgql.Skip()),
 	}
 }

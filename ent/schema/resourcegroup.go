@@ -25,7 +25,7 @@ func (ResourceGroup) Fields() []ent.Field {
 		field.String("description").Default(""),
 		field.Bool("active").Default(true),
 		field.Bool("public").Default(true),
-		field.Strings("session_types").Default(lifecycle.SessionTypes), // allowed ones
+		field.Strings("session_types").Default(lifecycle.SessionTypes), // allowed session types
 		field.Strings("allowed_networks").Default([]string{}),          // in addition to those of the agents; see internal/netlist
 		field.Enum("strategy").Values("pack", "concentrated", "dispersed", "roundrobin").Default("pack"),
 		field.Enum("order").Values("fifo", "lifo", "drf", "fair_share").Default("fifo").StorageKey("queue_order"),

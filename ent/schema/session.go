@@ -71,7 +71,7 @@ func (Session) Fields() []ent.Field {
 		field.Time("retry_at").Optional().Nillable().Annotations(entgql.Skip()), // no retry before this time
 		field.Int("attempt").Default(1).Annotations(entgql.Skip()),
 		field.JSON("pending", &report.Pending{}).Optional(),
-		field.UUID("keypair_id", uuid.UUID{}).Optional().Nillable().Immutable().Annotations(entgql.Skip()), // that requested it
+		field.UUID("keypair_id", uuid.UUID{}).Optional().Nillable().Immutable().Annotations(entgql.Skip()), // the keypair that requested the session
 		field.UUID("resource_group_id", uuid.UUID{}),
 		field.UUID("image_id", uuid.UUID{}).Immutable(),
 	}

@@ -22,8 +22,8 @@ func (SessionDependency) Mixin() []ent.Mixin {
 
 func (SessionDependency) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("name").Immutable(),       // of the required session or array
-		field.Bool("satisfied").Default(false), // that session has succeeded, or that array
+		field.String("name").Immutable(),       // name of the required session or array
+		field.Bool("satisfied").Default(false), // the required session or array has succeeded
 		field.UUID("session_id", uuid.UUID{}).Immutable().Annotations(entgql.Skip()),
 		field.UUID("needed_id", uuid.UUID{}).Optional().Nillable().Immutable().Annotations(entgql.Skip()),
 		field.UUID("needed_array_id", uuid.UUID{}).Optional().Nillable().Immutable().Annotations(entgql.Skip()),

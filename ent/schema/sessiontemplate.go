@@ -28,8 +28,8 @@ func (SessionTemplate) Fields() []ent.Field {
 		field.Time("updated_at").Default(now).Annotations(entgql.OrderField("UPDATED_AT")),
 		field.String("name").NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.String("description").Default("").MaxLen(1000),
-		// The request as createSession takes it. The values of its environments and its script are
-		// encrypted together; the request has only the names of the variables.
+		// The request in the form of createSession's input. The values of its environments and its
+		// script are encrypted together; the request has only the names of the variables.
 		field.JSON("request", json.RawMessage{}).Annotations(entgql.Skip()),
 		field.Bytes("secrets_sealed").Optional().Sensitive().Annotations(entgql.Skip()),
 		field.UUID("domain_id", uuid.UUID{}).Immutable(),

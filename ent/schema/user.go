@@ -37,7 +37,7 @@ func (User) Fields() []ent.Field {
 		field.Ints("container_gids").Default([]int{}), // supplementary
 		field.Bytes("totp_sealed").Optional().Sensitive().Annotations(entgql.Skip()),
 		field.Time("totp_enabled_at").Optional().Nillable(),            // null while the secret is not confirmed
-		field.Int64("totp_step").Default(0).Annotations(entgql.Skip()), // the last one used
+		field.Int64("totp_step").Default(0).Annotations(entgql.Skip()), // the step of the last used code
 		field.Time("last_login_at").Optional().Nillable(),
 		field.UUID("domain_id", uuid.UUID{}).Immutable(),
 	}

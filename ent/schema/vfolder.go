@@ -26,8 +26,8 @@ func (Vfolder) Fields() []ent.Field {
 		field.String("name").NotEmpty().MaxLen(64).Annotations(entgql.OrderField("NAME")),
 		field.Enum("status").Values("cloning", "ready", "trash", "deleting", "deleted").Default("ready"),
 		field.Enum("usage_mode").Values("general", "data", "model").Default("general"),
-		field.Enum("permission").GoType(access.FolderPermission("")).Default(string(access.ReadWrite)), // of the project's members
-		field.String("path").Default("").Annotations(entgql.Skip()),                                    // below the volume's root
+		field.Enum("permission").GoType(access.FolderPermission("")).Default(string(access.ReadWrite)), // permission of the project's members
+		field.String("path").Default("").Annotations(entgql.Skip()),                                    // path below the volume's root
 		field.Time("deleted_at").Optional().Nillable(),                                                 // when it was moved to the trash
 		field.Int64("used_bytes").Optional().Nillable(),
 		field.Int64("file_count").Optional().Nillable(),

@@ -23,7 +23,7 @@ func (VfolderTicket) Fields() []ent.Field {
 		field.UUID("user_id", uuid.UUID{}).Immutable(),
 		field.UUID("vfolder_id", uuid.UUID{}).Immutable(),
 		field.Bool("write").Immutable(), // for uploads; otherwise for downloads
-		field.Time("issued_at"),         // the last one
+		field.Time("issued_at"),         // time of the last ticket
 		field.Time("expires_at"),
 		field.Time("revoked_at").Optional().Nillable(), // tickets issued before this time are refused
 	}

@@ -85,14 +85,14 @@ var (
 	objectColumns = map[string]string{
 		"domains": "id", "projects": "id", "memberships": "project_id", "users": "id", "roles": "id", "role_grants": "role_id",
 		"resource_policies": "id", "resource_groups": "id", "group_grants": "resource_group_id", "resource_presets": "id",
-		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "volumes": "id", "volume_grants": "volume_id", "object_storages": "id",
+		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "image_versions": "image_id", "scan_results": "registry_id", "volumes": "id", "volume_grants": "volume_id", "object_storages": "id",
 		"sessions": "id", "kernels": "session_id", "allocations": "session_id", "session_events": "session_id",
 		"session_mounts": "session_id", "app_shares": "session_id", "session_dependencies": "session_id", "session_groups": "id", "session_arrays": "id", "session_templates": "id", "share_weights": "resource_group_id",
 		"idle_checkers": "id", "idle_bindings": "checker_id", "vfolders": "id", "vfolder_shares": "vfolder_id", "tasks": "id",
 	}
 )
 
-// bound restricts a token of one project to rows of the project.
+// bound restricts a token of one project to the rows of that project.
 func bound(v *viewer.Viewer, s *sql.Selector, p *sql.Predicate) *sql.Predicate {
 	column := projectColumns[s.TableName()]
 	if v.Within == uuid.Nil || column == "" || s.TableName() == "audit_entries" {
@@ -101,7 +101,7 @@ func bound(v *viewer.Viewer, s *sql.Selector, p *sql.Predicate) *sql.Predicate {
 	return sql.And(p, sql.EQ(s.C(column), v.Within))
 }
 
-// anyone is the rule of entities that every logged-in user may read.
+// anyone is the rule of entities that every logged-in user can read.
 func anyone(*viewer.Viewer, *sql.Selector) *sql.Predicate { return sql.ExprP("TRUE") }
 
 // onlySystem is the rule of entities that only superadmins and the system can read.
@@ -217,21 +217,21 @@ func bindsViewer(v *viewer.Viewer, c func(string) string) *sql.Predicate {
 	)
 }
 
-// heldBy is the rule of grants to a domain, project or user: those that apply to the viewer.
-func heldBy(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+// grantedTo is the rule of grants to a domain, project or user: those that apply to the viewer.
+func grantedTo(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(
 		sql.EQ(s.C("domain_id"), v.Domain), sql.EQ(s.C("user_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...),
 	)
 }
 
-// heldGroup is heldBy, plus the grants to the viewer's keypairs.
-func heldGroup(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	return sql.Or(heldBy(v, s), sql.In(s.C("keypair_id"), ownKeypairs(v)))
+// groupGrantedTo is grantedTo, plus the grants to the viewer's keypairs.
+func groupGrantedTo(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(grantedTo(v, s), sql.In(s.C("keypair_id"), ownKeypairs(v)))
 }
 
-// heldOrOpen is heldBy, plus the grants to everyone.
-func heldOrOpen(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	return sql.Or(heldBy(v, s), sql.And(sql.IsNull(s.C("domain_id")), sql.IsNull(s.C("project_id")), sql.IsNull(s.C("user_id"))))
+// grantedToOrOpen is grantedTo, plus the grants to everyone.
+func grantedToOrOpen(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(grantedTo(v, s), sql.And(sql.IsNull(s.C("domain_id")), sql.IsNull(s.C("project_id")), sql.IsNull(s.C("user_id"))))
 }
 
 // visiblePreset: the global presets, and those of groups that the viewer can use.
@@ -279,7 +279,7 @@ func visibleGroup(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 
 // visibleShare: the weights of the viewer, their projects and their domain.
 func visibleShare(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
-	return sql.And(heldBy(v, s), sql.Or(sql.IsNull(s.C("resource_group_id")), sql.In(s.C("resource_group_id"), openGroups(v))))
+	return sql.And(grantedTo(v, s), sql.Or(sql.IsNull(s.C("resource_group_id")), sql.In(s.C("resource_group_id"), openGroups(v))))
 }
 
 // boundHere is the rule of idle bindings: those that can apply to sessions of the viewer, and
@@ -354,6 +354,14 @@ func visibleImage(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	)
 }
 
+// throughImage is the rule of rows that are visible if their image is.
+func throughImage(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	images := sql.Table("images")
+	sub := sql.Select(images.C("id")).From(images)
+	sub.Where(sql.Or(visibleImage(v, sub), granted(v, access.Image, sub)))
+	return sql.In(s.C("image_id"), sub)
+}
+
 // visibleShared: invitations and shares of the viewer, and the shares of folders that the
 // viewer can share.
 func visibleShared(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
@@ -413,7 +421,9 @@ func (Invitation) Interceptors() []ent.Interceptor       { return visible(access
 func (ResourceGroup) Interceptors() []ent.Interceptor {
 	return visible(access.ResourceGroup, visibleGroup)
 }
-func (GroupGrant) Interceptors() []ent.Interceptor { return visible(access.ResourceGroup, heldGroup) }
+func (GroupGrant) Interceptors() []ent.Interceptor {
+	return visible(access.ResourceGroup, groupGrantedTo)
+}
 func (ResourcePreset) Interceptors() []ent.Interceptor {
 	return visible(access.ResourcePreset, visiblePreset)
 }
@@ -422,6 +432,8 @@ func (Device) Interceptors() []ent.Interceptor       { return visible(access.Age
 func (SlotType) Interceptors() []ent.Interceptor     { return visible(access.Agent, anyone) }
 func (Registry) Interceptors() []ent.Interceptor     { return visible(access.Registry, anyone) }
 func (Image) Interceptors() []ent.Interceptor        { return visible(access.Image, visibleImage) }
+func (ImageVersion) Interceptors() []ent.Interceptor { return visible(access.Image, throughImage) }
+func (ScanResult) Interceptors() []ent.Interceptor   { return visible(access.Registry, onlySystem) }
 func (Session) Interceptors() []ent.Interceptor      { return visible(access.Session, charged) }
 func (Kernel) Interceptors() []ent.Interceptor       { return visible(access.Session, charged) }
 func (Allocation) Interceptors() []ent.Interceptor   { return visible(access.Session, charged) }
@@ -449,7 +461,7 @@ func (AgentSighting) Interceptors() []ent.Interceptor { return visible(access.Sy
 func (IdleActivity) Interceptors() []ent.Interceptor { return visible(access.System, onlySystem) }
 func (StorageProxy) Interceptors() []ent.Interceptor { return visible(access.Volume, onlySystem) }
 func (Volume) Interceptors() []ent.Interceptor       { return visible(access.Volume, anyone) }
-func (VolumeGrant) Interceptors() []ent.Interceptor  { return visible(access.Volume, heldOrOpen) }
+func (VolumeGrant) Interceptors() []ent.Interceptor  { return visible(access.Volume, grantedToOrOpen) }
 func (ObjectStorage) Interceptors() []ent.Interceptor {
 	return visible(access.ObjectStorage, ownOrShared)
 }

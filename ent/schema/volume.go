@@ -33,7 +33,7 @@ func (Volume) Fields() []ent.Field {
 		field.Int64("total_inodes").Optional().Nillable(),
 		field.Int64("used_inodes").Optional().Nillable(),
 		field.Bool("elastic").Default(false),        // grows automatically: total_bytes is not a limit
-		field.String("enforcement").Default("none"), // of limits: hard, delayed, cooperative, none
+		field.String("enforcement").Default("none"), // enforcement of limits: hard, delayed, cooperative, none
 		field.JSON("performance", &report.Performance{}).Optional().Annotations(entgql.Skip()),
 		field.UUID("proxy_id", uuid.UUID{}),
 	}

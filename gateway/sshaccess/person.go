@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/predicate"
@@ -17,6 +16,7 @@ import (
 	"github.com/berthhq/berth/gateway/sshproxy"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/audit"
@@ -42,7 +42,7 @@ func (s *Server) person(ctx context.Context, v *viewer.Viewer) *person {
 // ID implements sshproxy.Person.
 func (p *person) ID() string { return p.v.Person().String() }
 
-// context returns the person's context with the deadline and the end of ctx.
+// context returns the person's context, which also ends with ctx.
 func (p *person) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancel(p.base)
 	stop := context.AfterFunc(ctx, cancel)
@@ -76,7 +76,7 @@ func (p *person) Enter(ctx context.Context, t sshproxy.Target) (sshproxy.Entry, 
 }
 
 // session finds a session by its ID, or the one live session with the name. The person's own
-// session wins over those of others that they can see.
+// session takes precedence over sessions of others.
 func (p *person) session(ctx context.Context, name string) (*ent.Session, error) {
 	if id, err := uuid.Parse(name); err == nil && len(name) == 36 {
 		s, err := p.server.cfg.Client.Session.Query().Where(session.ID(id)).Only(ctx)
@@ -100,7 +100,7 @@ func (p *person) session(ctx context.Context, name string) (*ent.Session, error)
 	return nil, problem.NotFound("session " + strconv.Quote(name))
 }
 
-// enter checks the right and finds the kernel.
+// enter checks the permission and finds the kernel.
 func (p *person) enter(ctx context.Context, s *ent.Session, name string) (*entry, error) {
 	if err := may(ctx, s); err != nil {
 		return nil, err
@@ -115,16 +115,16 @@ func (p *person) enter(ctx context.Context, s *ent.Session, name string) (*entry
 	if k.AgentID == nil {
 		return nil, problem.Precondition("the kernel is %s and not on a machine yet", k.Status)
 	}
-	// Everyone who can enter the session can reach its machine.
+	// Any user who can enter the session can use the connection to its machine.
 	a, err := p.server.cfg.Client.Agent.Get(viewer.SystemContext(ctx), *k.AgentID)
 	if err != nil {
 		return nil, permit.Missing(err, "machine of the kernel", "user")
 	}
-	rpc, err := p.server.cfg.Agents.RPC(a.Name)
+	agent, err := p.server.cfg.Agents.Streams(a.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &entry{person: p, session: s.ID, kernel: k.ID, rpc: rpc}, nil
+	return &entry{person: p, session: s.ID, kernel: k.ID, agent: agent}, nil
 }
 
 // may reports whether the viewer can enter a session now.
@@ -142,24 +142,19 @@ func may(ctx context.Context, s *ent.Session) error {
 type entry struct {
 	person          *person
 	session, kernel uuid.UUID
-	rpc             agentpb.AgentClient
+	agent           portstream.Opener
 	visit           *idle.Connection
 	ended           <-chan struct{}
 	stop            context.CancelFunc
 }
 
-// Exec implements sshproxy.Entry.
-func (e *entry) Exec(ctx context.Context, command []string) (io.ReadWriteCloser, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	call, err := e.rpc.Exec(ctx)
-	if err == nil {
-		var s *sshproxy.Stream
-		if s, err = sshproxy.NewStream(call, cancel, e.kernel.String(), command); err == nil {
-			return s, nil
-		}
+// Open implements sshproxy.Entry.
+func (e *entry) Open(ctx context.Context) (io.ReadWriteCloser, error) {
+	stream, err := portstream.DialSSH(ctx, e.agent, e.kernel)
+	if err != nil {
+		return nil, problem.Unavailable("the machine of the session cannot be reached").Because(err)
 	}
-	cancel()
-	return nil, problem.Unavailable("the machine of the session cannot be reached").Because(err)
+	return stream, nil
 }
 
 // Check implements sshproxy.Entry.

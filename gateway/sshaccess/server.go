@@ -11,27 +11,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/gateway/sshproxy"
-	"github.com/berthhq/berth/internal/appstate"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/idle"
 )
 
-// command starts the SSH server in a container.
-var command = []string{appstate.Runner, "sshd"}
-
-// Agents returns the connection to an agent by its name.
+// Agents returns what opens streams to an agent, by its name.
 type Agents interface {
-	RPC(agent string) (agentpb.AgentClient, error)
+	Streams(agent string) (portstream.Opener, error)
 }
 
 // Config of a server.
 type Config struct {
 	Listener net.Listener
-	HostKeys []ssh.Signer // the same at every gateway
+	HostKeys []ssh.Signer // must be the same at every gateway
 	Client   *ent.Client
 	Auth     *auth.Service
 	Idle     *idle.Service
@@ -51,7 +47,7 @@ type Server struct {
 func New(cfg Config) *Server {
 	s := &Server{cfg: cfg}
 	s.proxy = sshproxy.New(sshproxy.Config{
-		HostKeys: cfg.HostKeys, Accounts: s, Command: command, Metrics: sshproxy.NewMetrics(cfg.Registry), Logger: cfg.Logger,
+		HostKeys: cfg.HostKeys, Accounts: s, Metrics: sshproxy.NewMetrics(cfg.Registry), Logger: cfg.Logger,
 	})
 	return s
 }
@@ -79,7 +75,8 @@ func (s *Server) Token(ctx context.Context, c sshproxy.Caller, token string) (ss
 	return s.person(ctx, v), nil
 }
 
-// from adds the client's address, for the lists of allowed networks and the audit log.
+// from adds the client's address to the context, for the lists of allowed networks and the audit
+// log.
 func (s *Server) from(ctx context.Context, c sshproxy.Caller) context.Context {
 	ctx = s.cfg.Auth.From(ctx, c.Peer)
 	if a := auth.AddressFrom(ctx); a.IsValid() {

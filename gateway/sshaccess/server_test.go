@@ -4,31 +4,28 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/crypto/ssh"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/testenv/wait"
@@ -43,66 +40,38 @@ import (
 
 const long = 2 * time.Minute
 
-// machine is an agent whose kernels are this machine: it runs the runner's server for Exec.
-type machine struct {
-	agentpb.UnimplementedAgentServer
-	program string
+// machine is an agent whose kernels are this machine: it runs the runner's server. It opens streams to itself.
+type machine struct{ program string }
 
-	mu      sync.Mutex
-	kernels []string // of Exec
+// Open implements portstream.Opener.
+func (m *machine) Open(ctx context.Context) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	go m.serve(context.WithoutCancel(ctx), theirs)
+	return ours, nil
 }
 
-func (m *machine) Exec(stream grpc.BidiStreamingServer[agentpb.ExecInput, agentpb.ExecOutput]) error {
-	first, err := stream.Recv()
+func (m *machine) serve(ctx context.Context, stream net.Conn) {
+	defer stream.Close()
+	call, err := portstream.Accept(stream)
 	if err != nil {
-		return err
+		return
 	}
-	start := first.GetStart()
-	if !slices.Equal(start.GetCommand(), []string{"/opt/berth/runner", "sshd"}) {
-		return fmt.Errorf("unexpected command %q", start.GetCommand())
+	if call.Port != portstream.SSH {
+		err = errdefs.ErrInvalidArgument
 	}
-	m.mu.Lock()
-	m.kernels = append(m.kernels, start.KernelId)
-	m.mu.Unlock()
-	cmd := exec.CommandContext(stream.Context(), m.program, "sshd")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return err
+	if _, err := call.Answer(err); err != nil {
+		return
 	}
-	cmd.Stdout = writer(func(b []byte) error {
-		return stream.Send(&agentpb.ExecOutput{Output: &agentpb.ExecOutput_Stdout{Stdout: b}})
-	})
-	if err := stream.Send(&agentpb.ExecOutput{Output: &agentpb.ExecOutput_Started{Started: true}}); err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	go func() {
-		defer in.Close()
-		for {
-			m, err := stream.Recv()
-			if err != nil {
-				return
-			}
-			if _, err := in.Write(m.GetStdin()); err != nil {
-				return
-			}
-		}
-	}()
-	_ = cmd.Wait()
-	return stream.Send(&agentpb.ExecOutput{Output: &agentpb.ExecOutput_Exit{Exit: int32(cmd.ProcessState.ExitCode())}})
+	cmd := exec.CommandContext(ctx, m.program, "sshd")
+	cmd.Stdin, cmd.Stdout, cmd.WaitDelay = stream, stream, time.Second
+	_ = cmd.Run()
 }
-
-type writer func([]byte) error
-
-func (w writer) Write(b []byte) (int, error) { return len(b), w(b) }
 
 // world is an SSH server for sessions of the domain A, whose kernels are on the machine.
 type world struct {
 	*identitytest.World
 	t       *testing.T
-	ctx     context.Context // of the platform
+	ctx     context.Context // context of the platform
 	auth    *auth.Service
 	machine *machine
 	agent   *ent.Agent
@@ -112,14 +81,12 @@ type world struct {
 	address string
 }
 
-// RPC implements Agents.
-type rpc struct{ agentpb.AgentClient }
-
-func (r rpc) RPC(agent string) (agentpb.AgentClient, error) {
+// Streams implements Agents.
+func (w *world) Streams(agent string) (portstream.Opener, error) {
 	if agent != "machine" {
 		return nil, problem.Unavailable("machine %s is not connected", agent)
 	}
-	return r.AgentClient, nil
+	return w.machine, nil
 }
 
 func newWorld(t *testing.T) *world {
@@ -134,16 +101,6 @@ func newWorld(t *testing.T) *world {
 	reg := w.Client.Registry.Create().SetName("test").SetHost("registry.test").SaveX(w.ctx)
 	w.image = w.Client.Image.Create().SetReference("registry.test/i:1").SetName("i:1").SetArchitecture("amd64").SetDigest("-").SetRegistry(reg).SaveX(w.ctx)
 	w.agent = w.Client.Agent.Create().SetName("machine").SetResourceGroup(w.group).SaveX(w.ctx)
-	server := grpc.NewServer()
-	agentpb.RegisterAgentServer(server, w.machine)
-	nodes := listen(t)
-	go server.Serve(nodes)
-	t.Cleanup(server.Stop)
-	conn, err := grpc.NewClient(nodes.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
 	log, bus := slog.New(slog.DiscardHandler), event.New(nil, nil)
 	policies := policy.New(policy.Config{Client: w.Client, Bus: bus})
 	w.auth = auth.New(auth.Config{Client: w.Client, Bus: bus, Passwords: identitytest.Hasher(), Logger: log})
@@ -153,7 +110,7 @@ func newWorld(t *testing.T) *world {
 	w.address = l.Addr().String()
 	w.server = New(Config{
 		Listener: l, HostKeys: []ssh.Signer{signer(t)}, Client: w.Client, Auth: w.auth, Idle: idles, Audit: audit.New(audit.Config{Client: w.Client, Logger: log}),
-		Agents: rpc{agentpb.NewAgentClient(conn)}, Registry: prometheus.NewRegistry(), Logger: log,
+		Agents: w, Registry: prometheus.NewRegistry(), Logger: log,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var parts sync.WaitGroup
@@ -189,7 +146,7 @@ func signer(t *testing.T) ssh.Signer {
 	return s
 }
 
-// running is a running session with two kernels.
+// running creates a running session with two kernels.
 func (w *world) running(name string, owner *ent.User) *ent.Session {
 	slots := resource.Slots{"cpu": 1000}
 	s := w.Client.Session.Create().SetName(name).SetType("interactive").SetStatus(lifecycle.Running).SetStartedAt(time.Now()).SetSlots(slots).
@@ -205,7 +162,7 @@ func (w *world) running(name string, owner *ent.User) *ent.Session {
 	return s
 }
 
-// key adds a new SSH key of a user.
+// key adds a new SSH key to a user.
 func (w *world) key(u *ent.User) ssh.Signer {
 	w.t.Helper()
 	s := signer(w.t)
@@ -232,7 +189,7 @@ func (w *world) dial(user string, how ssh.AuthMethod) (*ssh.Client, error) {
 	return c, err
 }
 
-// token is the login with a new access token of a user.
+// token returns the login with a new access token of a user.
 func (w *world) token(u *ent.User, scopes ...access.TokenScope) ssh.AuthMethod {
 	w.t.Helper()
 	made, err := w.auth.CreateAccessToken(w.As(w.t, u), auth.CreateAccessTokenInput{Name: string(scopes[0]), Scopes: scopes})
@@ -242,8 +199,8 @@ func (w *world) token(u *ent.User, scopes ...access.TokenScope) ssh.AuthMethod {
 	return ssh.Password(*made.Secret)
 }
 
-// says runs a command and returns its output, or what the gateway says instead.
-func (w *world) says(user string, how ssh.AuthMethod) string {
+// output runs a command and returns its output, or the message of the gateway.
+func (w *world) output(user string, how ssh.AuthMethod) string {
 	c, err := w.dial(user, how)
 	if err != nil {
 		return "no login"
@@ -257,7 +214,8 @@ func (w *world) says(user string, how ssh.AuthMethod) string {
 	return strings.TrimSpace(string(out))
 }
 
-// People log in with the keys and tokens of their account, and enter only sessions that they may.
+// Users log in with the keys and tokens of their account, and can enter only sessions that they
+// have permission for.
 func TestWhoEnters(t *testing.T) {
 	w := newWorld(t)
 	train, other := w.running("train", w.A.Member), w.running("other", w.A.Lead)
@@ -269,25 +227,25 @@ func TestWhoEnters(t *testing.T) {
 		how  ssh.AuthMethod
 		want string
 	}{
-		"key":                      {"train", member, "inside"},
-		"key and ID":               {train.ID.String(), member, "inside"},
-		"key and account":          {"member-a@example.org+train", member, "inside"},
-		"key of another account":   {"member-b@example.org+train", member, "no login"},
-		"unknown key":              {"train", ssh.PublicKeys(signer(t)), "no login"},
-		"token":                    {"train", w.token(w.A.Member, access.TokenSessions), "inside"},
-		"token of another purpose": {"train", w.token(w.A.Member, access.TokenFolders), "lacks the scope sessions"},
-		"wrong token":              {"train", ssh.Password("berth_guess"), "no login"},
-		"kernel":                   {"train.sub1", member, "inside"},
-		"missing kernel":           {"train.sub7", member, "kernel sub7 not found"},
-		"of another domain":        {"train", stranger, `session "train" not found`},
-		"ID, of another domain":    {train.ID.String(), stranger, "session not found"},
-		"ended":                    {"over", member, `session "over" not found`},
-		"missing":                  {uuid.NewString(), member, "session not found"},
-		"of a colleague":           {other.ID.String(), member, "session not found"},
-		"of a member, with the rights of an administrator": {"train", w.token(w.A.Lead, access.TokenSessions, access.TokenAdmin), "you may not enter this session"},
-		"of a member, with a key":                          {"train", ssh.PublicKeys(w.key(w.A.Lead)), "not found"}, // keys have no rights of administrators
+		"key":                              {"train", member, "inside"},
+		"key and ID":                       {train.ID.String(), member, "inside"},
+		"key and account":                  {"member-a@example.org+train", member, "inside"},
+		"key of another account":           {"member-b@example.org+train", member, "no login"},
+		"unknown key":                      {"train", ssh.PublicKeys(signer(t)), "no login"},
+		"token":                            {"train", w.token(w.A.Member, access.TokenSessions), "inside"},
+		"token without the scope":          {"train", w.token(w.A.Member, access.TokenFolders), "lacks the scope sessions"},
+		"wrong token":                      {"train", ssh.Password("berth_guess"), "no login"},
+		"kernel":                           {"train.sub1", member, "inside"},
+		"missing kernel":                   {"train.sub7", member, "kernel sub7 not found"},
+		"of another domain":                {"train", stranger, `session "train" not found`},
+		"ID, of another domain":            {train.ID.String(), stranger, "session not found"},
+		"ended":                            {"over", member, `session "over" not found`},
+		"missing":                          {uuid.NewString(), member, "session not found"},
+		"of a colleague":                   {other.ID.String(), member, "session not found"},
+		"of a member, as an administrator": {"train", w.token(w.A.Lead, access.TokenSessions, access.TokenAdmin), "you may not enter this session"},
+		"of a member, with a key":          {"train", ssh.PublicKeys(w.key(w.A.Lead)), "not found"}, // keys have no rights of administrators
 	} {
-		if got := w.says(c.user, c.how); !strings.Contains(got, c.want) {
+		if got := w.output(c.user, c.how); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -304,34 +262,35 @@ func TestWhoEnters(t *testing.T) {
 	}
 }
 
-// A name that several sessions have is refused; the person's own session wins.
+// A name of several sessions is an error, but the user's own session takes precedence.
 func TestNames(t *testing.T) {
 	w := newWorld(t)
 	w.running("same", w.A.Member)
 	w.running("same", w.A.Loner)
-	if got := w.says("same", ssh.PublicKeys(w.key(w.A.Member))); got != "inside" {
+	if got := w.output("same", ssh.PublicKeys(w.key(w.A.Member))); got != "inside" {
 		t.Errorf("the own session: %q", got)
 	}
-	if got := w.says("same", w.token(w.A.Lead, access.TokenSessions, access.TokenAdmin)); !strings.Contains(got, "several sessions are named same") {
+	if got := w.output("same", w.token(w.A.Lead, access.TokenSessions, access.TokenAdmin)); !strings.Contains(got, "several sessions are named same") {
 		t.Errorf("two of others: %q", got)
 	}
 }
 
-// A key that two accounts have does not let one of them attract the logins of the other.
+// If two accounts have the same key, a login with it is ambiguous, so that neither account can
+// attract the logins of the other.
 func TestKeyOfTwoAccounts(t *testing.T) {
 	w := newWorld(t)
 	w.running("train", w.A.Member)
 	s := w.key(w.A.Member)
 	w.add(w.B.Member, s)
-	if got := w.says("train", ssh.PublicKeys(s)); got != "no login" {
+	if got := w.output("train", ssh.PublicKeys(s)); got != "no login" {
 		t.Errorf("without an account: %q", got)
 	}
-	if got := w.says("member-a@example.org+train", ssh.PublicKeys(s)); got != "inside" {
+	if got := w.output("member-a@example.org+train", ssh.PublicKeys(s)); got != "inside" {
 		t.Errorf("with the account: %q", got)
 	}
 }
 
-// What takes the access away ends open connections.
+// Every loss of access ends open connections.
 func TestRevoked(t *testing.T) {
 	w := newWorld(t)
 	train := w.running("train", w.A.Member)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/berthhq/berth/internal/sshmux"
 	"github.com/berthhq/berth/internal/sshserver"
 )
 
@@ -60,7 +61,7 @@ type forged struct {
 
 func (f forged) PublicKey() ssh.PublicKey { return f.public }
 
-// Guesses are limited per address, and a correct token does not help after too many.
+// Failed logins are limited per address. After too many, a correct token is rejected as well.
 func TestGuessesAreLimited(t *testing.T) {
 	w := newWorld(t)
 	for range sshserver.MaxWrong {
@@ -94,20 +95,18 @@ func TestHostileKernel(t *testing.T) {
 			if err != nil {
 				return
 			}
-			cfg := &ssh.ServerConfig{NoClientAuth: true}
-			cfg.AddHostKey(signer)
-			conn, channels, requests, err := ssh.NewServerConn(there, cfg)
+			conn, err := sshmux.Server(there)
 			if err != nil {
 				return
 			}
-			go ssh.DiscardRequests(requests)
-			n := <-channels
+			go sshmux.Discard(conn.Requests)
+			n := <-conn.Channels
 			ch, asked, err := n.Accept()
 			if err != nil {
 				return
 			}
 			_ = (<-asked).Reply(true, nil) // the client's exec, before the channel is closed
-			go ssh.DiscardRequests(asked)
+			go sshmux.Discard(asked)
 			_, _, _ = conn.SendRequest("hostkeys-00@openssh.com", false, ssh.Marshal(struct{ Key string }{string(signer.PublicKey().Marshal())}))
 			_, _ = ch.SendRequest("exec", false, ssh.Marshal(struct{ Command string }{"rm -rf ~"}))
 			for _, kind := range []string{"auth-agent@openssh.com", "x11", "session", "direct-tcpip", "tun@openssh.com"} {
@@ -177,7 +176,7 @@ func TestHostileKernel(t *testing.T) {
 	}
 }
 
-// A person has a limited number of connections, and a connection a limited number of channels.
+// The connections of a person and the channels of a connection are limited.
 func TestLimits(t *testing.T) {
 	w := newWorld(t)
 	c := w.must("train")

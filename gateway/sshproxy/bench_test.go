@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// sshd starts OpenSSH's server on a port, and returns a configuration of its clients.
+// sshd starts OpenSSH's server on a port, and returns a configuration for its clients.
 func (w *world) sshd(b *testing.B) string {
 	b.Helper()
 	if _, err := os.Stat("/usr/sbin/sshd"); err != nil {
@@ -55,10 +55,11 @@ func (w *world) sshd(b *testing.B) string {
 	return path
 }
 
-// BenchmarkBesideOpenSSH compares the gateway and the runner with OpenSSH's server on this machine,
-// with OpenSSH's clients and one cipher.
+// BenchmarkBesideOpenSSH compares the gateway, the tunnel of an agent and the runner with OpenSSH's
+// server on this machine, with OpenSSH's clients and one cipher.
 func BenchmarkBesideOpenSSH(b *testing.B) {
 	w := newWorld(b)
+	w.kernel = w.tunnel()
 	servers := []struct{ name, config string }{{"OpenSSH", w.sshd(b)}, {"gateway", w.config("User train", "Ciphers aes128-gcm@openssh.com")}}
 	src := filepath.Join(b.TempDir(), "src")
 	const size = 256 << 20
@@ -145,15 +146,15 @@ func BenchmarkBesideOpenSSH(b *testing.B) {
 	}
 }
 
-// cost reports the CPU time that a server needs for an operation when the returned function is called.
+// cost measures the CPU time of a server for an operation. The returned function reports it.
 // Clients report theirs beside it.
 func (w *world) cost(b *testing.B, server string) func() {
 	w.clients = 0
 	own, theirs := w.busy(), tree(w.openSSH)
 	return func() {
-		time.Sleep(100 * time.Millisecond) // until the server's processes have ended
+		time.Sleep(100 * time.Millisecond) // wait for the end of the server's processes
 		own, theirs := (w.busy()-own-w.clients)/time.Duration(b.N), (tree(w.openSSH)-theirs)/time.Duration(b.N)
-		if server == "OpenSSH" { // meanwhile, this process makes and reads the data of forwards
+		if server == "OpenSSH" { // this process only creates and reads the data of forwards
 			w.idle, own = own, theirs+w.idle
 		}
 		b.ReportMetric(float64((own - w.idle).Milliseconds()), "cpu-ms/op")
@@ -163,7 +164,7 @@ func (w *world) cost(b *testing.B, server string) func() {
 	}
 }
 
-// busy returns the CPU time of this process with its clients, and of the runners.
+// busy returns the CPU time of this process, its clients and the runners.
 func (w *world) busy() time.Duration {
 	all := busy(os.Getpid())
 	for _, pid := range w.runners {
@@ -172,7 +173,7 @@ func (w *world) busy() time.Duration {
 	return all
 }
 
-// tree returns the CPU time of a process and of its descendants.
+// tree returns the CPU time of a process and its descendants.
 func tree(pid int) time.Duration {
 	all := busy(pid)
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
@@ -183,7 +184,7 @@ func tree(pid int) time.Duration {
 	return all
 }
 
-// busy returns the CPU time of a process and of its children that have ended.
+// busy returns the CPU time of a process and its ended children.
 func busy(pid int) (all time.Duration) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/internal/sshmux"
 )
 
 // maxChannels limits the channels of one connection, in both directions.
 const maxChannels = 500
 
-// fromClient opens a channel in the kernel for one that the client opens.
+// fromClient opens a channel in the kernel for a channel that the client opens.
 func (c *connection) fromClient(ctx context.Context, n ssh.NewChannel) {
 	switch n.ChannelType() {
 	case "session", "direct-tcpip", "direct-streamlocal@openssh.com":
@@ -27,12 +29,25 @@ func (c *connection) fromClient(ctx context.Context, n ssh.NewChannel) {
 		_ = n.Reject(ssh.Prohibited, message(err))
 		return
 	}
-	c.open(n, c.inner, true)
+	c.open(n, func() error {
+		kernel, fromKernel, err := c.inner.OpenChannel(n.ChannelType(), n.ExtraData())
+		if err != nil {
+			return err
+		}
+		client, fromClient, err := n.Accept()
+		if err != nil {
+			kernel.Close()
+			return nil
+		}
+		b := &bridge{c: c, client: client, kernel: kernel, session: n.ChannelType() == "session"}
+		b.run(fromClient, fromKernel)
+		return nil
+	})
 }
 
 // fromKernel opens channels at the client for those that the kernel opens. A program in the
-// container can send anything here, so only the forwards that the client asked for are passed on.
-func (c *connection) fromKernel(channels <-chan ssh.NewChannel) {
+// container can send anything here, so only the forwards that the client requested are passed on.
+func (c *connection) fromKernel(channels <-chan *sshmux.NewChannel) {
 	for n := range channels {
 		switch n.ChannelType() {
 		case "forwarded-tcpip", "forwarded-streamlocal@openssh.com": // clients check the address
@@ -50,73 +65,83 @@ func (c *connection) fromKernel(channels <-chan ssh.NewChannel) {
 			_ = n.Reject(ssh.UnknownChannelType, fmt.Sprintf("channels of the type %q are not supported", n.ChannelType()))
 			continue
 		}
-		c.bridges.Go(func() { c.open(n, c.outer, false) })
+		c.bridges.Go(func() { c.open(n, func() error { return c.toClient(n) }) })
 	}
 }
 
-// open opens the other half of a channel and passes everything on until both have ended.
-func (c *connection) open(n ssh.NewChannel, to ssh.Conn, fromClient bool) {
+// toClient joins a channel that the kernel opens with a new one of the client.
+func (c *connection) toClient(n *sshmux.NewChannel) error {
+	client, fromClient, err := c.outer.OpenChannel(n.ChannelType(), n.ExtraData())
+	if err != nil {
+		return err
+	}
+	kernel, fromKernel, err := n.Accept()
+	if err != nil {
+		client.Close()
+		return nil
+	}
+	b := &bridge{c: c, client: client, kernel: kernel}
+	b.run(fromClient, fromKernel)
+	return nil
+}
+
+// newChannel is a channel that one side opens.
+type newChannel interface {
+	ChannelType() string
+	Reject(reason ssh.RejectionReason, message string) error
+}
+
+// open counts a channel while join runs it, and rejects it if join cannot open the other half.
+func (c *connection) open(n newChannel, join func() error) {
 	defer c.leave()
 	if c.channels.Add(1) > maxChannels {
 		_ = n.Reject(ssh.ResourceShortage, fmt.Sprintf("a connection has at most %d channels", maxChannels))
 		return
 	}
 	defer c.proxy.cfg.Metrics.channel(n.ChannelType())()
-	far, farRequests, err := to.OpenChannel(n.ChannelType(), n.ExtraData())
+	err := join()
 	var refused *ssh.OpenChannelError
 	switch {
 	case errors.As(err, &refused):
 		_ = n.Reject(refused.Reason, refused.Message)
-		return
 	case err != nil:
 		_ = n.Reject(ssh.ConnectionFailed, c.reason())
-		return
 	}
-	near, nearRequests, err := n.Accept()
-	if err != nil {
-		far.Close()
-		return
-	}
-	b := &bridge{c: c, client: near, kernel: far, session: n.ChannelType() == "session"}
-	if fromClient {
-		b.run(nearRequests, farRequests)
-		return
-	}
-	b.client, b.kernel = far, near
-	b.run(farRequests, nearRequests)
 }
 
 // bridge joins a channel of the client with one of the kernel.
 type bridge struct {
 	c       *connection
 	client  ssh.Channel
-	kernel  ssh.Channel
+	kernel  *sshmux.Channel
 	session bool
 
+	answer sync.Mutex  // held while a request of the client is answered
 	hungUp atomic.Bool // the client has closed the channel
 	status bool        // the kernel has reported how the command ended
 }
 
-// endTime is how long the end of a session's output waits for the end of its channel. A channel that
-// ends without a status is followed by a message, and none can follow the end of the output.
+// endTime is how long the end of a session's output waits for the end of its channel. If the
+// channel ends without a status, a message is sent, which is impossible after the end of the
+// output.
 //
-// sendTime is how long the close of a client's channel waits for the data that the client sent.
+// sendTime is how long the close of a client's channel waits for data that the client sent.
 const (
 	endTime  = 200 * time.Millisecond
 	sendTime = 2 * time.Second
 )
 
 // run passes data and requests on until both channels are closed.
-func (b *bridge) run(fromClient, fromKernel <-chan *ssh.Request) {
+func (b *bridge) run(fromClient <-chan *ssh.Request, fromKernel <-chan *sshmux.Request) {
 	var input, output, errs sync.WaitGroup
 	sent := make(chan struct{})
 	input.Go(func() {
-		b.pump(b.kernel, b.client)
+		_, _ = b.kernel.ReadFrom(moving{b.client, b.c.entry})
 		_ = b.kernel.CloseWrite()
 		close(sent)
 	})
-	// A channel's requests end when its side closes it. Then the other channel is closed too, after
-	// the data that came before.
+	// The requests of a channel end when its side closes it. Then the other channel is closed too,
+	// after the earlier data.
 	input.Go(func() {
 		b.clientRequests(fromClient)
 		b.hungUp.Store(true)
@@ -128,11 +153,11 @@ func (b *bridge) run(fromClient, fromKernel <-chan *ssh.Request) {
 	})
 	closed := make(chan struct{})
 	if b.session {
-		errs.Go(func() { b.pump(b.client.Stderr(), b.kernel.Stderr()) })
+		errs.Go(func() { _, _ = io.Copy(moving{b.client.Stderr(), b.c.entry}, b.kernel.Stderr()) })
 	}
 	output.Go(func() {
-		b.pump(b.client, b.kernel)
-		errs.Wait() // one end is for both
+		_, _ = b.kernel.WriteTo(moving{b.client, b.c.entry})
+		errs.Wait() // closing one end closes both
 		b.endOutput(closed)
 	})
 	b.kernelRequests(fromKernel)
@@ -141,11 +166,14 @@ func (b *bridge) run(fromClient, fromKernel <-chan *ssh.Request) {
 	if b.session && !b.status && !b.hungUp.Load() {
 		_, _ = io.WriteString(b.client.Stderr(), "\r\nberth: "+b.c.reason()+"\r\n")
 	}
+	b.answer.Lock() // the kernel has answered the request that began a short command
 	b.client.Close()
+	b.answer.Unlock()
 	input.Wait()
 }
 
-// endOutput passes the end of the output on: at once, or for a session when the channel stays open.
+// endOutput passes the end of the output on: at once or, for a session whose channel stays open,
+// after endTime.
 func (b *bridge) endOutput(closed <-chan struct{}) {
 	if b.session {
 		select {
@@ -166,13 +194,15 @@ func (b *bridge) clientRequests(requests <-chan *ssh.Request) {
 		case "x11-req":
 			b.c.x11.Store(true)
 		}
+		b.answer.Lock()
 		ok, err := b.kernel.SendRequest(r.Type, r.WantReply, r.Payload)
 		_ = r.Reply(ok && err == nil, nil)
+		b.answer.Unlock()
 	}
 }
 
-// kernelRequests passes on the requests that the server of a command has.
-func (b *bridge) kernelRequests(requests <-chan *ssh.Request) {
+// kernelRequests passes on the requests that the server of a command sends.
+func (b *bridge) kernelRequests(requests <-chan *sshmux.Request) {
 	for r := range requests {
 		switch r.Type {
 		case "exit-status", "exit-signal":
@@ -187,32 +217,23 @@ func (b *bridge) kernelRequests(requests <-chan *ssh.Request) {
 	}
 }
 
-// Sizes of the buffer of a direction. Thousands of idle channels must cost little, and a fast one
-// fills packets, which have 32 KiB.
-const (
-	smallBuffer = 512
-	largeBuffer = 32 << 10
-)
+// moving records the data that moves in either direction.
+type moving struct {
+	io.ReadWriter
+	entry Entry
+}
 
-// pump copies one direction of data to its end.
-func (b *bridge) pump(to io.Writer, from io.Reader) {
-	buf := make([]byte, smallBuffer)
-	for {
-		n, err := from.Read(buf)
-		if n > 0 {
-			b.c.entry.Moved()
-			if _, err := to.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-		switch {
-		case n == len(buf) && n < largeBuffer:
-			buf = make([]byte, largeBuffer)
-		case n < smallBuffer && len(buf) == largeBuffer: // slow again
-			buf = make([]byte, smallBuffer)
-		}
+// Read implements io.Reader.
+func (m moving) Read(p []byte) (int, error) {
+	n, err := m.ReadWriter.Read(p)
+	if n > 0 {
+		m.entry.Moved()
 	}
+	return n, err
+}
+
+// Write implements io.Writer.
+func (m moving) Write(p []byte) (int, error) {
+	m.entry.Moved()
+	return m.ReadWriter.Write(p)
 }

@@ -11,24 +11,25 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/sshmux"
 )
 
-// Messages of connections that end.
+// Messages for clients whose connection is closed.
 const (
 	closed  = "the connection is closed"
 	stopped = "the gateway is restarting: connect again"
 	lost    = "the connection to the session is lost: it has ended, or its machine cannot be reached"
 )
 
-// connection is a connection of a person, with the connection to the kernel.
+// connection connects a person with a kernel.
 type connection struct {
 	proxy *Proxy
 	outer *ssh.ServerConn
-	inner ssh.Conn
+	inner *sshmux.Conn
 	entry Entry
 
 	channels   atomic.Int32
-	agent, x11 atomic.Bool // the client has asked for the forward
+	agent, x11 atomic.Bool // the client has requested the forward
 	bridges    sync.WaitGroup
 
 	ended chan struct{} // closed when the reason of the end is known
@@ -72,7 +73,7 @@ func (px *Proxy) serve(ctx context.Context, raw net.Conn, from string) {
 	px.log.Info("SSH connection ended", "user", user, "from", from, "took", time.Since(began))
 }
 
-// enter opens the connection to the kernel that the user name names.
+// enter opens the connection to the kernel that the user name selects.
 func (c *connection) enter(ctx context.Context, person Person) error {
 	start, cancel := context.WithTimeout(ctx, c.proxy.timeouts.start)
 	defer cancel()
@@ -81,25 +82,24 @@ func (c *connection) enter(ctx context.Context, person Person) error {
 	if err != nil {
 		return err
 	}
-	stream, err := entry.Exec(ctx, c.proxy.cfg.Command)
+	stream, err := entry.Open(ctx)
 	if err != nil {
 		entry.Leave()
 		return err
 	}
 	stop := context.AfterFunc(start, func() { stream.Close() })
-	inner, channels, requests, err := ssh.NewClientConn(asConn(stream), "kernel", kernelConfig())
+	inner, err := sshmux.Client(stream)
 	stop()
 	if err != nil {
-		stream.Close()
 		entry.Leave()
 		return problem.Unavailable("the SSH server of the session does not start").Because(err)
 	}
 	c.entry, c.inner = entry, inner
-	c.bridges.Go(func() { c.fromKernel(channels) })
+	c.bridges.Go(func() { c.fromKernel(inner.Channels) })
 	// The container controls this connection, so its global requests are not passed on: one of them
 	// adds host keys to the files of OpenSSH's clients.
 	c.bridges.Go(func() {
-		ssh.DiscardRequests(requests)
+		sshmux.Discard(inner.Requests)
 		if !c.ending() { // by the gateway or the client
 			c.end(c.cause(ctx))
 		}
@@ -107,15 +107,7 @@ func (c *connection) enter(ctx context.Context, person Person) error {
 	return nil
 }
 
-// kernelConfig does not check the host key: the agent's tunnel authenticates the stream.
-func kernelConfig() *ssh.ClientConfig {
-	c := &ssh.ClientConfig{User: "berth", HostKeyCallback: ssh.InsecureIgnoreHostKey(), ClientVersion: "SSH-2.0-Berth"}
-	c.KeyExchanges = []string{ssh.KeyExchangeCurve25519}
-	c.Ciphers = []string{ssh.CipherAES128GCM}
-	return c
-}
-
-// run serves both sides until one of them, the right or the gateway ends.
+// run serves both sides until one of them or the gateway ends, or the person loses the permission.
 func (c *connection) run(ctx context.Context, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request) {
 	ctx, cancel := context.WithCancel(ctx)
 	var loops sync.WaitGroup
@@ -130,8 +122,8 @@ func (c *connection) run(ctx context.Context, channels <-chan ssh.NewChannel, re
 	loops.Wait()
 }
 
-// watch ends the connection when the gateway stops, the person may have lost the right, or the client
-// does not answer.
+// watch ends the connection when the gateway stops, the client stops responding, or the person has
+// lost the permission.
 func (c *connection) watch(ctx context.Context) {
 	tick := time.NewTicker(c.proxy.timeouts.keepAlive)
 	defer tick.Stop()
@@ -149,14 +141,14 @@ func (c *connection) watch(ctx context.Context) {
 	}
 }
 
-// probe closes the connection of a client that does not answer.
+// probe closes the connection of a client that does not respond.
 func (c *connection) probe() {
 	late := time.AfterFunc(c.proxy.timeouts.keepAlive, func() { c.outer.Close() })
 	defer late.Stop()
 	_, _, _ = c.outer.SendRequest("keepalive@openssh.com", true, nil)
 }
 
-// cause returns why a connection to a kernel ended or must end.
+// cause returns the reason why a connection to a kernel ended or must end.
 func (c *connection) cause(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, c.proxy.timeouts.grace/2)
 	defer cancel()
@@ -166,8 +158,8 @@ func (c *connection) cause(ctx context.Context) string {
 	return lost
 }
 
-// end ends the connection to the kernel. Every bridge then shows the reason to the client and closes
-// its channel; after a short time, the connection is closed whatever the client does.
+// end ends the connection to the kernel. Every bridge then sends the reason to the client and
+// closes its channel. After a short time, the connection is closed in any case.
 func (c *connection) end(why string) {
 	c.mu.Lock()
 	first := c.why == ""
@@ -186,7 +178,7 @@ func (c *connection) end(why string) {
 	}
 }
 
-// leave counts the end of a channel. The last one of a connection that ends closes it.
+// leave counts the end of a channel. At the end of a connection, the last channel closes it.
 func (c *connection) leave() {
 	if c.channels.Add(-1) == 0 && c.ending() {
 		c.outer.Close()
@@ -200,7 +192,7 @@ func (c *connection) ending() bool {
 	return c.why != ""
 }
 
-// reason returns why the connection to the kernel has ended. It is known soon after the end.
+// reason returns why the connection to the kernel has ended. It waits briefly for the reason.
 func (c *connection) reason() string {
 	select {
 	case <-c.ended:
@@ -218,8 +210,8 @@ var passed = map[string]bool{
 	"streamlocal-forward@openssh.com": true, "cancel-streamlocal-forward@openssh.com": true,
 }
 
-// globalRequests passes the requests of the client on. Others, such as keep-alives, get a failure,
-// as from OpenSSH's server.
+// globalRequests passes some requests of the client on. All others fail, such as keep-alives, as in
+// OpenSSH's server.
 func (c *connection) globalRequests(ctx context.Context, requests <-chan *ssh.Request) {
 	for r := range requests {
 		if !passed[r.Type] || c.check(ctx) != nil {

@@ -41,13 +41,13 @@ func NewMetrics(to prometheus.Registerer) *Metrics {
 	return m
 }
 
-// opened counts a connection until the returned function is called.
+// opened counts an open connection until the returned function is called.
 func (m *Metrics) opened() (closed func()) {
 	m.connections.Inc()
 	return m.connections.Dec
 }
 
-// channel counts a channel until the returned function is called.
+// channel counts an open channel until the returned function is called.
 func (m *Metrics) channel(protocolType string) (closed func()) {
 	g := m.channels.WithLabelValues(kinds[protocolType])
 	g.Inc()

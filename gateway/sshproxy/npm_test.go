@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Microsoft's client of dev tunnels knows no Ed25519, and logs in with the token as the password.
+// Microsoft's client of dev tunnels does not support Ed25519, and sends the token as the password.
 func TestDevTunnels(t *testing.T) {
 	const dir = "../../agent/runner/sshd/testdata/node/"
 	if _, err := os.Stat(dir + "node_modules"); err != nil {

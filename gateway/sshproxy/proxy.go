@@ -1,7 +1,7 @@
 // Package sshproxy is the SSH server of the gateway. A person connects with any SSH client and the
-// name of a session as the user name; the proxy authenticates them, opens a second SSH connection to
-// the runner in the session's container, and passes channels and requests between the two. So a
-// client gets the container's shell, files and network, and the container never sees a credential.
+// name of a session as the user name; the proxy authenticates them, opens a stream to the runner in the
+// session's container, and passes channels and requests between the two. So a client gets the
+// container's shell, files and network, and the container never sees a credential.
 // Its caller provides accounts and sessions, and runs Serve on a listener.
 package sshproxy
 
@@ -30,7 +30,7 @@ type Caller struct {
 // Accounts authenticates people. An error rejects the client; it is of the class unauthorized if
 // the key or token is wrong.
 type Accounts interface {
-	// Key returns the person of a public key. The client has yet to prove that it has the private
+	// Key returns the person of a public key. The client has not yet proved that it has the private
 	// key, so the call must not record a login.
 	Key(ctx context.Context, c Caller, key ssh.PublicKey) (Person, error)
 	// Token returns the person of an access token.
@@ -48,13 +48,14 @@ type Person interface {
 
 // Entry is the presence of a person in a kernel, during one connection.
 type Entry interface {
-	// Exec runs a command in the kernel and returns its stdin and stdout. Close ends the command.
-	Exec(ctx context.Context, command []string) (io.ReadWriteCloser, error)
+	// Open starts the runner's SSH server in the kernel and returns its stdin and stdout, which are
+	// encrypted on their way. Close ends the server.
+	Open(ctx context.Context) (io.ReadWriteCloser, error)
 	// Check returns an error if the person can no longer enter the kernel. The proxy calls it for
 	// every channel, and after Ended for the reason.
 	Check(ctx context.Context) error
-	// Ended returns a channel that is closed when the session has ended, or the person's login or
-	// right may have.
+	// Ended returns a channel that is closed when the session has ended, or the person may have
+	// lost their login or permission.
 	Ended() <-chan struct{}
 	// Moved records that data has moved, for idle checks.
 	Moved()
@@ -62,15 +63,15 @@ type Entry interface {
 	Leave()
 }
 
-// Limits of the proxy. An editor opens about five connections of one person.
+// Limits of the proxy. An editor opens about five connections.
 var limits = sshserver.Limits{Connections: 2000, Strangers: 128, PerAddress: 500, PerUser: 100}
 
-// timeouts of a connection. A revocation ends it within a second: half of grace for the reason, and
-// grace for the message.
+// timeouts of a connection. A revocation ends it within a second: half of grace to find the reason,
+// and grace to send the message.
 type timeouts struct {
 	login     time.Duration // from the first byte to the login; people paste a token meanwhile
-	start     time.Duration // of the runner's server
-	check     time.Duration // of a right
+	start     time.Duration // start of the runner's server
+	check     time.Duration // check of a permission
 	keepAlive time.Duration // between two probes; a client that misses one is gone
 	grace     time.Duration // for the last message
 }
@@ -79,9 +80,8 @@ var usual = timeouts{login: time.Minute, start: 30 * time.Second, check: 10 * ti
 
 // Config of a proxy.
 type Config struct {
-	HostKeys []ssh.Signer // the same at every gateway of the cluster, the one that people compare first
+	HostKeys []ssh.Signer // the same at every gateway of the cluster; people compare the first one
 	Accounts Accounts
-	Command  []string // starts the runner's SSH server in a kernel
 	Metrics  *Metrics
 	Logger   *slog.Logger
 }
@@ -99,8 +99,8 @@ func New(cfg Config) *Proxy {
 	return &Proxy{cfg: cfg, log: cfg.Logger, guard: sshserver.NewGuard(limits), timeouts: usual}
 }
 
-// Fingerprint returns the fingerprint of the first host key, which people compare before they trust the
-// gateway.
+// Fingerprint returns the fingerprint of the first host key, which people compare before they trust
+// the gateway.
 func (px *Proxy) Fingerprint() string { return ssh.FingerprintSHA256(px.cfg.HostKeys[0].PublicKey()) }
 
 // Serve accepts connections until the context ends, then sends each client a message, closes the

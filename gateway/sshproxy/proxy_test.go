@@ -29,7 +29,7 @@ import (
 	"github.com/berthhq/berth/internal/sshserver"
 )
 
-// long is how long tests wait for what must come.
+// long is the timeout for expected events.
 const long = 2 * time.Minute
 
 var program string
@@ -54,14 +54,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// world is a gateway with a person, ann, who can enter the session "train". Its methods are the
+// world is a gateway and a person, ann, who can enter the session "train". It implements the
 // accounts, the person and the entries.
 type world struct {
 	t       testing.TB
 	proxy   *Proxy
 	address string
 	stop    func()
-	signer  ssh.Signer // of ann
+	signer  ssh.Signer // ann's key
 	keyFile string
 	known   string
 	metrics *prometheus.Registry
@@ -75,7 +75,8 @@ type world struct {
 	moved   atomic.Int64
 	left    atomic.Int64
 
-	// For benchmarks: processes, and CPU time of clients and of this process without the gateway.
+	// For benchmarks: process IDs of runners, and the CPU time of clients and of this process
+	// except for the gateway.
 	runners       []int
 	openSSH       int
 	clients, idle time.Duration
@@ -121,11 +122,11 @@ func (p person) Enter(_ context.Context, t Target) (Entry, error) {
 
 type entry struct{ w *world }
 
-func (e *entry) Exec(ctx context.Context, command []string) (io.ReadWriteCloser, error) {
+func (e *entry) Open(ctx context.Context) (io.ReadWriteCloser, error) {
 	if e.w.kernel != nil {
 		return e.w.kernel(ctx)
 	}
-	p, err := start(e.w.t, command)
+	p, err := start(e.w.t, []string{program, "sshd"})
 	if err == nil {
 		e.w.mu.Lock()
 		e.w.runners = append(e.w.runners, p.cmd.Process.Pid)
@@ -144,7 +145,7 @@ func (e *entry) Ended() <-chan struct{} { e.w.mu.Lock(); defer e.w.mu.Unlock(); 
 func (e *entry) Moved()                 { e.w.moved.Add(1) }
 func (e *entry) Leave()                 { e.w.left.Add(1) }
 
-// revoke takes the right away, and reports it if soon.
+// revoke removes the permission, and closes Ended if report is true.
 func (w *world) revoke(report bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -215,7 +216,7 @@ func newWorld(t testing.TB) *world {
 			t.Fatal(err)
 		}
 	}
-	w.proxy = New(Config{HostKeys: host, Accounts: w, Command: []string{program, "sshd"}, Metrics: NewMetrics(w.metrics), Logger: slog.New(slog.DiscardHandler)})
+	w.proxy = New(Config{HostKeys: host, Accounts: w, Metrics: NewMetrics(w.metrics), Logger: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.proxy.Serve(ctx, l) }()
@@ -234,7 +235,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// lines returns a known_hosts file.
+// lines returns the content of a known_hosts file.
 func lines(address string, host []ssh.Signer) (text string) {
 	for _, key := range host {
 		text += knownhosts.Line([]string{address}, key.PublicKey()) + "\n"
@@ -263,7 +264,7 @@ func (w *world) must(user string) *ssh.Client {
 	return c
 }
 
-// connections is the gauge of connections.
+// connections returns the gauge of connections.
 func (w *world) connections() float64 {
 	var m dto.Metric
 	if err := w.proxy.cfg.Metrics.connections.Write(&m); err != nil {
@@ -272,7 +273,7 @@ func (w *world) connections() float64 {
 	return m.GetGauge().GetValue()
 }
 
-// config writes a configuration of OpenSSH's clients, in which every host is a session.
+// config writes a configuration for OpenSSH's clients, in which every host is a session.
 func (w *world) config(lines ...string) string {
 	w.t.Helper()
 	host, port, _ := net.SplitHostPort(w.address)

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// refuse tells a person who has logged in why they cannot enter the session. A message can only be
-// sent on a channel, so the connection stays until the client ends it, or a short time.
+// refuse sends a person who has logged in the reason why they cannot enter the session. SSH can
+// send a message only on a channel, so the connection stays open until the client ends it, for a
+// short time at most.
 func (px *Proxy) refuse(ctx context.Context, outer *ssh.ServerConn, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request, err error) {
 	px.log.Info("SSH connection refused", "session", outer.User(), "reason", err)
 	defer time.AfterFunc(px.timeouts.start, func() { outer.Close() }).Stop()
@@ -29,7 +30,7 @@ func (px *Proxy) refuse(ctx context.Context, outer *ssh.ServerConn, channels <-c
 	}
 }
 
-// explain answers the program that the client wants by a message and an exit code.
+// explain answers the first request for a program with a message and an exit code.
 func explain(ch ssh.Channel, requests <-chan *ssh.Request, why string) {
 	defer ch.Close()
 	for r := range requests {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// OpenSSH's clients work through the gateway as with a server of their own.
+// OpenSSH's clients work through the gateway as with OpenSSH's server.
 func TestOpenSSH(t *testing.T) {
 	w := newWorld(t)
 	config := w.config()
@@ -78,8 +79,8 @@ func TestFilesThroughTheGateway(t *testing.T) {
 	}
 }
 
-// A client can go through one session to another: the inner connection is a forward out of the first
-// session's network to the gateway.
+// A client can jump through one session to another: the inner connection is a forward from the
+// first session's network to the gateway.
 func TestJump(t *testing.T) {
 	w := newWorld(t)
 	out, errs, code := run(t, "", "ssh", "-F", w.config("Match user train.sub1", "ProxyCommand ssh -F "+w.config()+" -W %h:%p train@gw"), "train.sub1@gw", "echo there")
@@ -88,7 +89,7 @@ func TestJump(t *testing.T) {
 	}
 }
 
-// Forwards go in both directions, and those of the agent only for a client that asked.
+// Forwards work in both directions. The agent is forwarded only for a client that requested it.
 func TestForwardsThroughTheGateway(t *testing.T) {
 	w := newWorld(t)
 	c := w.must("train")
@@ -167,7 +168,8 @@ func TestForwardsThroughTheGateway(t *testing.T) {
 	}
 }
 
-// hold starts a command that runs until its connection ends, and returns what the client sees then.
+// hold starts a command that runs until its connection ends, and returns a function for the output
+// that the client gets at the end.
 func hold(t *testing.T, c *ssh.Client) (said func() string) {
 	t.Helper()
 	s, err := c.NewSession()
@@ -202,14 +204,15 @@ func hold(t *testing.T, c *ssh.Client) (said func() string) {
 	}
 }
 
-// Whatever ends a connection, the person sees why and the connection closes, forwards included.
+// Whatever ends a connection, the person gets the reason, and the connection and its forwards are
+// closed.
 func TestEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(w *world, kernels []io.Closer)
 		want string
 	}{
-		"the right is revoked": {func(w *world, _ []io.Closer) { w.revoke(true) }, "your access has ended: you are not a member"},
-		"the gateway stops":    {func(w *world, _ []io.Closer) { go w.stop() }, "the gateway is restarting"},
+		"the permission is revoked": {func(w *world, _ []io.Closer) { w.revoke(true) }, "your access has ended: you are not a member"},
+		"the gateway stops":         {func(w *world, _ []io.Closer) { go w.stop() }, "the gateway is restarting"},
 		"the kernel ends": {func(_ *world, kernels []io.Closer) {
 			for _, k := range kernels {
 				k.Close()
@@ -253,7 +256,29 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// The right is checked for every channel and forward, also before its loss is reported.
+// The shortest command is answered before its channel closes, also on a busy machine.
+func TestShortCommands(t *testing.T) {
+	w := newWorld(t)
+	c := w.must("train")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 30 {
+				s, err := c.NewSession()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if out, err := s.Output("echo x"); string(out) != "x\n" || err != nil {
+					t.Errorf("%q, %v", out, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// The permission is checked for every channel and forward, even before its loss is reported.
 func TestEveryChannelIsChecked(t *testing.T) {
 	w := newWorld(t)
 	c := w.must("train")
@@ -274,7 +299,7 @@ func TestEveryChannelIsChecked(t *testing.T) {
 	}
 }
 
-// Data counts as use, an idle connection with its keep-alives does not.
+// Data counts as activity; an idle connection with keep-alives does not.
 func TestUse(t *testing.T) {
 	w := newWorld(t)
 	c := w.must("train")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Target is what the user name of a client names: [ACCOUNT+]SESSION[.KERNEL].
+// Target is the kernel that the user name of a client selects: [ACCOUNT+]SESSION[.KERNEL].
 type Target struct {
 	Session string // name or ID
 	Kernel  string // main, sub1, sub2 and so on; "" for the main kernel

@@ -43,7 +43,7 @@ func TestObject(t *testing.T) {
 			o.Later(1, one)
 			o.SetNonNull(2, graphql.MarshalString("c"))
 		}, `{"a":1,"b":1,"c":"c"}`, 0},
-		{"null where it may be", func(o *answer.Object) {
+		{"null in a nullable field", func(o *answer.Object) {
 			o.Set(0, graphql.Null)
 			o.Later(1, null)
 			o.Set(2, graphql.True)
@@ -63,7 +63,7 @@ func TestObject(t *testing.T) {
 			o.Later(1, fails)
 			o.Later(2, fails)
 		}, `{"a":true,"b":null,"c":null}`, 2},
-		{"a panic that makes null", func(o *answer.Object) {
+		{"a panic that returns null", func(o *answer.Object) {
 			o.Set(0, graphql.True)
 			o.Later(1, one)
 			o.LaterNonNull(2, fails)
@@ -83,7 +83,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// TestObjectHasANameOnce selects one field through an interface and through an object.
+// TestObjectHasANameOnce selects the same field through an interface and through an object type.
 func TestObjectHasANameOnce(t *testing.T) {
 	o := answer.NewObject(fields("a", "b", "a"))
 	for i := range 3 {
@@ -99,7 +99,7 @@ func TestObjectHasANameOnce(t *testing.T) {
 	}
 }
 
-// TestListTellsPlaces has lists whose elements run one after the other, and concurrently.
+// TestListTellsPlaces resolves lists whose elements run one after the other, and concurrently.
 func TestListTellsPlaces(t *testing.T) {
 	slow := ast.SelectionSet{&ast.InlineFragment{SelectionSet: ast.SelectionSet{&ast.Field{Name: "slow", ObjectDefinition: &ast.Definition{Name: "T"}}}}}
 	fast := ast.SelectionSet{&ast.Field{Name: "fast", ObjectDefinition: &ast.Definition{Name: "T"}}}
@@ -135,8 +135,8 @@ func TestListTellsPlaces(t *testing.T) {
 	}
 }
 
-// TestWaitingElementsRunTogether has elements that all wait for the last one, as with a loader that
-// batches them.
+// TestWaitingElementsRunTogether has elements that all wait for the last one, as they do for a
+// loader that batches their reads.
 func TestWaitingElementsRunTogether(t *testing.T) {
 	sel := ast.SelectionSet{&ast.FragmentSpread{Definition: &ast.FragmentDefinition{SelectionSet: ast.SelectionSet{
 		&ast.Field{Name: "inner", ObjectDefinition: &ast.Definition{Name: "T"}, SelectionSet: ast.SelectionSet{

@@ -27,9 +27,11 @@ import (
 	objectstorage1 "github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
+	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
 	"github.com/berthhq/berth/ent/resourcepolicy"
 	"github.com/berthhq/berth/ent/rolegrant"
+	"github.com/berthhq/berth/ent/scanresult"
 	session1 "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/ent/sessiongroup"
@@ -182,6 +184,10 @@ var waiting = answer.Waiting{
 	{Object: "IdleBinding", Field: "everywhere"}:            true,
 	{Object: "IdleChecker", Field: "thresholds"}:            true,
 	{Object: "Image", Field: "minimumSlots"}:                true,
+	{Object: "Image", Field: "moved"}:                       true,
+	{Object: "Image", Field: "tagDigest"}:                   true,
+	{Object: "Image", Field: "versions"}:                    true,
+	{Object: "Image", Field: "change"}:                      true,
 	{Object: "Image", Field: "apps"}:                        true,
 	{Object: "Image", Field: "permissions"}:                 true,
 	{Object: "Kernel", Field: "stats"}:                      true,
@@ -328,6 +334,12 @@ type IdleCheckerResolver interface {
 type ImageResolver interface {
 	MinimumSlots(ctx context.Context, obj *ent.Image) (resource.Slots, error)
 
+	Moved(ctx context.Context, obj *ent.Image) (bool, error)
+	TagDigest(ctx context.Context, obj *ent.Image) (string, error)
+
+	Versions(ctx context.Context, obj *ent.Image) ([]*ent.ImageVersion, error)
+	Change(ctx context.Context, obj *ent.Image, from *string, to *string) (*image.ImageChange, error)
+
 	Apps(ctx context.Context, obj *ent.Image) ([]*app.ImageApp, error)
 	Permissions(ctx context.Context, obj *ent.Image) ([]access.Operation, error)
 }
@@ -385,11 +397,13 @@ type MutationResolver interface {
 	CreateRegistry(ctx context.Context, input image.CreateRegistryInput) (*image.RegistryPayload, error)
 	UpdateRegistry(ctx context.Context, input image.UpdateRegistryInput) (*image.RegistryPayload, error)
 	DeleteRegistry(ctx context.Context, input image.DeleteRegistryInput) (*image.DeleteRegistryPayload, error)
+	TestRegistry(ctx context.Context, input image.TestRegistryInput) (*image.TestRegistryPayload, error)
 	ScanRegistry(ctx context.Context, input image.ScanRegistryInput) (*image.ScanRegistryPayload, error)
 	RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error)
+	UpdateImage(ctx context.Context, input image.UpdateImageInput) (*image.ImagePayload, error)
+	RollbackImage(ctx context.Context, input image.RollbackImageInput) (*image.ImagePayload, error)
 	DeleteImage(ctx context.Context, input image.DeleteImageInput) (*image.DeleteImagePayload, error)
 	CommitSession(ctx context.Context, input commit.CommitSessionInput) (*commit.CommitSessionPayload, error)
-	UpdateImage(ctx context.Context, input image.UpdateImageInput) (*image.ImagePayload, error)
 	SetRecovery(ctx context.Context, input recovery.SetRecoveryInput) (*recovery.Payload, error)
 	ChangePassword(ctx context.Context, input auth.ChangePasswordInput) (*model.ViewerPayload, error)
 	RevokeLoginSession(ctx context.Context, input auth.RevokeLoginSessionInput) (*auth.LoginSessionPayload, error)
@@ -522,6 +536,7 @@ type QueryResolver interface {
 	Images(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageOrder, where *ent.ImageWhereInput) (*ent.ImageConnection, error)
 	ImageUsage(ctx context.Context) (*commit.ImageUsage, error)
 	Registry(ctx context.Context, name string) (*ent.Registry, error)
+	ScanResults(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ScanResultOrder, where *ent.ScanResultWhereInput) (*ent.ScanResultConnection, error)
 	Registries(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RegistryOrder, where *ent.RegistryWhereInput) (*ent.RegistryConnection, error)
 	Cluster(ctx context.Context) (*model.Cluster, error)
 	LoginSessions(ctx context.Context, user *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.LoginSessionOrder, where *ent.LoginSessionWhereInput) (*ent.LoginSessionConnection, error)
@@ -855,10 +870,13 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputRoleOrder,
 			ec.unmarshalInputRolePermissionInput,
 			ec.unmarshalInputRoleWhereInput,
+			ec.unmarshalInputRollbackImageInput,
 			ec.unmarshalInputRotateKeypairInput,
 			ec.unmarshalInputSSHKeyOrder,
 			ec.unmarshalInputSSHKeyWhereInput,
 			ec.unmarshalInputScanRegistryInput,
+			ec.unmarshalInputScanResultOrder,
+			ec.unmarshalInputScanResultWhereInput,
 			ec.unmarshalInputSessionArrayOrder,
 			ec.unmarshalInputSessionArrayWhereInput,
 			ec.unmarshalInputSessionGroupOrder,
@@ -879,6 +897,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputTaskWhereInput,
 			ec.unmarshalInputTerminateSessionInput,
 			ec.unmarshalInputTestObjectStorageInput,
+			ec.unmarshalInputTestRegistryInput,
 			ec.unmarshalInputTrashVfolderInput,
 			ec.unmarshalInputUndrainAgentInput,
 			ec.unmarshalInputUpdateAgentInput,
@@ -2624,7 +2643,67 @@ type Registry implements Node @allow(to: USER) {
   createdAt: Time!
   "Null if it has not been scanned."
   lastScannedAt: Time
+  "URL of the proxy to it; empty: the proxy of the environment of managers and agents."
+  proxy: String!
+  "Certificates in PEM that are trusted for it, in addition to those of the machine."
+  certificates: String!
+  "Names of the repositories that scans read, and patterns in which * stands for any characters. Empty: all that the registry lists."
+  repositories: [String!]!
+  "Seconds between two scans that the platform starts by itself; 0: none."
+  scanEvery: Int!
+  "What scans do with an image whose tag has moved to another digest."
+  tagPolicy: RegistryTagPolicy!
+  "Members of these projects can use its images; empty: everyone whose domain can."
+  projects: [Project!]!
 }
+
+enum RegistryTagPolicy {
+  "The image keeps its digest, and shows that its tag has moved."
+  PINNED
+  "The image takes the new digest of its tag."
+  FOLLOW
+}
+
+enum ImageTagPolicy {
+  "As the registry of the image says."
+  REGISTRY
+  PINNED
+  FOLLOW
+}
+
+enum ScanOutcome {
+  "A tag that was not registered before."
+  NEW
+  "The tag has another digest than at the scan before."
+  MOVED
+  UNCHANGED
+  "The tag has no Linux image, but a chart or a signature, for example."
+  SKIPPED
+  "The tag could not be read; message says why."
+  FAILED
+  "The tag no longer exists."
+  GONE
+}
+
+"What the latest scan of a registry found at one tag."
+type ScanResult implements Node @allow(to: SUPERADMIN) {
+  id: ID!
+  "repository:tag"
+  name: String!
+  outcome: ScanOutcome!
+  "Digest of the manifest or index; empty if it was not read."
+  digest: String!
+  "Why it failed or was skipped."
+  message: String!
+  scannedAt: Time!
+  registry: Registry!
+}
+
+type ScanResultConnection @allow(to: SUPERADMIN) { edges: [ScanResultEdge] pageInfo: PageInfo! totalCount: Int! }
+type ScanResultEdge @allow(to: SUPERADMIN) { node: ScanResult cursor: Cursor! }
+input ScanResultOrder { direction: OrderDirection! = ASC field: ScanResultOrderField! }
+enum ScanResultOrderField { NAME }
+input ScanResultWhereInput { not: ScanResultWhereInput and: [ScanResultWhereInput!] or: [ScanResultWhereInput!] id: ID idIn: [ID!] registryID: ID outcome: ScanOutcome outcomeIn: [ScanOutcome!] nameContainsFold: String }
 
 enum ImageVisibility {
   "Everyone whose domain can use its registry."
@@ -2663,6 +2742,17 @@ type Image implements Node @allow(to: USER) {
   createdAt: Time!
   "Null after the registry was removed."
   registry: Registry
+  "Reports whether the tag has another digest at the registry than the image: it is pinned, or was rolled back."
+  moved: Boolean!
+  "The digest that the tag had when the registry was last read."
+  tagDigest: String!
+  tagPolicy: ImageTagPolicy!
+  "The message of a deprecated image, which can still be launched; empty: it is not deprecated."
+  deprecated: String!
+  "The contents that the tag had, newest first, at most 20."
+  versions: [ImageVersion!]!
+  "What differs between two versions, by digest. Default: from the version before to the newest one. Null if there is no such version."
+  change(from: String, to: String): ImageChange
   "Who can use the image, beside administrators."
   visibility: ImageVisibility!
   description: String!
@@ -2678,6 +2768,38 @@ type Image implements Node @allow(to: USER) {
   addedBytes: Int64!
   "The time of the last commit; null for other images."
   committedAt: Time
+}
+
+"The content that the tag of an image had at some time."
+type ImageVersion @allow(to: USER) {
+  id: ID!
+  digest: String!
+  sizeBytes: Int64!
+  labels: StringMap!
+  "NAME=VALUE"
+  environment: [String!]!
+  "When it was first seen."
+  createdAt: Time!
+}
+
+"The difference between two versions of an image. Layers are compared by digest."
+type ImageChange @allow(to: USER) {
+  from: String!
+  to: String!
+  layersKept: Int!
+  bytesKept: Int64!
+  layersAdded: Int!
+  bytesAdded: Int64!
+  layersRemoved: Int!
+  labels: [ValueChange!]!
+  environment: [ValueChange!]!
+}
+
+"A label or variable that differs. Null: it does not exist in that version."
+type ValueChange @allow(to: USER) {
+  name: String!
+  before: String
+  after: String
 }
 
 type ImageConnection @allow(to: USER) { edges: [ImageEdge] pageInfo: PageInfo! totalCount: Int! }
@@ -2714,6 +2836,8 @@ extend type Query {
   imageUsage: ImageUsage! @allow(to: USER)
   "The registry with a name or host; null if it does not exist."
   registry(name: String!): Registry @allow(to: USER)
+  "The results of the latest scan of each registry."
+  scanResults(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ScanResultOrder!], where: ScanResultWhereInput): ScanResultConnection! @allow(to: SUPERADMIN)
   registries(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [RegistryOrder!], where: RegistryWhereInput): RegistryConnection! @allow(to: USER)
 }
 
@@ -2726,11 +2850,26 @@ input CreateRegistryInput {
   username: String
   "Default: access without a login."
   password: String
+  "URL of an HTTP or SOCKS5 proxy. Default: the proxy of the managers."
+  proxy: String
+  "In PEM; trusted in addition to those of the machine. Default: none."
+  certificates: String
+  "Default: all that the registry lists."
+  repositories: [String!]
+  "In seconds, at least 300. Default: 0, the platform starts no scan."
+  scanEvery: Int
+  "Default: FOLLOW."
+  tagPolicy: RegistryTagPolicy
+  "Default: everyone whose domain can use the registry."
+  projects: [ID!]
 }
 "Fields that are null stay unchanged; an empty username or password is removed. The host of a registry cannot change, because it is part of the names of its images."
-input UpdateRegistryInput { id: ID! name: String plainHttp: Boolean username: String password: String }
+input UpdateRegistryInput { id: ID! name: String plainHttp: Boolean username: String password: String proxy: String certificates: String repositories: [String!] scanEvery: Int tagPolicy: RegistryTagPolicy projects: [ID!] }
 input DeleteRegistryInput { id: ID! }
 input ScanRegistryInput { id: ID! }
+input TestRegistryInput { id: ID! }
+"digest is that of a version. Default: the version that was seen before the current one."
+input RollbackImageInput { id: ID! digest: String }
 "Registers one image; its registry must exist."
 input RegisterImageInput { reference: String! }
 input DeleteImageInput { id: ID! }
@@ -2741,7 +2880,7 @@ input CommitSessionInput {
   name: String!
   "Default: latest. An image of the viewer with the same name and tag is replaced."
   tag: String
-  "At most 1000 characters."
+  "At most 1000 characters. Default: empty."
   description: String
   "A project of the viewer whose members can use the image. Default: only the viewer can."
   project: ID
@@ -2749,23 +2888,32 @@ input CommitSessionInput {
 "Fields that are null stay unchanged."
 input UpdateImageInput {
   id: ID!
+  "At most 1000 characters."
   description: String
   "PROJECT needs project. PUBLIC hands the image over to all users, and only superadmins can do that; it cannot be reversed."
   visibility: ImageVisibility
   project: ID
+  "What scans do when the tag has another digest. Not for an image that was made of a session."
+  tagPolicy: ImageTagPolicy
+  "At most 500 characters; empty ends the deprecation."
+  deprecated: String
 }
 
 type RegistryPayload @allow(to: SUPERADMIN) { registry: Registry! }
 type DeleteRegistryPayload @allow(to: SUPERADMIN) { id: ID! }
-"The result for one tag."
-type ScanResult @allow(to: SUPERADMIN) {
-  reference: String!
-  "Null if there is an error."
-  image: Image
-  "Null if the tag was registered."
-  error: String
+type ScanRegistryPayload @allow(to: SUPERADMIN) { registry: Registry! task: Task! }
+
+enum RegistryCheckStep { REACHABLE TLS LOGIN LISTING }
+
+"One thing that testRegistry has tried."
+type RegistryCheck @allow(to: SUPERADMIN) {
+  step: RegistryCheckStep!
+  works: Boolean!
+  "What was found, or what to change."
+  text: String!
 }
-type ScanRegistryPayload @allow(to: SUPERADMIN) { registry: Registry! results: [ScanResult!]! }
+"The checks in their order, up to the first one that prevents the others."
+type TestRegistryPayload @allow(to: SUPERADMIN) { registry: Registry! checks: [RegistryCheck!]! }
 type ImagePayload @allow(to: USER) { image: Image! }
 type DeleteImagePayload @allow(to: USER) { id: ID! }
 "The task that makes the image, and the reference that the image will have."
@@ -2779,14 +2927,19 @@ extend type Mutation {
   updateRegistry(input: UpdateRegistryInput!): RegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Removes a registry and its images. Returns FAILED_PRECONDITION while live sessions use one of them. Images of ended sessions stay with the status GONE and without a registry."
   deleteRegistry(input: DeleteRegistryInput!): DeleteRegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
-  "Reads all tags of a registry and registers them."
+  "Tries to reach a registry, to log in and to list."
+  testRegistry(input: TestRegistryInput!): TestRegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  "Starts a task that reads the tags of a registry and registers them, or returns the one that has not ended."
   scanRegistry(input: ScanRegistryInput!): ScanRegistryPayload! @allow(to: SUPERADMIN, scope: ADMIN)
   registerImage(input: RegisterImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
+  "Changes the description of an image, who can use one that was made of a session, or what scans do with it, or deprecates it."
+  updateImage(input: UpdateImageInput!): ImagePayload! @allow(to: USER, scope: ADMIN)
+  "Gives an image a former digest of its tag, and pins it. Sessions that run keep theirs."
+  rollbackImage(input: RollbackImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "An image that was made of a session is also deleted from its registry, which frees its layers at the next garbage collection. Its owner can delete it."
   deleteImage(input: DeleteImageInput!): DeleteImagePayload! @allow(to: USER, scope: ADMIN)
   "Enqueues a task. Mounted folders, the files and variables that Berth adds, histories of shells and files with credentials stay out of the image. FAILED_PRECONDITION if the session does not run, RESOURCE_EXHAUSTED with the limit if the viewer has too many images."
   commitSession(input: CommitSessionInput!): CommitSessionPayload! @allow(to: USER, scope: SESSIONS)
-  updateImage(input: UpdateImageInput!): ImagePayload! @allow(to: USER, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../leader.graphql", Input: `"The state of the whole cluster."
@@ -6448,6 +6601,18 @@ func (ec *executionContext) childFields_Image(ctx context.Context, field graphql
 		return ec.fieldContext_Image_createdAt(ctx, field)
 	case "registry":
 		return ec.fieldContext_Image_registry(ctx, field)
+	case "moved":
+		return ec.fieldContext_Image_moved(ctx, field)
+	case "tagDigest":
+		return ec.fieldContext_Image_tagDigest(ctx, field)
+	case "tagPolicy":
+		return ec.fieldContext_Image_tagPolicy(ctx, field)
+	case "deprecated":
+		return ec.fieldContext_Image_deprecated(ctx, field)
+	case "versions":
+		return ec.fieldContext_Image_versions(ctx, field)
+	case "change":
+		return ec.fieldContext_Image_change(ctx, field)
 	case "visibility":
 		return ec.fieldContext_Image_visibility(ctx, field)
 	case "description":
@@ -6480,6 +6645,30 @@ func (ec *executionContext) childFields_ImageApp(ctx context.Context, field grap
 		return ec.fieldContext_ImageApp_title(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ImageApp", field.Name)
+}
+
+func (ec *executionContext) childFields_ImageChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "from":
+		return ec.fieldContext_ImageChange_from(ctx, field)
+	case "to":
+		return ec.fieldContext_ImageChange_to(ctx, field)
+	case "layersKept":
+		return ec.fieldContext_ImageChange_layersKept(ctx, field)
+	case "bytesKept":
+		return ec.fieldContext_ImageChange_bytesKept(ctx, field)
+	case "layersAdded":
+		return ec.fieldContext_ImageChange_layersAdded(ctx, field)
+	case "bytesAdded":
+		return ec.fieldContext_ImageChange_bytesAdded(ctx, field)
+	case "layersRemoved":
+		return ec.fieldContext_ImageChange_layersRemoved(ctx, field)
+	case "labels":
+		return ec.fieldContext_ImageChange_labels(ctx, field)
+	case "environment":
+		return ec.fieldContext_ImageChange_environment(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImageChange", field.Name)
 }
 
 func (ec *executionContext) childFields_ImageConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6524,6 +6713,24 @@ func (ec *executionContext) childFields_ImageUsage(ctx context.Context, field gr
 		return ec.fieldContext_ImageUsage_maxBytes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ImageUsage", field.Name)
+}
+
+func (ec *executionContext) childFields_ImageVersion(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ImageVersion_id(ctx, field)
+	case "digest":
+		return ec.fieldContext_ImageVersion_digest(ctx, field)
+	case "sizeBytes":
+		return ec.fieldContext_ImageVersion_sizeBytes(ctx, field)
+	case "labels":
+		return ec.fieldContext_ImageVersion_labels(ctx, field)
+	case "environment":
+		return ec.fieldContext_ImageVersion_environment(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_ImageVersion_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImageVersion", field.Name)
 }
 
 func (ec *executionContext) childFields_ImportResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7492,8 +7699,32 @@ func (ec *executionContext) childFields_Registry(ctx context.Context, field grap
 		return ec.fieldContext_Registry_createdAt(ctx, field)
 	case "lastScannedAt":
 		return ec.fieldContext_Registry_lastScannedAt(ctx, field)
+	case "proxy":
+		return ec.fieldContext_Registry_proxy(ctx, field)
+	case "certificates":
+		return ec.fieldContext_Registry_certificates(ctx, field)
+	case "repositories":
+		return ec.fieldContext_Registry_repositories(ctx, field)
+	case "scanEvery":
+		return ec.fieldContext_Registry_scanEvery(ctx, field)
+	case "tagPolicy":
+		return ec.fieldContext_Registry_tagPolicy(ctx, field)
+	case "projects":
+		return ec.fieldContext_Registry_projects(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Registry", field.Name)
+}
+
+func (ec *executionContext) childFields_RegistryCheck(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "step":
+		return ec.fieldContext_RegistryCheck_step(ctx, field)
+	case "works":
+		return ec.fieldContext_RegistryCheck_works(ctx, field)
+	case "text":
+		return ec.fieldContext_RegistryCheck_text(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RegistryCheck", field.Name)
 }
 
 func (ec *executionContext) childFields_RegistryConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7998,22 +8229,52 @@ func (ec *executionContext) childFields_ScanRegistryPayload(ctx context.Context,
 	switch field.Name {
 	case "registry":
 		return ec.fieldContext_ScanRegistryPayload_registry(ctx, field)
-	case "results":
-		return ec.fieldContext_ScanRegistryPayload_results(ctx, field)
+	case "task":
+		return ec.fieldContext_ScanRegistryPayload_task(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ScanRegistryPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ScanResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
-	case "reference":
-		return ec.fieldContext_ScanResult_reference(ctx, field)
-	case "image":
-		return ec.fieldContext_ScanResult_image(ctx, field)
-	case "error":
-		return ec.fieldContext_ScanResult_error(ctx, field)
+	case "id":
+		return ec.fieldContext_ScanResult_id(ctx, field)
+	case "name":
+		return ec.fieldContext_ScanResult_name(ctx, field)
+	case "outcome":
+		return ec.fieldContext_ScanResult_outcome(ctx, field)
+	case "digest":
+		return ec.fieldContext_ScanResult_digest(ctx, field)
+	case "message":
+		return ec.fieldContext_ScanResult_message(ctx, field)
+	case "scannedAt":
+		return ec.fieldContext_ScanResult_scannedAt(ctx, field)
+	case "registry":
+		return ec.fieldContext_ScanResult_registry(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ScanResult", field.Name)
+}
+
+func (ec *executionContext) childFields_ScanResultConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ScanResultConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ScanResultConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ScanResultConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScanResultConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ScanResultEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_ScanResultEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_ScanResultEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ScanResultEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_Server(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8756,6 +9017,16 @@ func (ec *executionContext) childFields_TestObjectStoragePayload(ctx context.Con
 	return nil, fmt.Errorf("no field named %q was found under type TestObjectStoragePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_TestRegistryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "registry":
+		return ec.fieldContext_TestRegistryPayload_registry(ctx, field)
+	case "checks":
+		return ec.fieldContext_TestRegistryPayload_checks(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TestRegistryPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UploadTarget(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "path":
@@ -8864,6 +9135,18 @@ func (ec *executionContext) childFields_UserPayload(ctx context.Context, field g
 		return ec.fieldContext_UserPayload_user(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UserPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ValueChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ValueChange_name(ctx, field)
+	case "before":
+		return ec.fieldContext_ValueChange_before(ctx, field)
+	case "after":
+		return ec.fieldContext_ValueChange_after(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ValueChange", field.Name)
 }
 
 func (ec *executionContext) childFields_Vfolder(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -9395,6 +9678,28 @@ func (ec *executionContext) field_Domain_users_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Image_change_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["from"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["to"] = arg1
 	return args, nil
 }
 
@@ -10672,6 +10977,20 @@ func (ec *executionContext) field_Mutation_revokeVolume_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_rollbackImage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (image.RollbackImageInput, error) {
+			return ec.unmarshalNRollbackImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRollbackImageInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_rotateKeypair_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -10846,6 +11165,20 @@ func (ec *executionContext) field_Mutation_testObjectStorage_args(ctx context.Co
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (objectstorage.TestObjectStorageInput, error) {
 			return ec.unmarshalNTestObjectStorageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋobjectstorageᚐTestObjectStorageInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_testRegistry_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (image.TestRegistryInput, error) {
+			return ec.unmarshalNTestRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐTestRegistryInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -12776,6 +13109,60 @@ func (ec *executionContext) field_Query_roles_args(ctx context.Context, rawArgs 
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
 		func(ctx context.Context, v any) (*ent.RoleWhereInput, error) {
 			return ec.unmarshalORoleWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_scanResults_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.ScanResultOrder, error) {
+			return ec.unmarshalOScanResultOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.ScanResultWhereInput, error) {
+			return ec.unmarshalOScanResultWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultWhereInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -23115,6 +23502,188 @@ func (ec *executionContext) fieldContext_Image_registry(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Image_moved(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_moved(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Image().Moved(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_moved(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Image", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Image_tagDigest(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_tagDigest(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Image().TagDigest(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_tagDigest(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Image", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Image_tagPolicy(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	ret = ec.marshalNImageTagPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐTagPolicy(answer.Quiet, field.Selections, obj.TagPolicy)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_tagPolicy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TagPolicy, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v image1.TagPolicy) graphql.Marshaler {
+			return ec.marshalNImageTagPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐTagPolicy(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_tagPolicy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type ImageTagPolicy does not have child fields"))
+}
+
+func (ec *executionContext) _Image_deprecated(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Deprecated)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_deprecated(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Deprecated, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_deprecated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Image_versions(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_versions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Image().Versions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.ImageVersion) graphql.Marshaler {
+			return ec.marshalNImageVersion2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageVersionᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_versions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Image",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageVersion(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Image_change(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_change(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Image().Change(ctx, obj, fc.Args["from"].(*string), fc.Args["to"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *image.ImageChange) graphql.Marshaler {
+			return ec.marshalOImageChange2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImageChange(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Image_change(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Image",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageChange(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Image_change_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Image_visibility(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
 	ret = ec.marshalNImageVisibility2githubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐVisibility(answer.Quiet, field.Selections, obj.Visibility)
 	if ret != graphql.Null {
@@ -23436,6 +24005,250 @@ func (ec *executionContext) fieldContext_ImageApp_title(_ context.Context, field
 	return graphql.NewScalarFieldContext("ImageApp", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _ImageChange_from(ctx context.Context, field graphql.CollectedField, obj *image.ImageChange) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.From)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageChange_from(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.From, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageChange_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageChange", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageChange_to(ctx context.Context, field graphql.CollectedField, obj *image.ImageChange) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.To)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageChange_to(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.To, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageChange_to(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageChange", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageChange_layersKept(ctx context.Context, field graphql.CollectedField, obj *image.ImageChange) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.LayersKept)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageChange_layersKept(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LayersKept, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageChange_layersKept(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageChange", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImageChange_bytesKept(ctx context.Context, field graphql.CollectedField, obj *image.ImageChange) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.BytesKept)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageChange_bytesKept(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BytesKept, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageChange_bytesKept(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageChange", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ImageChange_layersAdded(ctx context.Context, field graphql.CollectedField, obj *image.ImageChange) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.LayersAdded)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageChange_layersAdded(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LayersAdded, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageChange_layersAdded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageChange", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImageChange_bytesAdded(ctx context.Context, field graphql.CollectedField, obj *image.ImageChange) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.BytesAdded)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageChange_bytesAdded(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BytesAdded, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageChange_bytesAdded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageChange", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ImageChange_layersRemoved(ctx context.Context, field graphql.CollectedField, obj *image.ImageChange) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.LayersRemoved)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageChange_layersRemoved(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LayersRemoved, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageChange_layersRemoved(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageChange", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImageChange_labels(ctx context.Context, field graphql.CollectedField, obj *image.ImageChange) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ImageChange_labels(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Labels
+	fc.Result = v
+	return ec.marshalNValueChange2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐValueChangeᚄ(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ImageChange_labels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ValueChange(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImageChange_environment(ctx context.Context, field graphql.CollectedField, obj *image.ImageChange) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ImageChange_environment(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Environment
+	fc.Result = v
+	return ec.marshalNValueChange2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐValueChangeᚄ(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ImageChange_environment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ValueChange(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ImageConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ImageConnection) (ret graphql.Marshaler) {
 	fc, err := ec.fieldContext_ImageConnection_edges(ctx, field)
 	if err != nil {
@@ -23656,6 +24469,174 @@ func (ec *executionContext) _ImageUsage_maxBytes(ctx context.Context, field grap
 }
 func (ec *executionContext) fieldContext_ImageUsage_maxBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ImageUsage", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ImageVersion_id(ctx context.Context, field graphql.CollectedField, obj *ent.ImageVersion) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageVersion_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageVersion_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageVersion", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ImageVersion_digest(ctx context.Context, field graphql.CollectedField, obj *ent.ImageVersion) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Digest)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageVersion_digest(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Digest, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageVersion_digest(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageVersion", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageVersion_sizeBytes(ctx context.Context, field graphql.CollectedField, obj *ent.ImageVersion) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.SizeBytes)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageVersion_sizeBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SizeBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageVersion_sizeBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageVersion", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ImageVersion_labels(ctx context.Context, field graphql.CollectedField, obj *ent.ImageVersion) (ret graphql.Marshaler) {
+	ret = ec.marshalNStringMap2map(answer.Quiet, field.Selections, obj.Labels)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageVersion_labels(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Labels, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v map[string]string) graphql.Marshaler {
+			return ec.marshalNStringMap2map(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageVersion_labels(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageVersion", field, false, false, errors.New("field of type StringMap does not have child fields"))
+}
+
+func (ec *executionContext) _ImageVersion_environment(ctx context.Context, field graphql.CollectedField, obj *ent.ImageVersion) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2ᚕstringᚄ(answer.Quiet, field.Selections, obj.Environment)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageVersion_environment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Environment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageVersion_environment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageVersion", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageVersion_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.ImageVersion) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.CreatedAt)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageVersion_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageVersion_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageVersion", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
 func (ec *executionContext) _ImportResult_row(ctx context.Context, field graphql.CollectedField, obj *identity.ImportResult) (ret graphql.Marshaler) {
@@ -28868,6 +29849,51 @@ func (ec *executionContext) fieldContext_Mutation_deleteRegistry(ctx context.Con
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_testRegistry(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_testRegistry(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().TestRegistry(ctx, fc.Args["input"].(image.TestRegistryInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *image.TestRegistryPayload) graphql.Marshaler {
+			return ec.marshalNTestRegistryPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐTestRegistryPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_testRegistry(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TestRegistryPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_testRegistry_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_scanRegistry(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -28958,6 +29984,96 @@ func (ec *executionContext) fieldContext_Mutation_registerImage(ctx context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_updateImage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateImage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateImage(ctx, fc.Args["input"].(image.UpdateImageInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *image.ImagePayload) graphql.Marshaler {
+			return ec.marshalNImagePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImagePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateImage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImagePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_rollbackImage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_rollbackImage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RollbackImage(ctx, fc.Args["input"].(image.RollbackImageInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *image.ImagePayload) graphql.Marshaler {
+			return ec.marshalNImagePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImagePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_rollbackImage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImagePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_rollbackImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_deleteImage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -29042,51 +30158,6 @@ func (ec *executionContext) fieldContext_Mutation_commitSession(ctx context.Cont
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_commitSession_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Mutation_updateImage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_updateImage(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateImage(ctx, fc.Args["input"].(image.UpdateImageInput))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *image.ImagePayload) graphql.Marshaler {
-			return ec.marshalNImagePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImagePayload(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Mutation_updateImage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Mutation",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ImagePayload(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_updateImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -37141,6 +38212,51 @@ func (ec *executionContext) fieldContext_Query_registry(ctx context.Context, fie
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_scanResults(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_scanResults(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ScanResults(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.ScanResultOrder), fc.Args["where"].(*ent.ScanResultWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ScanResultConnection) graphql.Marshaler {
+			return ec.marshalNScanResultConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_scanResults(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScanResultConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_scanResults_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_registries(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -39532,6 +40648,271 @@ func (ec *executionContext) _Registry_lastScannedAt(ctx context.Context, field g
 }
 func (ec *executionContext) fieldContext_Registry_lastScannedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Registry", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Registry_proxy(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Proxy)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Registry_proxy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Proxy, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Registry_proxy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Registry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Registry_certificates(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Certificates)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Registry_certificates(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Certificates, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Registry_certificates(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Registry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Registry_repositories(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2ᚕstringᚄ(answer.Quiet, field.Selections, obj.Repositories)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Registry_repositories(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Repositories, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Registry_repositories(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Registry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Registry_scanEvery(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.ScanEvery)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Registry_scanEvery(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ScanEvery, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Registry_scanEvery(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Registry", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Registry_tagPolicy(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+	ret = ec.marshalNRegistryTagPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋregistryᚐTagPolicy(answer.Quiet, field.Selections, obj.TagPolicy)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Registry_tagPolicy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TagPolicy, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v registry.TagPolicy) graphql.Marshaler {
+			return ec.marshalNRegistryTagPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋregistryᚐTagPolicy(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Registry_tagPolicy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Registry", field, false, false, errors.New("field of type RegistryTagPolicy does not have child fields"))
+}
+
+func (ec *executionContext) _Registry_projects(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_Registry_projects(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Projects(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalNProject2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProjectᚄ(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Registry_projects(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Projects(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ent.Project) graphql.Marshaler {
+			return ec.marshalNProject2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProjectᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Registry_projects(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Registry",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RegistryCheck_step(ctx context.Context, field graphql.CollectedField, obj *image.RegistryCheck) (ret graphql.Marshaler) {
+	ret = ec.marshalNRegistryCheckStep2string(answer.Quiet, field.Selections, obj.Step)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistryCheck_step(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Step, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNRegistryCheckStep2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistryCheck_step(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistryCheck", field, false, false, errors.New("field of type RegistryCheckStep does not have child fields"))
+}
+
+func (ec *executionContext) _RegistryCheck_works(ctx context.Context, field graphql.CollectedField, obj *image.RegistryCheck) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.Works)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistryCheck_works(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Works, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistryCheck_works(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistryCheck", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _RegistryCheck_text(ctx context.Context, field graphql.CollectedField, obj *image.RegistryCheck) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Text)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistryCheck_text(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Text, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistryCheck_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistryCheck", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _RegistryConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.RegistryConnection) (ret graphql.Marshaler) {
@@ -43131,20 +44512,329 @@ func (ec *executionContext) fieldContext_ScanRegistryPayload_registry(_ context.
 	return fc, nil
 }
 
-func (ec *executionContext) _ScanRegistryPayload_results(ctx context.Context, field graphql.CollectedField, obj *image.ScanRegistryPayload) (ret graphql.Marshaler) {
-	fc, err := ec.fieldContext_ScanRegistryPayload_results(ctx, field)
+func (ec *executionContext) _ScanRegistryPayload_task(ctx context.Context, field graphql.CollectedField, obj *image.ScanRegistryPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ScanRegistryPayload_task(ctx, field)
 	if err != nil {
 		return graphql.Null
 	}
 	ctx = graphql.WithFieldContext(ctx, fc)
 	defer answer.Recovered(ctx, &ret)
-	v := obj.Results
+	v := obj.Task
 	fc.Result = v
-	return ec.marshalNScanResult2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐScanResultᚄ(ctx, field.Selections, v)
+	return ec.marshalNTask2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐTask(ctx, field.Selections, v)
 }
-func (ec *executionContext) fieldContext_ScanRegistryPayload_results(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ScanRegistryPayload_task(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "ScanRegistryPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Task(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScanResult_id(ctx context.Context, field graphql.CollectedField, obj *ent.ScanResult) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScanResult_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScanResult_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScanResult", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ScanResult_name(ctx context.Context, field graphql.CollectedField, obj *ent.ScanResult) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScanResult_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScanResult_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScanResult", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ScanResult_outcome(ctx context.Context, field graphql.CollectedField, obj *ent.ScanResult) (ret graphql.Marshaler) {
+	ret = ec.marshalNScanOutcome2githubᚗcomᚋberthhqᚋberthᚋentᚋscanresultᚐOutcome(answer.Quiet, field.Selections, obj.Outcome)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScanResult_outcome(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Outcome, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v scanresult.Outcome) graphql.Marshaler {
+			return ec.marshalNScanOutcome2githubᚗcomᚋberthhqᚋberthᚋentᚋscanresultᚐOutcome(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScanResult_outcome(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScanResult", field, false, false, errors.New("field of type ScanOutcome does not have child fields"))
+}
+
+func (ec *executionContext) _ScanResult_digest(ctx context.Context, field graphql.CollectedField, obj *ent.ScanResult) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Digest)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScanResult_digest(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Digest, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScanResult_digest(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScanResult", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ScanResult_message(ctx context.Context, field graphql.CollectedField, obj *ent.ScanResult) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Message)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScanResult_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScanResult_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScanResult", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ScanResult_scannedAt(ctx context.Context, field graphql.CollectedField, obj *ent.ScanResult) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.ScannedAt)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScanResult_scannedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ScannedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScanResult_scannedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScanResult", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _ScanResult_registry(ctx context.Context, field graphql.CollectedField, obj *ent.ScanResult) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_ScanResult_registry(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Registry(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalNRegistry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistry(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScanResult_registry(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Registry(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Registry) graphql.Marshaler {
+			return ec.marshalNRegistry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistry(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScanResult_registry(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScanResult",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Registry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScanResultConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ScanResultConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ScanResultConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalOScanResultEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ScanResultConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScanResultConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ScanResultEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScanResultConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.ScanResultConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ScanResultConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ScanResultConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScanResultConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ScanResultConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.ScanResultConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ScanResultConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ScanResultConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScanResultConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ScanResultEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.ScanResultEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ScanResultEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalOScanResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResult(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ScanResultEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ScanResultEdge",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -43155,8 +44845,8 @@ func (ec *executionContext) fieldContext_ScanRegistryPayload_results(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _ScanResult_reference(ctx context.Context, field graphql.CollectedField, obj *image.ScanResult) (ret graphql.Marshaler) {
-	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Reference)
+func (ec *executionContext) _ScanResultEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.ScanResultEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
 	if ret != graphql.Null {
 		return ret
 	}
@@ -43166,52 +44856,21 @@ func (ec *executionContext) _ScanResult_reference(ctx context.Context, field gra
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ScanResult_reference(ctx, field)
+			return ec.fieldContext_ScanResultEdge_cursor(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Reference, nil
+			return obj.Cursor, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_ScanResult_reference(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ScanResult", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _ScanResult_image(ctx context.Context, field graphql.CollectedField, obj *image.ScanResult) (ret graphql.Marshaler) {
-	fc, err := ec.fieldContext_ScanResult_image(ctx, field)
-	if err != nil {
-		return graphql.Null
-	}
-	ctx = graphql.WithFieldContext(ctx, fc)
-	defer answer.Recovered(ctx, &ret)
-	v := obj.Image
-	fc.Result = v
-	return ec.marshalOImage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImage(ctx, field.Selections, v)
-}
-func (ec *executionContext) fieldContext_ScanResult_image(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "ScanResult",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Image(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _ScanResult_error(ctx context.Context, field graphql.CollectedField, obj *image.ScanResult) (ret graphql.Marshaler) {
-	return ec.marshalOString2ᚖstring(answer.Quiet, field.Selections, obj.Error)
-}
-func (ec *executionContext) fieldContext_ScanResult_error(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ScanResult", field, false, false, errors.New("field of type String does not have child fields"))
+func (ec *executionContext) fieldContext_ScanResultEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ScanResultEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
 func (ec *executionContext) _Server_version(ctx context.Context, field graphql.CollectedField, obj *model.Server) (ret graphql.Marshaler) {
@@ -50032,6 +51691,54 @@ func (ec *executionContext) fieldContext_TestObjectStoragePayload_field(_ contex
 	return graphql.NewScalarFieldContext("TestObjectStoragePayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _TestRegistryPayload_registry(ctx context.Context, field graphql.CollectedField, obj *image.TestRegistryPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_TestRegistryPayload_registry(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Registry
+	fc.Result = v
+	return ec.marshalNRegistry2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistry(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_TestRegistryPayload_registry(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TestRegistryPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Registry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TestRegistryPayload_checks(ctx context.Context, field graphql.CollectedField, obj *image.TestRegistryPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_TestRegistryPayload_checks(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Checks
+	fc.Result = v
+	return ec.marshalNRegistryCheck2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRegistryCheckᚄ(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_TestRegistryPayload_checks(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TestRegistryPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RegistryCheck(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _UploadTarget_path(ctx context.Context, field graphql.CollectedField, obj *vfolder.UploadTarget) (ret graphql.Marshaler) {
 	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Path)
 	if ret != graphql.Null {
@@ -50910,6 +52617,48 @@ func (ec *executionContext) fieldContext_UserPayload_user(_ context.Context, fie
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ValueChange_name(ctx context.Context, field graphql.CollectedField, obj *image.ValueChange) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ValueChange_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ValueChange_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValueChange", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ValueChange_before(ctx context.Context, field graphql.CollectedField, obj *image.ValueChange) (ret graphql.Marshaler) {
+	return ec.marshalOString2ᚖstring(answer.Quiet, field.Selections, obj.Before)
+}
+func (ec *executionContext) fieldContext_ValueChange_before(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValueChange", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ValueChange_after(ctx context.Context, field graphql.CollectedField, obj *image.ValueChange) (ret graphql.Marshaler) {
+	return ec.marshalOString2ᚖstring(answer.Quiet, field.Selections, obj.After)
+}
+func (ec *executionContext) fieldContext_ValueChange_after(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ValueChange", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Vfolder_id(ctx context.Context, field graphql.CollectedField, obj *ent.Vfolder) (ret graphql.Marshaler) {
@@ -56177,7 +57926,7 @@ func (ec *executionContext) unmarshalInputCreateRegistryInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "host", "plainHttp", "username", "password"}
+	fieldsInOrder := [...]string{"name", "host", "plainHttp", "username", "password", "proxy", "certificates", "repositories", "scanEvery", "tagPolicy", "projects"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -56219,6 +57968,48 @@ func (ec *executionContext) unmarshalInputCreateRegistryInput(ctx context.Contex
 				return it, err
 			}
 			it.Password = data
+		case "proxy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("proxy"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Proxy = data
+		case "certificates":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("certificates"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Certificates = data
+		case "repositories":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("repositories"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Repositories = data
+		case "scanEvery":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scanEvery"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ScanEvery = data
+		case "tagPolicy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tagPolicy"))
+			data, err := ec.unmarshalORegistryTagPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋregistryᚐTagPolicy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TagPolicy = data
+		case "projects":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projects"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Projects = data
 		}
 	}
 	return it, nil
@@ -61757,6 +63548,43 @@ func (ec *executionContext) unmarshalInputRoleWhereInput(ctx context.Context, ob
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRollbackImageInput(ctx context.Context, obj any) (image.RollbackImageInput, error) {
+	var it image.RollbackImageInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "digest"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "digest":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("digest"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Digest = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRotateKeypairInput(ctx context.Context, obj any) (auth.RotateKeypairInput, error) {
 	var it auth.RotateKeypairInput
 	if obj == nil {
@@ -61925,6 +63753,133 @@ func (ec *executionContext) unmarshalInputScanRegistryInput(ctx context.Context,
 				return it, err
 			}
 			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputScanResultOrder(ctx context.Context, obj any) (ent.ScanResultOrder, error) {
+	var it ent.ScanResultOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNScanResultOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputScanResultWhereInput(ctx context.Context, obj any) (ent.ScanResultWhereInput, error) {
+	var it ent.ScanResultWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "registryID", "outcome", "outcomeIn", "nameContainsFold"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOScanResultWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOScanResultWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOScanResultWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "registryID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("registryID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RegistryID = data
+		case "outcome":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("outcome"))
+			data, err := ec.unmarshalOScanOutcome2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋscanresultᚐOutcome(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Outcome = data
+		case "outcomeIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("outcomeIn"))
+			data, err := ec.unmarshalOScanOutcome2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋscanresultᚐOutcomeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OutcomeIn = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
 		}
 	}
 	return it, nil
@@ -63116,6 +65071,36 @@ func (ec *executionContext) unmarshalInputTestObjectStorageInput(ctx context.Con
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputTestRegistryInput(ctx context.Context, obj any) (image.TestRegistryInput, error) {
+	var it image.TestRegistryInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputTrashVfolderInput(ctx context.Context, obj any) (vfolder.TrashVfolderInput, error) {
 	var it vfolder.TrashVfolderInput
 	if obj == nil {
@@ -63538,7 +65523,7 @@ func (ec *executionContext) unmarshalInputUpdateImageInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "description", "visibility", "project"}
+	fieldsInOrder := [...]string{"id", "description", "visibility", "project", "tagPolicy", "deprecated"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -63573,6 +65558,20 @@ func (ec *executionContext) unmarshalInputUpdateImageInput(ctx context.Context, 
 				return it, err
 			}
 			it.Project = data
+		case "tagPolicy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tagPolicy"))
+			data, err := ec.unmarshalOImageTagPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐTagPolicy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TagPolicy = data
+		case "deprecated":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("deprecated"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Deprecated = data
 		}
 	}
 	return it, nil
@@ -63886,7 +65885,7 @@ func (ec *executionContext) unmarshalInputUpdateRegistryInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "plainHttp", "username", "password"}
+	fieldsInOrder := [...]string{"id", "name", "plainHttp", "username", "password", "proxy", "certificates", "repositories", "scanEvery", "tagPolicy", "projects"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -63928,6 +65927,48 @@ func (ec *executionContext) unmarshalInputUpdateRegistryInput(ctx context.Contex
 				return it, err
 			}
 			it.Password = data
+		case "proxy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("proxy"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Proxy = data
+		case "certificates":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("certificates"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Certificates = data
+		case "repositories":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("repositories"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Repositories = data
+		case "scanEvery":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scanEvery"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ScanEvery = data
+		case "tagPolicy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tagPolicy"))
+			data, err := ec.unmarshalORegistryTagPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋregistryᚐTagPolicy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TagPolicy = data
+		case "projects":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projects"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Projects = data
 		}
 	}
 	return it, nil
@@ -65411,6 +67452,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Session(ctx, sel, obj)
+	case *ent.ScanResult:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._ScanResult(ctx, sel, obj)
 	case *ent.SSHKey:
 		if obj == nil {
 			return graphql.Null
@@ -67738,6 +69784,30 @@ func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, ob
 			out.SetNonNull(i, ec._Image_createdAt(ctx, field, obj))
 		case "registry":
 			out.Set(i, ec._Image_registry(ctx, field, obj))
+		case "moved":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Image_moved(ctx, field, obj)
+			})
+		case "tagDigest":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Image_tagDigest(ctx, field, obj)
+			})
+		case "tagPolicy":
+			out.SetNonNull(i, ec._Image_tagPolicy(ctx, field, obj))
+		case "deprecated":
+			out.SetNonNull(i, ec._Image_deprecated(ctx, field, obj))
+		case "versions":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Image_versions(ctx, field, obj)
+			})
+		case "change":
+			field := field
+			out.Later(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Image_change(ctx, field, obj)
+			})
 		case "visibility":
 			out.SetNonNull(i, ec._Image_visibility(ctx, field, obj))
 		case "description":
@@ -67785,6 +69855,41 @@ func (ec *executionContext) _ImageApp(ctx context.Context, sel ast.SelectionSet,
 			out.SetNonNull(i, ec._ImageApp_name(ctx, field, obj))
 		case "title":
 			out.SetNonNull(i, ec._ImageApp_title(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var imageChangeImplementors = []string{"ImageChange"}
+
+func (ec *executionContext) _ImageChange(ctx context.Context, sel ast.SelectionSet, obj *image.ImageChange) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, imageChangeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ImageChange"))
+		case "from":
+			out.SetNonNull(i, ec._ImageChange_from(ctx, field, obj))
+		case "to":
+			out.SetNonNull(i, ec._ImageChange_to(ctx, field, obj))
+		case "layersKept":
+			out.SetNonNull(i, ec._ImageChange_layersKept(ctx, field, obj))
+		case "bytesKept":
+			out.SetNonNull(i, ec._ImageChange_bytesKept(ctx, field, obj))
+		case "layersAdded":
+			out.SetNonNull(i, ec._ImageChange_layersAdded(ctx, field, obj))
+		case "bytesAdded":
+			out.SetNonNull(i, ec._ImageChange_bytesAdded(ctx, field, obj))
+		case "layersRemoved":
+			out.SetNonNull(i, ec._ImageChange_layersRemoved(ctx, field, obj))
+		case "labels":
+			out.SetNonNull(i, ec._ImageChange_labels(ctx, field, obj))
+		case "environment":
+			out.SetNonNull(i, ec._ImageChange_environment(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -67873,6 +69978,35 @@ func (ec *executionContext) _ImageUsage(ctx context.Context, sel ast.SelectionSe
 			out.Set(i, ec._ImageUsage_maxCount(ctx, field, obj))
 		case "maxBytes":
 			out.Set(i, ec._ImageUsage_maxBytes(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var imageVersionImplementors = []string{"ImageVersion"}
+
+func (ec *executionContext) _ImageVersion(ctx context.Context, sel ast.SelectionSet, obj *ent.ImageVersion) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, imageVersionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ImageVersion"))
+		case "id":
+			out.SetNonNull(i, ec._ImageVersion_id(ctx, field, obj))
+		case "digest":
+			out.SetNonNull(i, ec._ImageVersion_digest(ctx, field, obj))
+		case "sizeBytes":
+			out.SetNonNull(i, ec._ImageVersion_sizeBytes(ctx, field, obj))
+		case "labels":
+			out.SetNonNull(i, ec._ImageVersion_labels(ctx, field, obj))
+		case "environment":
+			out.SetNonNull(i, ec._ImageVersion_environment(ctx, field, obj))
+		case "createdAt":
+			out.SetNonNull(i, ec._ImageVersion_createdAt(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -68989,6 +71123,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "testRegistry":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_testRegistry(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "scanRegistry":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_scanRegistry(ctx, field)
@@ -69003,6 +71144,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "updateImage":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateImage(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "rollbackImage":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_rollbackImage(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "deleteImage":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteImage(ctx, field)
@@ -69013,13 +71168,6 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "commitSession":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_commitSession(ctx, field)
-			})
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "updateImage":
-			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_updateImage(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -70975,6 +73123,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "scanResults":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_scanResults(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "registries":
 			field := field
 
@@ -71910,6 +74080,41 @@ func (ec *executionContext) _Registry(ctx context.Context, sel ast.SelectionSet,
 			out.SetNonNull(i, ec._Registry_createdAt(ctx, field, obj))
 		case "lastScannedAt":
 			out.Set(i, ec._Registry_lastScannedAt(ctx, field, obj))
+		case "proxy":
+			out.SetNonNull(i, ec._Registry_proxy(ctx, field, obj))
+		case "certificates":
+			out.SetNonNull(i, ec._Registry_certificates(ctx, field, obj))
+		case "repositories":
+			out.SetNonNull(i, ec._Registry_repositories(ctx, field, obj))
+		case "scanEvery":
+			out.SetNonNull(i, ec._Registry_scanEvery(ctx, field, obj))
+		case "tagPolicy":
+			out.SetNonNull(i, ec._Registry_tagPolicy(ctx, field, obj))
+		case "projects":
+			out.SetNonNull(i, ec._Registry_projects(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var registryCheckImplementors = []string{"RegistryCheck"}
+
+func (ec *executionContext) _RegistryCheck(ctx context.Context, sel ast.SelectionSet, obj *image.RegistryCheck) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, registryCheckImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("RegistryCheck"))
+		case "step":
+			out.SetNonNull(i, ec._RegistryCheck_step(ctx, field, obj))
+		case "works":
+			out.SetNonNull(i, ec._RegistryCheck_works(ctx, field, obj))
+		case "text":
+			out.SetNonNull(i, ec._RegistryCheck_text(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -72865,8 +75070,8 @@ func (ec *executionContext) _ScanRegistryPayload(ctx context.Context, sel ast.Se
 			out.Set(i, graphql.MarshalString("ScanRegistryPayload"))
 		case "registry":
 			out.SetNonNull(i, ec._ScanRegistryPayload_registry(ctx, field, obj))
-		case "results":
-			out.SetNonNull(i, ec._ScanRegistryPayload_results(ctx, field, obj))
+		case "task":
+			out.SetNonNull(i, ec._ScanRegistryPayload_task(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -72874,9 +75079,9 @@ func (ec *executionContext) _ScanRegistryPayload(ctx context.Context, sel ast.Se
 	return out.Done(ctx)
 }
 
-var scanResultImplementors = []string{"ScanResult"}
+var scanResultImplementors = []string{"ScanResult", "Node"}
 
-func (ec *executionContext) _ScanResult(ctx context.Context, sel ast.SelectionSet, obj *image.ScanResult) graphql.Marshaler {
+func (ec *executionContext) _ScanResult(ctx context.Context, sel ast.SelectionSet, obj *ent.ScanResult) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, scanResultImplementors)
 	out := answer.NewObject(fields)
 	for i := range fields {
@@ -72884,12 +75089,64 @@ func (ec *executionContext) _ScanResult(ctx context.Context, sel ast.SelectionSe
 		switch field.Name {
 		case "__typename":
 			out.Set(i, graphql.MarshalString("ScanResult"))
-		case "reference":
-			out.SetNonNull(i, ec._ScanResult_reference(ctx, field, obj))
-		case "image":
-			out.Set(i, ec._ScanResult_image(ctx, field, obj))
-		case "error":
-			out.Set(i, ec._ScanResult_error(ctx, field, obj))
+		case "id":
+			out.SetNonNull(i, ec._ScanResult_id(ctx, field, obj))
+		case "name":
+			out.SetNonNull(i, ec._ScanResult_name(ctx, field, obj))
+		case "outcome":
+			out.SetNonNull(i, ec._ScanResult_outcome(ctx, field, obj))
+		case "digest":
+			out.SetNonNull(i, ec._ScanResult_digest(ctx, field, obj))
+		case "message":
+			out.SetNonNull(i, ec._ScanResult_message(ctx, field, obj))
+		case "scannedAt":
+			out.SetNonNull(i, ec._ScanResult_scannedAt(ctx, field, obj))
+		case "registry":
+			out.SetNonNull(i, ec._ScanResult_registry(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var scanResultConnectionImplementors = []string{"ScanResultConnection"}
+
+func (ec *executionContext) _ScanResultConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.ScanResultConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scanResultConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ScanResultConnection"))
+		case "edges":
+			out.Set(i, ec._ScanResultConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._ScanResultConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._ScanResultConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var scanResultEdgeImplementors = []string{"ScanResultEdge"}
+
+func (ec *executionContext) _ScanResultEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.ScanResultEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, scanResultEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ScanResultEdge"))
+		case "node":
+			out.Set(i, ec._ScanResultEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._ScanResultEdge_cursor(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -74159,6 +76416,27 @@ func (ec *executionContext) _TestObjectStoragePayload(ctx context.Context, sel a
 	return out.Done(ctx)
 }
 
+var testRegistryPayloadImplementors = []string{"TestRegistryPayload"}
+
+func (ec *executionContext) _TestRegistryPayload(ctx context.Context, sel ast.SelectionSet, obj *image.TestRegistryPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, testRegistryPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("TestRegistryPayload"))
+		case "registry":
+			out.SetNonNull(i, ec._TestRegistryPayload_registry(ctx, field, obj))
+		case "checks":
+			out.SetNonNull(i, ec._TestRegistryPayload_checks(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var uploadTargetImplementors = []string{"UploadTarget"}
 
 func (ec *executionContext) _UploadTarget(ctx context.Context, sel ast.SelectionSet, obj *vfolder.UploadTarget) graphql.Marshaler {
@@ -74348,6 +76626,29 @@ func (ec *executionContext) _UserPayload(ctx context.Context, sel ast.SelectionS
 			out.Set(i, graphql.MarshalString("UserPayload"))
 		case "user":
 			out.SetNonNull(i, ec._UserPayload_user(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var valueChangeImplementors = []string{"ValueChange"}
+
+func (ec *executionContext) _ValueChange(ctx context.Context, sel ast.SelectionSet, obj *image.ValueChange) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, valueChangeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ValueChange"))
+		case "name":
+			out.SetNonNull(i, ec._ValueChange_name(ctx, field, obj))
+		case "before":
+			out.Set(i, ec._ValueChange_before(ctx, field, obj))
+		case "after":
+			out.Set(i, ec._ValueChange_after(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -77200,6 +79501,18 @@ func (ec *executionContext) marshalNImageStatus2githubᚗcomᚋberthhqᚋberth�
 	return answer.Word(v)
 }
 
+func (ec *executionContext) unmarshalNImageTagPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐTagPolicy(ctx context.Context, v any) (image1.TagPolicy, error) {
+
+	res, err := answer.ReadWord[image1.TagPolicy](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNImageTagPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐTagPolicy(ctx context.Context, sel ast.SelectionSet, v image1.TagPolicy) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
 func (ec *executionContext) marshalNImageUsage2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋcommitᚐImageUsage(ctx context.Context, sel ast.SelectionSet, v *commit.ImageUsage) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -77208,6 +79521,32 @@ func (ec *executionContext) marshalNImageUsage2ᚖgithubᚗcomᚋberthhqᚋberth
 		return graphql.Null
 	}
 	return ec._ImageUsage(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNImageVersion2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageVersionᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.ImageVersion) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNImageVersion2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageVersion(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNImageVersion2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageVersion(ctx context.Context, sel ast.SelectionSet, v *ent.ImageVersion) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ImageVersion(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNImageVisibility2githubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐVisibility(ctx context.Context, v any) (image1.Visibility, error) {
@@ -78526,6 +80865,44 @@ func (ec *executionContext) marshalNRegistry2ᚖgithubᚗcomᚋberthhqᚋberth�
 	return ec._Registry(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNRegistryCheck2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRegistryCheckᚄ(ctx context.Context, sel ast.SelectionSet, v []*image.RegistryCheck) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNRegistryCheck2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRegistryCheck(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNRegistryCheck2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRegistryCheck(ctx context.Context, sel ast.SelectionSet, v *image.RegistryCheck) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RegistryCheck(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRegistryCheckStep2string(ctx context.Context, v any) (string, error) {
+
+	res, err := answer.ReadWord[string](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRegistryCheckStep2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
 func (ec *executionContext) marshalNRegistryConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryConnection(ctx context.Context, sel ast.SelectionSet, v *ent.RegistryConnection) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -78565,6 +80942,18 @@ func (ec *executionContext) marshalNRegistryPayload2ᚖgithubᚗcomᚋberthhqᚋ
 		return graphql.Null
 	}
 	return ec._RegistryPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNRegistryTagPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋregistryᚐTagPolicy(ctx context.Context, v any) (registry.TagPolicy, error) {
+
+	res, err := answer.ReadWord[registry.TagPolicy](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRegistryTagPolicy2githubᚗcomᚋberthhqᚋberthᚋentᚋregistryᚐTagPolicy(ctx context.Context, sel ast.SelectionSet, v registry.TagPolicy) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
 }
 
 func (ec *executionContext) unmarshalNRegistryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryWhereInput(ctx context.Context, v any) (*ent.RegistryWhereInput, error) {
@@ -79125,6 +81514,11 @@ func (ec *executionContext) unmarshalNRoleWhereInput2ᚖgithubᚗcomᚋberthhq�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNRollbackImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRollbackImageInput(ctx context.Context, v any) (image.RollbackImageInput, error) {
+	res, err := ec.unmarshalInputRollbackImageInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNRotateKeypairInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐRotateKeypairInput(ctx context.Context, v any) (auth.RotateKeypairInput, error) {
 	res, err := ec.unmarshalInputRotateKeypairInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -79186,6 +81580,18 @@ func (ec *executionContext) unmarshalNSSHKeyWhereInput2ᚖgithubᚗcomᚋberthhq
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNScanOutcome2githubᚗcomᚋberthhqᚋberthᚋentᚋscanresultᚐOutcome(ctx context.Context, v any) (scanresult.Outcome, error) {
+
+	res, err := answer.ReadWord[scanresult.Outcome](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNScanOutcome2githubᚗcomᚋberthhqᚋberthᚋentᚋscanresultᚐOutcome(ctx context.Context, sel ast.SelectionSet, v scanresult.Outcome) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
 func (ec *executionContext) unmarshalNScanRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐScanRegistryInput(ctx context.Context, v any) (image.ScanRegistryInput, error) {
 	res, err := ec.unmarshalInputScanRegistryInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -79201,30 +81607,40 @@ func (ec *executionContext) marshalNScanRegistryPayload2ᚖgithubᚗcomᚋberthh
 	return ec._ScanRegistryPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNScanResult2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐScanResultᚄ(ctx context.Context, sel ast.SelectionSet, v []*image.ScanResult) graphql.Marshaler {
-	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNScanResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐScanResult(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
-func (ec *executionContext) marshalNScanResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐScanResult(ctx context.Context, sel ast.SelectionSet, v *image.ScanResult) graphql.Marshaler {
+func (ec *executionContext) marshalNScanResultConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultConnection(ctx context.Context, sel ast.SelectionSet, v *ent.ScanResultConnection) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
 		}
 		return graphql.Null
 	}
-	return ec._ScanResult(ctx, sel, v)
+	return ec._ScanResultConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNScanResultOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultOrder(ctx context.Context, v any) (*ent.ScanResultOrder, error) {
+	res, err := ec.unmarshalInputScanResultOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNScanResultOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultOrderField(ctx context.Context, v any) (*ent.ScanResultOrderField, error) {
+	var res = new(ent.ScanResultOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNScanResultOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.ScanResultOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalNScanResultWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultWhereInput(ctx context.Context, v any) (*ent.ScanResultWhereInput, error) {
+	res, err := ec.unmarshalInputScanResultWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNScopeKind2githubᚗcomᚋberthhqᚋberthᚋentᚋquotascopeᚐKind(ctx context.Context, v any) (quotascope.Kind, error) {
@@ -80176,6 +82592,21 @@ func (ec *executionContext) marshalNTestObjectStoragePayload2ᚖgithubᚗcomᚋb
 	return ec._TestObjectStoragePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNTestRegistryInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐTestRegistryInput(ctx context.Context, v any) (image.TestRegistryInput, error) {
+	res, err := ec.unmarshalInputTestRegistryInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNTestRegistryPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐTestRegistryPayload(ctx context.Context, sel ast.SelectionSet, v *image.TestRegistryPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._TestRegistryPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNTime2timeᚐTime(ctx context.Context, v any) (time.Time, error) {
 	res, err := scalar.UnmarshalTime(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -80516,6 +82947,32 @@ func (ec *executionContext) marshalNUserStatus2githubᚗcomᚋberthhqᚋberthᚋ
 func (ec *executionContext) unmarshalNUserWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUserWhereInput(ctx context.Context, v any) (*ent.UserWhereInput, error) {
 	res, err := ec.unmarshalInputUserWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNValueChange2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐValueChangeᚄ(ctx context.Context, sel ast.SelectionSet, v []*image.ValueChange) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNValueChange2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐValueChange(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNValueChange2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐValueChange(ctx context.Context, sel ast.SelectionSet, v *image.ValueChange) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ValueChange(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNVfolder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolderᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.Vfolder) graphql.Marshaler {
@@ -81922,6 +84379,13 @@ func (ec *executionContext) marshalOImage2ᚖgithubᚗcomᚋberthhqᚋberthᚋen
 	return ec._Image(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOImageChange2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImageChange(ctx context.Context, sel ast.SelectionSet, v *image.ImageChange) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ImageChange(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOImageEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.ImageEdge) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -81969,6 +84433,24 @@ func (ec *executionContext) unmarshalOImageStatus2ᚖgithubᚗcomᚋberthhqᚋbe
 }
 
 func (ec *executionContext) marshalOImageStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐStatus(ctx context.Context, sel ast.SelectionSet, v *image1.Status) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
+}
+
+func (ec *executionContext) unmarshalOImageTagPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐTagPolicy(ctx context.Context, v any) (*image1.TagPolicy, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[image1.TagPolicy](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOImageTagPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimageᚐTagPolicy(ctx context.Context, sel ast.SelectionSet, v *image1.TagPolicy) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -83007,6 +85489,24 @@ func (ec *executionContext) unmarshalORegistryOrder2ᚕᚖgithubᚗcomᚋberthhq
 	return res, nil
 }
 
+func (ec *executionContext) unmarshalORegistryTagPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋregistryᚐTagPolicy(ctx context.Context, v any) (*registry.TagPolicy, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[registry.TagPolicy](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalORegistryTagPolicy2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋregistryᚐTagPolicy(ctx context.Context, sel ast.SelectionSet, v *registry.TagPolicy) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
+}
+
 func (ec *executionContext) unmarshalORegistryWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryWhereInputᚄ(ctx context.Context, v any) ([]*ent.RegistryWhereInput, error) {
 	if v == nil {
 		return nil, nil
@@ -83451,6 +85951,129 @@ func (ec *executionContext) unmarshalOSSHKeyWhereInput2ᚖgithubᚗcomᚋberthhq
 		return nil, nil
 	}
 	res, err := ec.unmarshalInputSSHKeyWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOScanOutcome2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋscanresultᚐOutcomeᚄ(ctx context.Context, v any) ([]scanresult.Outcome, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]scanresult.Outcome, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNScanOutcome2githubᚗcomᚋberthhqᚋberthᚋentᚋscanresultᚐOutcome(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOScanOutcome2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋscanresultᚐOutcomeᚄ(ctx context.Context, sel ast.SelectionSet, v []scanresult.Outcome) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNScanOutcome2githubᚗcomᚋberthhqᚋberthᚋentᚋscanresultᚐOutcome(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOScanOutcome2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋscanresultᚐOutcome(ctx context.Context, v any) (*scanresult.Outcome, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[scanresult.Outcome](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOScanOutcome2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋscanresultᚐOutcome(ctx context.Context, sel ast.SelectionSet, v *scanresult.Outcome) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
+}
+
+func (ec *executionContext) marshalOScanResult2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResult(ctx context.Context, sel ast.SelectionSet, v *ent.ScanResult) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ScanResult(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOScanResultEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.ScanResultEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOScanResultEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOScanResultEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultEdge(ctx context.Context, sel ast.SelectionSet, v *ent.ScanResultEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ScanResultEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOScanResultOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultOrderᚄ(ctx context.Context, v any) ([]*ent.ScanResultOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.ScanResultOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNScanResultOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOScanResultWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultWhereInputᚄ(ctx context.Context, v any) ([]*ent.ScanResultWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.ScanResultWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNScanResultWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOScanResultWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐScanResultWhereInput(ctx context.Context, v any) (*ent.ScanResultWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputScanResultWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestTextsAreGqlgens compares our scalars with gqlgen's, in a buffer and in another writer.
+// TestTextsAreGqlgens compares these scalars with gqlgen's, in a buffer and in another writer.
 func TestTextsAreGqlgens(t *testing.T) {
 	now := time.Date(2026, 11, 23, 9, 8, 7, 654_321_000, time.FixedZone("", 2*3600))
 	id := uuid.MustParse("0123abcd-4567-89ef-8e00-fedcba987654")

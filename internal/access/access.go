@@ -1,7 +1,7 @@
-// Package access defines who can do which operation on which kind of object: the built-in
-// roles as one table, custom roles as grants, and token scopes, which restrict both. The
-// viewer decides with it; ent's row rules and the manager's services call the viewer. An
-// operation that the table does not allow is denied.
+// Package access defines who can do which operation on which kind of object: the built-in roles as
+// one table, custom roles as grants, and token scopes, which restrict both. Package viewer uses it
+// for decisions, which ent's row rules and the manager's services request. An operation that the
+// table does not allow is denied.
 package access
 
 import (

@@ -1,6 +1,6 @@
 package access
 
-// AppAudience is who can open a shared app, beside the people who can enter its session.
+// AppAudience selects who can open a shared app, in addition to those who can enter its session.
 type AppAudience string
 
 // The audiences.

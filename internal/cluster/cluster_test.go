@@ -29,7 +29,7 @@ type site struct {
 
 	mu       sync.Mutex
 	tokens   map[string]string // token to role
-	hidden   bool              // managers do not tell their addresses
+	hidden   bool              // managers do not publish their addresses
 	services map[string]*grpc.Server
 	admit    func(role, name, serial string) error
 }
@@ -114,7 +114,7 @@ func (s *site) manager(t *testing.T, addr string, known ...string) *manager {
 	return m
 }
 
-// next waits for the next tunnel and makes a call through it.
+// next waits for the next tunnel and sends a call through it.
 func (m *manager) next(t *testing.T) *Peer {
 	t.Helper()
 	select {

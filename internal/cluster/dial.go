@@ -19,8 +19,8 @@ import (
 // After a tunnel that lasted this long, the next attempt follows at once.
 const goodTunnel = 5 * time.Second
 
-// askAfter is the length of the pause from which on a node asks for the reason, because a manager
-// that rejects a node only closes the tunnel.
+// askAfter is the length of a pause after which a node requests the reason, because a manager that
+// rejects a node only closes the tunnel.
 const askAfter = 4 * firstWait
 
 // askWhy finds out whether a manager rejects the node, from the answer to a renewal of its
@@ -95,7 +95,7 @@ func (n *Node) serveTunnel(ctx context.Context, addr string, srv *grpc.Server) e
 	if err != nil {
 		return err
 	}
-	mux, err := yamux.Server(&joined{Conn: conn}, muxConfig(n.log))
+	mux, err := yamux.Server(join(conn), muxConfig(n.log))
 	if err != nil {
 		_ = conn.Close()
 		return err

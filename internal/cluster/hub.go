@@ -136,7 +136,7 @@ func accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 // welcome authenticates a connection and passes it to the service of its protocol.
 func (h *Hub) welcome(ctx context.Context, raw net.Conn, joins *connListener) {
 	known := sync.OnceFunc(func() { <-h.strangers })
-	conn := tls.Server(raw, h.tlsConfig())
+	conn := tls.Server(&gathered{Conn: raw}, h.tlsConfig())
 	hctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	if err := conn.HandshakeContext(hctx); err != nil {

@@ -70,7 +70,7 @@ func (id *identity) clientTLS(proto string) *tls.Config {
 	}
 }
 
-// strangerTLS returns the configuration of a node that knows only the fingerprint of the CA.
+// strangerTLS returns the configuration of a node that has only the fingerprint of the CA.
 func strangerTLS(print string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
@@ -121,7 +121,7 @@ func dialTLS(ctx context.Context, addr string, cfg *tls.Config) (*tls.Conn, erro
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errdefs.ErrUnavailable, err)
 	}
-	conn := tls.Client(raw, cfg)
+	conn := tls.Client(&gathered{Conn: raw}, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
 		return nil, fmt.Errorf("handshake with %s: %w", addr, err)

@@ -88,10 +88,10 @@ func (s *joinService) Renew(ctx context.Context, req *clusterpb.RenewRequest) (*
 // refusal returns the error that the node receives.
 func (h *Hub) refusal(what, role, name string, err error) error {
 	h.log.Warn("refused a node", "call", what, "role", role, "name", name, "error", err)
-	for _, told := range []func(error) bool{
+	for _, is := range []func(error) bool{
 		errdefs.IsPermissionDenied, errdefs.IsAlreadyExists, errdefs.IsInvalidArgument, errdefs.IsUnavailable,
 	} {
-		if told(err) {
+		if is(err) {
 			return errgrpc.ToGRPC(err)
 		}
 	}

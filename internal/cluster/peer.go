@@ -104,7 +104,7 @@ func (h *Hub) newPeer(ctx context.Context, conn *tls.Conn) (*Peer, error) {
 			return nil, fmt.Errorf("%s %s: %w", role, name, err)
 		}
 	}
-	mux, err := yamux.Client(&joined{Conn: conn}, muxConfig(h.log))
+	mux, err := yamux.Client(join(conn), muxConfig(h.log))
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func TestOnlyOurCertificatesOpenATunnel(t *testing.T) {
 					if len(c.certs) == 0 {
 						return &tls.Certificate{}, nil
 					}
-					return &c.certs[0], nil // also one that the hub did not ask for
+					return &c.certs[0], nil // even if the hub did not request it
 				},
 			}
 			long := timeout // until a refusal must have arrived
@@ -114,7 +114,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-// TestStrangerReachesOnlyJoin calls what a container or a user could try.
+// TestStrangerReachesOnlyJoin tries the calls that a container or a user could try.
 func TestStrangerReachesOnlyJoin(t *testing.T) {
 	s := newSite(t)
 	m := s.manager(t, "127.0.0.1:0")

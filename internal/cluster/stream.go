@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -86,10 +88,17 @@ func (b *begun) Read(p []byte) (int, error) {
 }
 
 // joined writes each frame of yamux at once. yamux writes the header and the data of a frame one after
-// the other, from one goroutine, which would be two records of TLS and two system calls.
+// the other, from one goroutine, and TLS splits a frame into records of 16 KiB: each would be a system call.
 type joined struct {
 	net.Conn
-	frame []byte // a header that waits for its data
+	below *gathered // below TLS; nil without
+	frame []byte    // a header that waits for its data
+}
+
+// join returns a connection for yamux. The TLS connection is on a gathered one.
+func join(conn *tls.Conn) *joined {
+	below, _ := conn.NetConn().(*gathered)
+	return &joined{Conn: conn, below: below}
 }
 
 // The header of a frame of yamux: a version, a type, two bytes of flags, four of the stream and four of the
@@ -109,7 +118,7 @@ func (j *joined) Write(b []byte) (int, error) {
 		return j.Conn.Write(b)
 	}
 	j.frame = append(j.frame, b...)
-	n, err := j.Conn.Write(j.frame)
+	n, err := j.write(j.frame)
 	j.frame = j.frame[:0]
 	if cap(j.frame) > keptFrame {
 		j.frame = nil
@@ -117,5 +126,60 @@ func (j *joined) Write(b []byte) (int, error) {
 	return max(0, n-frameHeader), err
 }
 
-// keptFrame is the largest buffer that is kept for the next frame.
-const keptFrame = 64<<10 + frameHeader
+func (j *joined) write(frame []byte) (int, error) {
+	if j.below == nil || len(frame) <= record {
+		return j.Conn.Write(frame)
+	}
+	j.below.buffer()
+	n, err := j.Conn.Write(frame)
+	if failed := j.below.flush(); err == nil && failed != nil {
+		return 0, failed
+	}
+	return n, err
+}
+
+// gathered is the connection below TLS. It writes the records of one frame at once.
+type gathered struct {
+	net.Conn
+
+	mu      sync.Mutex
+	buffers bool // Write collects records until flush
+	records []byte
+}
+
+// Write implements net.Conn.
+func (g *gathered) Write(b []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.buffers {
+		g.records = append(g.records, b...)
+		return len(b), nil
+	}
+	return g.Conn.Write(b)
+}
+
+// buffer makes Write collect records until flush.
+func (g *gathered) buffer() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.buffers = true
+}
+
+// flush writes the collected records with one call.
+func (g *gathered) flush() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, err := g.Conn.Write(g.records)
+	g.buffers, g.records = false, g.records[:0]
+	if cap(g.records) > 2*keptFrame {
+		g.records = nil
+	}
+	return err
+}
+
+const (
+	// record is the data of the largest record of TLS.
+	record = 16 << 10
+	// keptFrame is the largest buffer that is kept for the next frame.
+	keptFrame = 64<<10 + frameHeader
+)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"encoding/binary"
 	"io"
 	"net"
 	"sync"
@@ -94,7 +96,7 @@ func TestNoStreams(t *testing.T) {
 	}
 }
 
-// writes counts what reaches a connection.
+// writes counts the bytes that are written to a connection.
 type writes struct {
 	net.Conn
 	mu    sync.Mutex
@@ -153,4 +155,79 @@ func TestFramesAreWrittenAtOnce(t *testing.T) {
 		}
 		return frames == 5
 	})
+}
+
+// The records of a frame below TLS are one write, and small frames are not held.
+func TestRecordsAreWrittenAtOnce(t *testing.T) {
+	t.Parallel()
+	ca, err := newCA()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := ca.server("m1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	received := make(chan []byte, 1)
+	go func() {
+		raw, err := l.Accept()
+		if err != nil {
+			return
+		}
+		server := tls.Server(raw, &tls.Config{Certificates: []tls.Certificate{*cert}})
+		defer server.Close()
+		all, _ := io.ReadAll(server)
+		received <- all
+	}()
+	raw, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := &writes{Conn: raw}
+	conn := tls.Client(&gathered{Conn: counted}, &tls.Config{RootCAs: ca.pool(), ServerName: serverName})
+	if err := conn.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	j := join(conn)
+	var sent []byte
+	const frames = 40 // the first records are smaller
+	for range frames {
+		head := make([]byte, frameHeader)
+		binary.BigEndian.PutUint32(head[8:], 64<<10)
+		data := make([]byte, 64<<10)
+		_, _ = rand.Read(data)
+		before := counted.count()
+		for _, b := range [][]byte{head, data} {
+			if n, err := j.Write(b); n != len(b) || err != nil {
+				t.Fatal(n, err)
+			}
+			sent = append(sent, b...)
+		}
+		if n := counted.count() - before; n != 1 {
+			t.Errorf("a frame is %d writes", n)
+		}
+	}
+	ping := make([]byte, frameHeader)
+	if _, err := j.Write(ping); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.CloseWrite()
+	if got := <-received; !bytes.Equal(got, append(sent, ping...)) {
+		t.Errorf("%d other bytes arrive", len(got))
+	}
+	raw.Close()
+	if _, err := j.write(make([]byte, 64<<10)); err == nil {
+		t.Error("a write to a closed connection has no error")
+	}
+}
+
+func (w *writes) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.sizes)
 }

@@ -11,11 +11,11 @@ const (
 	Storage Feature = "STORAGE" // file systems read and write the accelerators' memory
 )
 
-// Status says whether a kernel has a feature.
+// Status reports whether a kernel has a feature.
 type Status struct {
 	Feature   Feature
 	Available bool
-	Reason    string // why not, or what makes it available
+	Reason    string // why the feature is missing, or what provides it
 	level     string // the distance between cards and accelerators, as NCCL names it
 }
 
@@ -64,7 +64,7 @@ func direct(gpus, nics []Device) Status {
 	return Status{Feature: RDMA, Available: true, Reason: how[level], level: level}
 }
 
-// unreachable returns why the driver does not let cards reach the memory of a GPU.
+// unreachable returns why the driver does not permit cards to access the memory of a GPU.
 func unreachable(gpu, nic Device) string {
 	module := nic.Attributes["peer_memory"]
 	switch {

@@ -72,7 +72,7 @@ func TestMountsBelowAreNotHidden(t *testing.T) {
 	defer same.Close()
 	defer m.Release()
 	if _, err := os.Stat(filepath.Join(below, "file")); err != nil || same != root {
-		t.Errorf("what was mounted below is hidden: %v", err)
+		t.Errorf("a mount below is hidden: %v", err)
 	}
 }
 
@@ -141,12 +141,12 @@ func TestSetUIDHasNoEffect(t *testing.T) {
 	if got := euid(t, program); got != "65534" {
 		t.Errorf("a set-uid program of a volume has euid %s", got)
 	}
-	// As after a kill, the next process takes the mount away.
+	// After a kill, the next process removes the mount.
 	second.Release()
 	if got := euid(t, program); got != "0" {
 		t.Errorf("the mount stayed: euid %s", got)
 	}
-	// Who is still there makes it again, and leaves nothing.
+	// A process that still runs mounts it again, and leaves nothing at its end.
 	apply(m)
 	if got := euid(t, program); got != "65534" {
 		t.Errorf("after another process let go, euid %s", got)

@@ -14,9 +14,9 @@ import (
 	"github.com/berthhq/berth/plugins/suite"
 )
 
-// toy is a suite whose plugins do what their names say.
+// toy is a suite whose plugins behave as their names say.
 func toy(outcomes map[string]suite.Outcome) Suite {
-	checks := []suite.Check{{Name: "speaks", Want: "it says who it is"}, {Name: "works", Want: "it does what it says"}}
+	checks := []suite.Check{{Name: "speaks", Want: "it describes itself"}, {Name: "works", Want: "it works as described"}}
 	environments := func(binary string) []Environment {
 		return []Environment{{"one", func(_ context.Context, only []string, report func(suite.Result)) error {
 			if binary == "missing" {
@@ -58,19 +58,19 @@ func TestRun(t *testing.T) {
 		code int
 		want []string // in this order on standard output
 	}{
-		"kept":            {[]string{"good"}, 0, []string{"on one\npass  speaks               0.00s  it is; lazy\nskip  works", "1 passed, 0 failed, 1 skipped\n"}},
-		"flag behind":     {[]string{"bad", "--only", "speaks"}, 0, []string{"1 passed, 0 failed, 0 skipped\n"}},
-		"broken":          {[]string{"-v", "bad"}, 1, []string{"FAIL  works", "want: it does what it says", "a log", "1 passed, 1 failed, 0 skipped\n"}},
-		"not run":         {[]string{"missing"}, 2, nil},
-		"nothing":         {nil, 2, nil},
-		"two":             {[]string{"good", "bad"}, 2, nil},
-		"unknown flag":    {[]string{"--nonsense", "good"}, 2, nil},
-		"list":            {[]string{"--list"}, 0, []string{"speaks             it says who it is\n", "works"}},
-		"table":           {[]string{"--plugins", dir}, 1, []string{"bad               1 passed, 1 failed, 0 skipped     0 s  one\n", " bad good\n", "speaks               ok   ok\n", "works              FAIL    -\n", "FAIL bad on one: works: it is\nlazy\n2 passed, 1 failed, 1 skipped\n"}},
-		"table of one":    {[]string{"--plugins", dir, "--only", "speaks"}, 0, []string{"2 passed, 0 failed, 0 skipped\n"}},
-		"table and one":   {[]string{"--plugins", dir, "good"}, 2, nil},
-		"table, settings": {[]string{"--plugins", dir, "--config", "{}"}, 2, nil},
-		"empty table":     {[]string{"--plugins", t.TempDir()}, 2, nil},
+		"kept":              {[]string{"good"}, 0, []string{"on one\npass  speaks               0.00s  it is; lazy\nskip  works", "1 passed, 0 failed, 1 skipped\n"}},
+		"flag behind":       {[]string{"bad", "--only", "speaks"}, 0, []string{"1 passed, 0 failed, 0 skipped\n"}},
+		"broken":            {[]string{"-v", "bad"}, 1, []string{"FAIL  works", "want: it works as described", "a log", "1 passed, 1 failed, 0 skipped\n"}},
+		"not run":           {[]string{"missing"}, 2, nil},
+		"nothing":           {nil, 2, nil},
+		"two":               {[]string{"good", "bad"}, 2, nil},
+		"unknown flag":      {[]string{"--nonsense", "good"}, 2, nil},
+		"list":              {[]string{"--list"}, 0, []string{"speaks             it describes itself\n", "works"}},
+		"table":             {[]string{"--plugins", dir}, 1, []string{"bad               1 passed, 1 failed, 0 skipped     0 s  one\n", " bad good\n", "speaks               ok   ok\n", "works              FAIL    -\n", "FAIL bad on one: works: it is\nlazy\n2 passed, 1 failed, 1 skipped\n"}},
+		"table of a plugin": {[]string{"--plugins", dir, "--only", "speaks"}, 0, []string{"2 passed, 0 failed, 0 skipped\n"}},
+		"table and plugin":  {[]string{"--plugins", dir, "good"}, 2, nil},
+		"table, settings":   {[]string{"--plugins", dir, "--config", "{}"}, 2, nil},
+		"empty table":       {[]string{"--plugins", t.TempDir()}, 2, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -78,7 +78,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("exit code %d, want %d", code, row.code)
 			}
 			if row.code == 2 && errs.Len() == 0 {
-				t.Error("nobody says why")
+				t.Error("no reason is printed")
 			}
 			rest := out.String()
 			for _, want := range row.want {

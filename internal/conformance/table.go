@@ -88,7 +88,7 @@ func table(ctx context.Context, s Suite, dir string, only []string, w io.Writer)
 	return all[suite.Failed] > 0, nil
 }
 
-// run is what the checks of one plugin in one environment found.
+// run has the results of one plugin in one environment.
 type run struct {
 	results []suite.Result
 	took    time.Duration
@@ -145,7 +145,7 @@ func draw(w io.Writer, checks []suite.Check, found []*findings) {
 	row("", func(f *findings) string { return f.plugin })
 	for _, c := range checks {
 		if !slices.ContainsFunc(found, func(f *findings) bool { return f.cells[c.Name] != "" }) {
-			continue // others were asked for
+			continue // not selected
 		}
 		row(c.Name, func(f *findings) string {
 			return map[suite.Outcome]string{suite.Passed: "ok", suite.Failed: "FAIL", suite.Skipped: "-"}[f.cells[c.Name]]

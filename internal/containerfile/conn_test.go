@@ -55,23 +55,23 @@ func TestFailureInsteadOfData(t *testing.T) {
 	}
 }
 
-// A hostile side cannot make the other one use memory, or wait for what does not come.
+// A hostile side cannot make the other one use much memory, or wait for missing data.
 func TestHostileFrames(t *testing.T) {
 	t.Parallel()
 	for name, wire := range map[string]string{
-		"a frame of 4 GiB":      "h\xff\xff\xff\xff",
-		"data of 5 MiB":         "d\x00\x50\x00\x00",
-		"an unknown kind":       "x\x00\x00\x00\x00",
-		"a message that is cut": "h\x00\x00\x00\x09{\"op\"",
-		"a message, not JSON":   "h\x00\x00\x00\x03abc",
-		"an end with content":   "e\x00\x00\x00\x01a",
-		"a message of no use":   "h\x00\x00\x00\x02{}",
+		"a frame of 4 GiB":         "h\xff\xff\xff\xff",
+		"data of 5 MiB":            "d\x00\x50\x00\x00",
+		"an unknown kind":          "x\x00\x00\x00\x00",
+		"a truncated message":      "h\x00\x00\x00\x09{\"op\"",
+		"a message, not JSON":      "h\x00\x00\x00\x03abc",
+		"an end with content":      "e\x00\x00\x00\x01a",
+		"a message without fields": "h\x00\x00\x00\x02{}",
 	} {
 		if _, err := NewConn(strings.NewReader(wire), io.Discard).WriteTo(io.Discard); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("%s as data: %v", name, err)
 		}
 		var a Answer
-		if err := NewConn(strings.NewReader(wire), io.Discard).Receive(&a); name != "a message of no use" && (err == nil || errors.Is(err, io.EOF)) {
+		if err := NewConn(strings.NewReader(wire), io.Discard).Receive(&a); name != "a message without fields" && (err == nil || errors.Is(err, io.EOF)) {
 			t.Errorf("%s as a message: %v", name, err)
 		}
 	}

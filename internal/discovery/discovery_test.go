@@ -142,7 +142,7 @@ func TestCutOffLeader(t *testing.T) {
 	begun := time.Now()
 	second := next(t, terms, "next leader")
 	if first.ctx.Err() == nil {
-		t.Error("two leaders: the term of the one that was cut off goes on")
+		t.Error("two leaders: the term of the disconnected one continues")
 	}
 	t.Logf("taken over after %v, on a quiet machine within 5 s", time.Since(begun))
 	if second.id != "other" || second.epoch <= first.epoch {

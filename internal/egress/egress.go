@@ -113,6 +113,53 @@ func (p *Policy) Dialer(reach Reach) func(ctx context.Context, network, address 
 	}
 }
 
+// Beside returns a function that dials servers that another server names, for example in a
+// redirect. It reaches the addresses that CheckBeside accepts.
+func Beside(home netip.Addr) func(ctx context.Context, network, address string) (net.Conn, error) {
+	d := &net.Dialer{Timeout: 10 * time.Second, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return fmt.Errorf("dial %s: %w", address, err)
+		}
+		return CheckBeside(home, at.Addr())
+	}}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := d.DialContext(ctx, network, address)
+		if r := (*Refused)(nil); errors.As(err, &r) {
+			return nil, r // without the other addresses of the name
+		}
+		return conn, err
+	}
+}
+
+// CheckBeside returns Refused for addresses that a server at home must not send others to: those of
+// the platform's own network, unless home is in that network too, and those of the machine itself,
+// unless home is on it. An invalid home is a server on the Internet.
+func CheckBeside(home, a netip.Addr) error {
+	p := &Policy{}
+	outside := p.Check(Public, a)
+	if outside == nil {
+		return nil
+	}
+	if err := p.Check(Private, a); err != nil {
+		return err
+	}
+	refused := outside.(*Refused)
+	refused.Reach = Private // operators read this error
+	if !home.IsValid() || p.Check(Public, home) == nil || isLoopback(a) && !isLoopback(home) {
+		return refused
+	}
+	return nil
+}
+
+func isLoopback(a netip.Addr) bool {
+	a = a.WithZone("").Unmap()
+	if v4, ok := embedded(a); ok {
+		a = v4
+	}
+	return a.IsLoopback()
+}
+
 // Check returns Refused for an address outside of the reach.
 func (p *Policy) Check(reach Reach, a netip.Addr) error {
 	a = a.WithZone("").Unmap()

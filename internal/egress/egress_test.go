@@ -72,7 +72,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A name is judged by what it resolves to when it is dialled.
+// A name is checked by the address that it resolves to when it is dialled.
 func TestDial(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
 	defer server.Close()
@@ -109,7 +109,7 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// What is told of a host that anyone may name says nothing of the inner network.
+// An error about a host that any user can name reveals nothing about the inner network.
 func TestErrorsNameNoAddress(t *testing.T) {
 	policy, err := Parse(nil)
 	if err != nil {
@@ -140,5 +140,31 @@ func TestErrorsNameNoAddress(t *testing.T) {
 	client.Transport = open.Transport(Public)
 	if _, err = client.Get("http://" + address); Plain(err) != "connection refused" {
 		t.Errorf("a closed port: %q", Plain(err))
+	}
+}
+
+// Servers that another server names are inside only if that one is inside too.
+func TestBeside(t *testing.T) {
+	for _, c := range []struct {
+		home, to string
+		want     bool
+	}{
+		{"203.0.113.1", "198.51.100.1", true},
+		{"203.0.113.1", "10.0.0.1", false},
+		{"203.0.113.1", "127.0.0.1", false},
+		{"", "10.0.0.1", false},
+		{"", "198.51.100.1", true},
+		{"10.0.0.1", "192.168.0.1", true},
+		{"10.0.0.1", "127.0.0.1", false},
+		{"10.0.0.1", "::ffff:127.0.0.1", false},
+		{"127.0.0.1", "127.0.0.1", true},
+		{"127.0.0.1", "10.0.0.1", true},
+		{"127.0.0.1", "169.254.169.254", false},
+		{"10.0.0.1", "fd00:ec2::254", false},
+	} {
+		home, _ := netip.ParseAddr(c.home)
+		if err := CheckBeside(home, netip.MustParseAddr(c.to)); (err == nil) != c.want {
+			t.Errorf("from %s to %s: %v", c.home, c.to, err)
+		}
 	}
 }

@@ -29,7 +29,7 @@ const (
 	Pending Topic = "pending" // settings of the scheduler have changed; without ID
 	Policy  Topic = "policy"  // limits of a resource policy have changed; without ID
 	Revoked Topic = "revoked" // certificates of machines were revoked; without ID
-	// Occupancy asks the leader to compare the containers with the allocations; without ID.
+	// Occupancy makes the leader compare the containers with the allocations; it has no ID.
 	Occupancy Topic = "occupancy"
 	// Lagged reports that events of any topic were lost here, so a subscriber reads its data again.
 	// Every subscriber gets it, whatever its topics are.

@@ -55,8 +55,8 @@ func next(t *testing.T, ch <-chan event.Event) event.Event {
 	}
 }
 
-// connect sends from one bus until the other hears it: Redis forgets what is
-// sent before the subscription stands.
+// connect sends events from one bus until the other receives one, because Redis drops events before
+// the subscription has started.
 func connect(t *testing.T, from, to *event.Bus) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -91,7 +91,7 @@ func TestEventsReachEverySubscriberOnce(t *testing.T) {
 		a.Publish(t.Context(), e)
 		a.Publish(t.Context(), event.Event{Topic: event.Agent, ID: uuid.New()})
 	}
-	// The way back is over when b's own event has made it.
+	// The way back is complete when b has received its own event.
 	end := event.Event{Topic: event.Session, ID: uuid.New(), Data: number(-1)}
 	for where, ch := range map[string]<-chan event.Event{"same process": here, "another process": there} {
 		var got []event.Event
@@ -182,7 +182,7 @@ func publishAndRead(t *testing.T, from *event.Bus, ch <-chan event.Event, data [
 	}
 }
 
-// While Redis is away, subscribers read again and again what they cannot hear of.
+// While Redis is unavailable, subscribers keep reading, because they get no events.
 func TestRedisIsAway(t *testing.T) {
 	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
 	b := event.New(client, slog.New(slog.DiscardHandler))

@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// News are the changes since the last Take: the entities by topic, or a nil map for a topic whose
+// Changes are the changes since the last Take: the entities by topic, or a nil map for a topic whose
 // events have no entity. Lagged reports that there are further, unknown changes.
-type News struct {
+type Changes struct {
 	Changed map[Topic]map[uuid.UUID]bool
 	Lagged  bool
 }
@@ -22,8 +22,8 @@ type Gathering struct {
 	except []string
 	wake   chan struct{}
 
-	mu   sync.Mutex
-	news News
+	mu      sync.Mutex
+	changes Changes
 }
 
 // Gather collects the events of the topics until ctx ends, except those by the given loops.
@@ -37,11 +37,11 @@ func (b *Bus) Gather(ctx context.Context, topics []Topic, except ...string) *Gat
 func (g *Gathering) Wake() <-chan struct{} { return g.wake }
 
 // Take returns the changes since the last call.
-func (g *Gathering) Take() News {
+func (g *Gathering) Take() Changes {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := g.news
-	g.news = News{}
+	n := g.changes
+	g.changes = Changes{}
 	return n
 }
 
@@ -50,24 +50,24 @@ func (g *Gathering) put(e Event) {
 		return
 	}
 	g.mu.Lock()
-	if g.news.Changed == nil {
-		g.news.Changed = map[Topic]map[uuid.UUID]bool{}
+	if g.changes.Changed == nil {
+		g.changes.Changed = map[Topic]map[uuid.UUID]bool{}
 	}
-	ids := g.news.Changed[e.Topic]
+	ids := g.changes.Changed[e.Topic]
 	if ids == nil && e.ID != uuid.Nil {
 		ids = map[uuid.UUID]bool{}
 	}
 	if e.ID != uuid.Nil {
 		ids[e.ID] = true
 	}
-	g.news.Changed[e.Topic] = ids
+	g.changes.Changed[e.Topic] = ids
 	g.mu.Unlock()
 	g.signal()
 }
 
 func (g *Gathering) mark() {
 	g.mu.Lock()
-	g.news.Lagged = true
+	g.changes.Lagged = true
 	g.mu.Unlock()
 	g.signal()
 }

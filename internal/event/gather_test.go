@@ -39,7 +39,7 @@ func TestGatheringMissesNothing(t *testing.T) {
 		}
 	}
 	if _, ok := n.Changed[event.Pending]; !ok || n.Lagged {
-		t.Errorf("no word of what has no id, or lagged: %v", n.Lagged)
+		t.Errorf("events without an ID, or lagged: %v", n.Lagged)
 	}
 	if n := g.Take(); len(n.Changed) > 0 {
 		t.Errorf("taken twice: %v", n)
@@ -48,6 +48,6 @@ func TestGatheringMissesNothing(t *testing.T) {
 	b.Publish(ctx, event.Event{Topic: event.Session, ID: id, By: "another"})
 	<-g.Wake()
 	if n := g.Take(); !n.Changed[event.Session][id] {
-		t.Error("what another loop did is not heard")
+		t.Error("changes of another loop are missing")
 	}
 }

@@ -62,7 +62,7 @@ func TestRequestsAreRemembered(t *testing.T) {
 	next(t, heard)
 	for name, bus := range map[string]*event.Bus{"its own": a, "another": b} {
 		if got := bus.Request(id); got != "asked-for-it" {
-			t.Errorf("%s manager knows the request as %q", name, got)
+			t.Errorf("%s manager logs the request as %q", name, got)
 		}
 	}
 	if got := b.Request(uuid.New()); got != "" {

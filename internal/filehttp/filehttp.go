@@ -1,5 +1,5 @@
-// Package filehttp has the HTTP headers of answers with files of people. Every route that sends such
-// a file uses it, so that a browser saves the file and never shows it as a page of ours.
+// Package filehttp has the HTTP headers of answers with files of users. Every route that sends such
+// a file uses it, so that a browser saves the file and never shows it as a page of Berth.
 package filehttp
 
 import (

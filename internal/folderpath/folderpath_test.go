@@ -25,7 +25,7 @@ func TestFaults(t *testing.T) {
 		{"a line feed", "a\nb", true, false},
 		{"C1", "a\u0085b", true, false},
 		{"no UTF-8", "a\xff", true, false},
-		{"half a character", "a\ufffd", true, false},
+		{"an incomplete character", "a\ufffd", true, false},
 		{"the longest name", strings.Repeat("n", 255), true, true},
 		{"a longer name", strings.Repeat("n", 256), false, false},
 		{"the deepest", deep, true, true},
@@ -36,7 +36,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: that is there: %q", c.name, fault)
 		}
 		if fault := folderpath.NewFault(c.path); (fault == "") != c.made {
-			t.Errorf("%s: that is made: %q", c.name, fault)
+			t.Errorf("%s: invented reason: %q", c.name, fault)
 		}
 	}
 }

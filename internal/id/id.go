@@ -61,6 +61,8 @@ const (
 	AppShare          Kind = 48
 	SessionArray      Kind = 50
 	SessionTemplate   Kind = 51
+	ScanResult        Kind = 56
+	ImageVersion      Kind = 57
 	Other             Kind = 63
 )
 

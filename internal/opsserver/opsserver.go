@@ -43,8 +43,7 @@ type Server struct {
 	log      *slog.Logger
 }
 
-// New returns a server at an address, which is open from now on. Without a gatherer there
-// are no metrics.
+// New returns a server for a listener. Without a gatherer, it serves no metrics.
 func New(listener net.Listener, metrics prometheus.Gatherer, checks []Check, log *slog.Logger) *Server {
 	s := &Server{listener: listener, mux: http.NewServeMux(), log: log}
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })

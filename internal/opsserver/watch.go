@@ -30,10 +30,10 @@ type Watcher struct {
 
 // state is the state of one check.
 type state struct {
-	worked bool      // once since the start
-	since  time.Time // when it began to fail; zero while it works
-	said   bool      // that it fails
-	times  int       // the failure was logged
+	worked bool      // it has worked since the start
+	since  time.Time // start of the outage; zero while it works
+	said   bool      // the outage was logged
+	times  int       // number of logged outages
 }
 
 // NewWatcher returns a watcher of a role, whose metrics it registers; to may be nil.
@@ -93,6 +93,6 @@ func (w *Watcher) record(i int, at time.Time, young bool, err error) {
 	if !s.said && (s.worked || !young) {
 		s.said = true
 		s.times++ // each outage is logged, no matter how soon it follows the previous one
-		w.log.Warn("dependency is away", "dependency", name, "outage", s.times, "error", err)
+		w.log.Warn("dependency is unavailable", "dependency", name, "outage", s.times, "error", err)
 	}
 }

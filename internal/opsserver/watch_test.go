@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// TestWatcherWritesTwoLines has a store that goes away and comes back, twice.
+// TestWatcherWritesTwoLines stops and restarts a store twice.
 func TestWatcherWritesTwoLines(t *testing.T) {
 	var mu sync.Mutex
 	var away error
@@ -45,7 +45,7 @@ func TestWatcherWritesTwoLines(t *testing.T) {
 		wait.Until(t, "the stores are checked", func() bool {
 			mu.Lock()
 			defer mu.Unlock()
-			return looks > 3 // the third look began after the change, and has been noted
+			return looks > 3 // the third check began after the change, and its result was recorded
 		})
 	}
 	looked()
@@ -53,7 +53,7 @@ func TestWatcherWritesTwoLines(t *testing.T) {
 		set(errors.New("connection refused"))
 		looked()
 		if n := value(t, registry); n != 0 {
-			t.Errorf("the metric of a store that is away is %v", n)
+			t.Errorf("the metric of an unavailable store is %v", n)
 		}
 		set(nil)
 		looked()
@@ -61,8 +61,8 @@ func TestWatcherWritesTwoLines(t *testing.T) {
 			t.Errorf("the metric of a store that is back is %v", n)
 		}
 		lines := text.String()
-		if n := strings.Count(lines, `level=WARN msg="dependency is away" dependency=redis`); n != outage {
-			t.Errorf("%d lines say that it is away after outage %d:\n%s", n, outage, lines)
+		if n := strings.Count(lines, `level=WARN msg="dependency is unavailable" dependency=redis`); n != outage {
+			t.Errorf("%d lines about the outage after outage %d:\n%s", n, outage, lines)
 		}
 		if n := strings.Count(lines, `level=INFO msg="dependency is back" dependency=redis away_seconds=`); n != outage {
 			t.Errorf("%d lines say that it is back after outage %d:\n%s", n, outage, lines)
@@ -72,7 +72,7 @@ func TestWatcherWritesTwoLines(t *testing.T) {
 	<-done
 }
 
-// TestWatcherWaitsAtTheStart has a dependency that does not work yet.
+// TestWatcherWaitsAtTheStart begins with a dependency that does not work.
 func TestWatcherWaitsAtTheStart(t *testing.T) {
 	text := &safeBuffer{}
 	w := NewWatcher("agent", []Check{{Name: "managers"}}, nil, slog.New(slog.NewTextHandler(text, nil)))
@@ -81,12 +81,11 @@ func TestWatcherWaitsAtTheStart(t *testing.T) {
 		t.Errorf("a line before it ever worked: %s", text)
 	}
 	w.record(0, time.Now(), false, errors.New("not connected"))
-	if !strings.Contains(text.String(), "dependency is away") {
+	if !strings.Contains(text.String(), "dependency is unavailable") {
 		t.Error("no line though it never works")
 	}
 }
 
-// value returns the only value of the only metric.
 func value(t *testing.T, from prometheus.Gatherer) float64 {
 	t.Helper()
 	families, err := from.Gather()

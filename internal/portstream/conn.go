@@ -101,8 +101,8 @@ func (c *Conn) send(frame *[headSize + frameSize]byte, n int) error {
 	return err
 }
 
-// ReadFrom implements io.ReaderFrom. It does not copy what it reads. While it waits for data, it
-// keeps a small buffer only.
+// ReadFrom implements io.ReaderFrom. It copies no data in between. While it waits, it keeps only a
+// small buffer.
 func (c *Conn) ReadFrom(r io.Reader) (all int64, err error) {
 	var small [smallRead]byte
 	for {
@@ -160,7 +160,7 @@ func (c *Conn) CloseWrite() error {
 	return err
 }
 
-// Close implements net.Conn. It aborts what has not ended.
+// Close implements net.Conn. It aborts the directions that have not ended.
 func (c *Conn) Close() error {
 	if c.stop != nil {
 		c.stop()

@@ -51,7 +51,9 @@ func newAgent(t *testing.T) *tcp {
 			a.served.Add(1)
 			go func() {
 				defer a.served.Add(-1)
-				portstream.Serve(t.Context(), stream, connect)
+				if call, err := portstream.Accept(stream); err == nil {
+					call.Connect(t.Context(), connect)
+				}
 			}()
 		}
 	}()
@@ -126,7 +128,7 @@ func TestBothDirections(t *testing.T) {
 	wait.Until(t, "all streams end", func() bool { return a.served.Load() == 0 })
 }
 
-// A program that answers after the end of what it was sent still can.
+// A program can answer after the end of its input.
 func TestHalfClose(t *testing.T) {
 	t.Parallel()
 	port := program(t, func(c *net.TCPConn) {
@@ -172,7 +174,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What one side aborts ends on the other side, with an error instead of an end of the data.
+// An abort on one side ends the other side with an error, and not with the end of the data.
 func TestAborts(t *testing.T) {
 	t.Parallel()
 	t.Run("the caller leaves", func(t *testing.T) {

@@ -44,7 +44,7 @@ func Known(code string) bool {
 	return ok
 }
 
-// document is RFC 9457's, with our members.
+// document is the document of RFC 9457, with Berth's own members.
 type document struct {
 	Type      string `json:"type"`
 	Title     string `json:"title"`

@@ -35,13 +35,13 @@ type Problem struct {
 	Message    string
 	Field      string
 	Limit      string                // as text: digits in the field's unit, or the allowed values
-	Status     int                   // of HTTP, if it is not that of the code
+	Status     int                   // HTTP status, if it differs from that of the code
 	Reached    []report.LimitReached // all limits of policies that are reached
 	RetryAfter time.Duration
 }
 
-// explained is an error of a lower layer with a text for people: what is wrong, and with which
-// field if there is one.
+// explained is an error of a lower layer with a text for people: what is wrong, and in which field,
+// if any.
 type explained interface {
 	error
 	Explain() (message, field string)

@@ -54,7 +54,7 @@ func TestFrom(t *testing.T) {
 			err:  fmt.Errorf("SELECT 1: %w", context.DeadlineExceeded),
 			want: Problem{Code: CodeDeadlineExceeded, Message: "the request took too long"},
 		},
-		"unavailable hides where": {
+		"unavailable hides the address": {
 			err:  fmt.Errorf("dial /run/postgres: %w", errdefs.ErrUnavailable),
 			want: Problem{Code: CodeUnavailable, Message: "a part of the platform cannot be reached; try again later"},
 		},

@@ -35,7 +35,7 @@ type Pending struct {
 	Nearest   *NearestFit     `json:"nearest,omitempty"`
 	Order     *Ordering       `json:"order,omitempty"`
 	Until     *time.Time      `json:"until,omitempty"` // the time that it waits for, if any
-	Holds     int             `json:"holds,omitempty"` // number of agents that are reserved for it
+	Holds     int             `json:"holds,omitempty"` // number of agents that are reserved for the session
 	// EstimatedStart is the latest start if no other session is placed before it, by
 	// the known ends of running sessions. Nil if these are unknown.
 	EstimatedStart *time.Time `json:"estimated_start,omitempty"`

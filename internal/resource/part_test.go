@@ -28,14 +28,14 @@ func TestExceeding(t *testing.T) {
 	unified := map[string]bool{"x.shares": true, "x.mem": true}
 	capacity := Slots{"x.device": 1, "x.shares": 1000, "x.mem": 80 << 30, "x.ring": 4}
 	for name, c := range map[string]struct{ used, more Slots }{
-		"nothing":          {Slots{}, Slots{}},
-		"all by bytes":     {Slots{"x.mem": 80 << 30}, Slots{}},
-		"too many bytes":   {Slots{"x.mem": 80<<30 + 1, "x.shares": 1}, Slots{"x.mem": 80<<30 + 1}},
-		"two halves":       {Slots{"x.shares": 500, "x.mem": 40 << 30}, Slots{}},
-		"one byte more":    {Slots{"x.shares": 500, "x.mem": 40<<30 + 1}, Slots{"x.shares": 500, "x.mem": 40<<30 + 1}},
-		"apart from it":    {Slots{"x.shares": 500, "x.mem": 40 << 30, "x.ring": 4}, Slots{}},
-		"more of it":       {Slots{"x.shares": 500, "x.ring": 5}, Slots{"x.ring": 5}},
-		"what it does not": {Slots{"x.other": 1}, Slots{"x.other": 1}},
+		"nothing":                      {Slots{}, Slots{}},
+		"all by bytes":                 {Slots{"x.mem": 80 << 30}, Slots{}},
+		"too many bytes":               {Slots{"x.mem": 80<<30 + 1, "x.shares": 1}, Slots{"x.mem": 80<<30 + 1}},
+		"two halves":                   {Slots{"x.shares": 500, "x.mem": 40 << 30}, Slots{}},
+		"one byte more":                {Slots{"x.shares": 500, "x.mem": 40<<30 + 1}, Slots{"x.shares": 500, "x.mem": 40<<30 + 1}},
+		"another slot":                 {Slots{"x.shares": 500, "x.mem": 40 << 30, "x.ring": 4}, Slots{}},
+		"more of the slot":             {Slots{"x.shares": 500, "x.ring": 5}, Slots{"x.ring": 5}},
+		"a slot that it does not have": {Slots{"x.other": 1}, Slots{"x.other": 1}},
 	} {
 		if got := exceeding(c.used, capacity, unified); !maps.Equal(got, c.more) {
 			t.Errorf("%s: %v, want %v", name, got, c.more)

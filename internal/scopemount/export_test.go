@@ -1,4 +1,4 @@
 package scopemount
 
-// Sweep is one look at what is not used any more.
+// Sweep unmounts unused scopes once.
 func (m *Mounts) Sweep() error { return m.sweep() }

@@ -35,14 +35,14 @@ const (
 type Config struct {
 	Dir  string // the volume's directory, absolute; scopes are mounted right below
 	Rule Rule
-	// Plan asks the product how a scope is mounted; nil if there is no product to ask, so that only
+	// Plan returns how the product mounts a scope. It is nil if there is no product, so that only
 	// the rule applies.
 	Plan   func(ctx context.Context, scope string) (Spec, error)
 	Idle   time.Duration // 0 = DefaultIdle
 	Logger *slog.Logger
 }
 
-// Mounts are the mounts of the scopes of one volume. The kernel knows which scopes are mounted, so
+// Mounts are the mounts of the scopes of one volume. The kernel lists the mounted scopes, so
 // nothing is stored on disk, and a restarted process finds them. Several processes can use one
 // directory.
 type Mounts struct {
@@ -54,7 +54,7 @@ type Mounts struct {
 
 // scope is the state of one scope.
 type scope struct {
-	mu     sync.Mutex // held while it is mounted
+	mu     sync.Mutex // locked while the scope is mounted
 	used   time.Time  // under Mounts.mu, as all below
 	failed time.Time
 	err    error
@@ -253,7 +253,7 @@ func (m *Mounts) mount(ctx context.Context, name string) (*os.File, error) {
 	return f, err
 }
 
-// run calls mount(8), which knows the helpers of file systems on a network.
+// run calls mount(8), which finds the helpers of network file systems.
 func (m *Mounts) run(ctx context.Context, name string, spec Spec) error {
 	cmd := exec.CommandContext(ctx, "mount", "-t", spec.Type, "-o", strings.Join(spec.Options, ","), "--", spec.Source, m.point(name))
 	cmd.Env = append(os.Environ(), "LC_ALL=C")

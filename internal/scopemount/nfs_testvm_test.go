@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { vmtest.Main(m) }
 
-// Scopes that an NFS server has are mounted, told apart, found again, and taken away when
-// no one uses them or the server has them no more.
+// Scopes on an NFS server are mounted, distinguished, found after a restart, and unmounted when
+// they are unused or no longer exist on the server.
 func TestVMOfNFSScopes(t *testing.T) {
 	m := vmtest.Machine{
 		Machine: testvm.Machine{Disks: []testvm.Disk{testvm.Ext4("server")}, Modules: testvm.NFSModules},
@@ -39,7 +39,7 @@ func TestVMOfNFSScopes(t *testing.T) {
 		if err := testvm.ServeNFS(server); err != nil {
 			t.Fatal(err)
 		}
-		// Without mount.nfs(8) the kernel is told what that would find out.
+		// Without mount.nfs(8), the test gives the kernel the options that it would determine.
 		rule, err := scopemount.ParseRule("nfs4,127.0.0.1:/berth-{scope},vers=4.2,proto=tcp,sec=sys,addr=127.0.0.1,clientaddr=127.0.0.1")
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func TestVMOfNFSScopes(t *testing.T) {
 		}
 		g.Close()
 		if err := again.Unmount(first); !errors.Is(err, unix.EBUSY) {
-			t.Errorf("unmount of what is open: %v", err)
+			t.Errorf("unmount of an open scope: %v", err)
 		}
 		f.Close()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -103,7 +103,7 @@ func TestVMOfNFSScopes(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		// The server removes a scope that is mounted: the mount goes, and the reason is told.
+		// The server removes a mounted scope: the scope is unmounted, and the error has the reason.
 		fresh := scopemount.New(scopemount.Config{Dir: dir, Rule: rule})
 		open(fresh, second).Close()
 		if err := os.RemoveAll(filepath.Join(server, "berth-"+second)); err != nil {
@@ -112,7 +112,7 @@ func TestVMOfNFSScopes(t *testing.T) {
 		var gone error
 		wait.Until(t, "a removed scope is unavailable", func() bool {
 			var f *os.File
-			if f, gone = fresh.Open(t.Context(), second); gone == nil { // the client has not asked the server again
+			if f, gone = fresh.Open(t.Context(), second); gone == nil { // the client has not contacted the server yet
 				_, _ = f.Readdirnames(-1)
 				f.Close()
 			}

@@ -23,8 +23,8 @@ type Spec struct {
 	Options      []string
 }
 
-// Rule is what an operator allows to be mounted for a scope, with the options: the same for all
-// scopes except for the Placeholder.
+// Rule is what an operator permits to be mounted for a scope, with the options. It is the same for
+// all scopes except for the Placeholder.
 type Rule Spec
 
 // forced are the options of every mount, because users control the contents of folders.

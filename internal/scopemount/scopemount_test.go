@@ -71,8 +71,8 @@ func names(t *testing.T, f *os.File) []string {
 	return list
 }
 
-// A scope is mounted when it is opened, found by anyone who starts again, kept while it is
-// open, and taken away once it has not been used for a while, with what is in it.
+// A scope is mounted when it is opened, is found after a restart, stays while it is open, and is
+// unmounted with everything in it when it has been unused for a while.
 func TestScopesAreMounted(t *testing.T) {
 	rule, dir := pool(t)
 	link := filepath.Join(t.TempDir(), "link")
@@ -99,12 +99,12 @@ func TestScopesAreMounted(t *testing.T) {
 	}
 	g.Close()
 	if err := again.Unmount(first); !errors.Is(err, unix.EBUSY) {
-		t.Errorf("unmount of what is open: %v", err)
+		t.Errorf("unmount of an open scope: %v", err)
 	}
 	f.Close()
 	for name, n := range map[string]*scopemount.Mounts{"who has used it": m, "who has not": scopemount.New(scopemount.Config{Dir: dir, Rule: rule})} {
 		if err := n.Sweep(); err != nil || len(mounted(t, dir)) != 1 {
-			t.Errorf("%s takes away what was used a moment ago: %v", name, err)
+			t.Errorf("%s unmounts a recently used scope: %v", name, err)
 		}
 	}
 
@@ -130,7 +130,7 @@ func TestScopesAreMounted(t *testing.T) {
 	}
 }
 
-// What the product has removed is unmounted when someone looks for it.
+// A scope that the product has removed is unmounted at the next look-up.
 func TestAStaleMountIsTakenAway(t *testing.T) {
 	rule, dir := pool(t)
 	m := scopemount.New(scopemount.Config{Dir: dir, Rule: rule})
@@ -155,7 +155,7 @@ func TestAStaleMountIsTakenAway(t *testing.T) {
 	}
 }
 
-// Of what a product says only that is mounted which the operator has written.
+// Of the mounts that a product requests, only those that match the operator's rule are made.
 func TestPlansAreHeldToTheRule(t *testing.T) {
 	rule, dir := pool(t)
 	good := scopemount.Spec{Type: "btrfs", Source: rule.Source, Options: []string{"nodev", "subvol=/berth-" + first}}
@@ -188,7 +188,7 @@ func TestPlansAreHeldToTheRule(t *testing.T) {
 	}
 }
 
-// A mount that fails says why, is not tried at once again, and leaves nothing open.
+// A mount that fails returns the reason, is not retried at once, and leaves nothing open.
 func TestAMountThatFails(t *testing.T) {
 	dir := t.TempDir()
 	rule := scopemount.Rule{Type: "btrfs", Source: "/dev/not-there-{scope}"}
@@ -213,7 +213,7 @@ func TestAMountThatFails(t *testing.T) {
 	}
 }
 
-// Something else at a scope's place is neither used nor taken away.
+// Another mount at the path of a scope is neither used nor unmounted.
 func TestAnotherMountAtItsPlace(t *testing.T) {
 	rule, dir := pool(t)
 	m := scopemount.New(scopemount.Config{Dir: dir, Rule: rule})

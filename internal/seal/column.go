@@ -16,7 +16,7 @@ const (
 	SessionSecrets   Purpose = "session"     // its environment and bootstrap script
 	TemplateSecrets  Purpose = "session template"
 	KernelSecrets    Purpose = "kernel"       // the same on the disk of an agent, encrypted with its own key ring; in no table
-	KnownDevice      Purpose = "known device" // a cookie with the users who logged in before; in no table
+	KnownDevice      Purpose = "known device" // a cookie with earlier users of the browser; in no table
 	AppEntry         Purpose = "app entry"    // a cookie with the permission to open an app; in no table
 )
 

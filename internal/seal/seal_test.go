@@ -69,7 +69,7 @@ func TestKeysChange(t *testing.T) {
 	opens(late, young, "young")
 	add() // continues with the change that was begun
 	if !bytes.HasPrefix(young, load(t, dir).Mark()) {
-		t.Error("a third key was made")
+		t.Error("a third key was created")
 	}
 	if err := seal.Retire(dir); err != nil {
 		t.Fatal(err)
@@ -78,9 +78,9 @@ func TestKeysChange(t *testing.T) {
 		t.Error("the old key is still there")
 	}
 	opens(load(t, dir), young, "young")
-	opens(running, old, "old") // what it read from the database just before
+	opens(running, old, "old") // a value that it read from the database before
 	if _, err := load(t, t.TempDir()).Open("p", old); err == nil {
-		t.Error("a stranger's ring opened it")
+		t.Error("another ring decrypted it")
 	}
 	st, err := os.Stat(filepath.Join(dir, "seal.keys"))
 	if err != nil || st.Mode().Perm() != 0o600 {

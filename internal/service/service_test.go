@@ -24,8 +24,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// A test binary that is started with this variable holds the stores of that
-// directory until it is killed.
+// holdEnv makes a test binary run the stores of a directory until it is killed.
 const holdEnv = "BERTH_TEST_HOLD_STORES"
 
 func TestMain(m *testing.M) {
@@ -105,7 +104,7 @@ func put(t *testing.T, s *service.Stores, v string) {
 	}
 }
 
-// check reads what an earlier life of the stores wrote.
+// check reads what an earlier run of the stores has written.
 func check(t *testing.T, s *service.Stores, want string) {
 	t.Helper()
 	ctx := t.Context()
@@ -149,7 +148,7 @@ func TestStoresKeepTheirDataOverARestart(t *testing.T) {
 	check(t, s, "one")
 }
 
-// Another process finds the database of one that runs, and none where no one runs.
+// Another process finds the database of a running one, and none without one.
 func TestTheDatabaseIsFound(t *testing.T) {
 	for name, dir := range map[string]string{
 		"short": t.TempDir(),

@@ -41,7 +41,7 @@ func TestDocumentedExample(t *testing.T) {
 	}
 }
 
-// The programs of the documentation sign what a server takes.
+// The programs in the documentation create signatures that a server accepts.
 func TestDocumentedPrograms(t *testing.T) {
 	for language, program := range map[string][]string{"sh": {"bash", "curl", "openssl"}, "python": {"python3"}} {
 		t.Run(language, func(t *testing.T) {

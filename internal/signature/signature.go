@@ -22,7 +22,7 @@ import (
 const (
 	// Algorithm is the only one. A request cannot choose another.
 	Algorithm = "hmac-sha256"
-	// Tag distinguishes our signature from those that proxies add.
+	// Tag distinguishes Berth's signatures from those that proxies add.
 	Tag = "berth"
 	// MaxSkew is how far the creation of a signature may be from the server's clock.
 	MaxSkew = 5 * time.Minute
@@ -63,7 +63,7 @@ type Parts struct {
 	base      string
 }
 
-// Signed reports whether a request has a signature with our tag, or one that cannot be parsed.
+// Signed reports whether a request has a signature with Berth's tag, or one that cannot be parsed.
 func Signed(h http.Header) bool {
 	if len(h.Values(HeaderInput)) == 0 {
 		return false
@@ -72,8 +72,8 @@ func Signed(h http.Header) bool {
 	return err != nil || name != ""
 }
 
-// input finds our signature's label, components and parameters; the label is "" if all
-// signatures are of others.
+// input finds the label, components and parameters of the signature with Berth's tag; the label is
+// "" if there is none.
 func input(h http.Header) (name string, list httpsfv.InnerList, err error) {
 	all, err := dictionary(h, HeaderInput)
 	if err != nil {
@@ -223,7 +223,7 @@ func (p *Parts) Fresh(now time.Time) bool {
 	return now.Sub(p.Created).Abs() <= MaxSkew && (p.Expires.IsZero() || !now.After(p.Expires))
 }
 
-// Matches reports whether body is what was signed.
+// Matches reports whether body is the signed body.
 func (p *Parts) Matches(body []byte) bool {
 	sum := sha256.Sum256(body)
 	return bytes.Equal(sum[:], p.digest)

@@ -20,7 +20,7 @@ const vectorFile = "testdata/vectors.json"
 
 var write = flag.Bool("write", false, "write the results into the vectors")
 
-// vector is one published example: a request, and what signing it gives.
+// vector is a published example: a request and its signature.
 type vector struct {
 	Name      string `json:"name"`
 	AccessKey string `json:"accessKey"`
@@ -195,8 +195,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// Signatures of proxies and other programs do not make a request one of ours, and do not
-// disturb ours.
+// Signatures of proxies and other programs neither count as Berth's signatures nor affect them.
 func TestOtherSignatures(t *testing.T) {
 	h := http.Header{}
 	if Signed(h) {
@@ -277,7 +276,7 @@ func TestExampleOfTheStandard(t *testing.T) {
 	}
 }
 
-// Another implementation of RFC 9421 takes our signatures, and we take its.
+// Another implementation of RFC 9421 accepts these signatures, and this one accepts its signatures.
 func TestAnotherImplementation(t *testing.T) {
 	fields := httpsign.Headers(required...)
 	r := signed(t)
@@ -290,7 +289,7 @@ func TestAnotherImplementation(t *testing.T) {
 	}
 	r.Header.Set(HeaderDigest, "sha-256=:AAAA:")
 	if err := httpsign.VerifyRequest(label, *verifier, r); err == nil {
-		t.Error("it takes what was changed")
+		t.Error("it accepts a changed request")
 	}
 
 	r = httptest.NewRequest(http.MethodPost, "https://berth.example.org/graphql?q=%20a+b&x", strings.NewReader("{}"))

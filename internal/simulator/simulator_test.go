@@ -224,7 +224,7 @@ func TestLimitsRefuseBytes(t *testing.T) {
 					t.Errorf("owned by %d:%d", own.Uid, own.Gid)
 				}
 				if old, err := os.Stat(a.Tree.Path(name + "/sub/old")); err != nil || old.Size() != 1<<20 || old.Mode() != 0o640 {
-					t.Errorf("what was there before: %v, %v", old, err)
+					t.Errorf("previous contents: %v, %v", old, err)
 				}
 			}
 			if err := os.WriteFile(a.Tree.Path(name+"/data"), data, 0o600); !errors.Is(err, unix.EDQUOT) {
@@ -269,7 +269,7 @@ func TestNamesStayInside(t *testing.T) {
 		}
 	}
 	if made, err := os.ReadDir(out); len(made) != 0 || err != nil {
-		t.Errorf("made outside: %v, %v", made, err)
+		t.Errorf("created outside: %v, %v", made, err)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestGuardCounts(t *testing.T) {
 			t.Errorf("connection %d of a user: %v", i+1, got)
 		}
 	}
-	g.Leave(other(32), "") // the refused one was a stranger to the end
+	g.Leave(other(32), "") // the rejected client never logged in
 	for i := range 32 {
 		g.Leave(other(i), "ann")
 	}
@@ -93,7 +93,7 @@ func TestGuardOfGuesses(t *testing.T) {
 		t.Error("one more is 50 again")
 	}
 	if now = now.Add(wrongWindow); g.Blocked("a", "eve", now) || len(g.wrong) != 0 {
-		t.Errorf("what is old is remembered: %v", g.wrong)
+		t.Errorf("old failures are kept: %v", g.wrong)
 	}
 	for i := range maxKept + 10 {
 		g.Failed(fmt.Sprint(i), "eve", now)
@@ -121,8 +121,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// Who has logged in from an address is not locked out by others there, and their own wrong
-// passwords count for themselves.
+// A user who has logged in from an address is not locked out by others at that address, and their
+// own wrong passwords are counted separately.
 func TestGuardOfKnownUsers(t *testing.T) {
 	g, now := NewGuard(Limits{500, 64, 64, 32}), time.Unix(1e9, 0)
 	g.LoggedIn("a", "ann")
@@ -130,10 +130,10 @@ func TestGuardOfKnownUsers(t *testing.T) {
 		g.Failed("a", "eve", now)
 	}
 	if !g.Blocked("a", "eve", now) || !g.Blocked("a", "bob", now) {
-		t.Error("strangers at the address may go on")
+		t.Error("unknown clients at the address are not rejected")
 	}
 	if g.Blocked("a", "ann", now) || g.Enter("a", now) != "" {
-		t.Error("strangers lock out who has logged in from the address")
+		t.Error("unknown clients lock out a user who has logged in from the address")
 	}
 	for range maxWrongKnown {
 		g.Failed("a", "ann", now)

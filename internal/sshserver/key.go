@@ -22,10 +22,11 @@ import (
 	"github.com/berthhq/berth/internal/wholefile"
 )
 
-// HostKeys reads the host keys, which only their owner can read, or generates them. The first one, at
-// path, is an Ed25519 key, which people compare. The second one, in a file beside it with "ecdsa" in
-// place of "ed25519", is an ECDSA key for clients that do not know Ed25519, such as those that are
-// limited to FIPS 140 and Microsoft's dev tunnels. Clients refuse a host whose key has changed.
+// HostKeys reads the host keys, which only their owner can read, or generates them. The first one,
+// at path, is an Ed25519 key, which people compare. The second one, in a file beside it with
+// "ecdsa" in place of "ed25519", is an ECDSA key for clients that do not support Ed25519, such as
+// those limited to FIPS 140 and Microsoft's dev tunnels. Clients refuse a host whose key has
+// changed.
 func HostKeys(path string) ([]ssh.Signer, error) {
 	dir, file := filepath.Split(path)
 	first, err := hostKey(path, func() (crypto.PrivateKey, error) {

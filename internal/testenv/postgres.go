@@ -142,7 +142,7 @@ func database(t testing.TB, template string) string {
 		defer cancel()
 		drop := "DROP DATABASE " + quote(name) + " WITH (FORCE)"
 		err := execute(ctx, s, drop)
-		for err != nil && strings.Contains(err.Error(), "42501") && ctx.Err() == nil { // autovacuum uses it, which this user cannot end
+		for err != nil && strings.Contains(err.Error(), "42501") && ctx.Err() == nil { // autovacuum uses the database, and this user cannot end it
 			time.Sleep(50 * time.Millisecond)
 			err = execute(ctx, s, drop)
 		}

@@ -23,7 +23,7 @@ type S3Server struct {
 	AccessKey string
 	Secret    string
 	Region    string
-	Root      string // a directory with one for each bucket
+	Root      string // directory with a subdirectory for each bucket
 }
 
 // S3 starts a versitygw for this test. The test is skipped without its program, which make test
@@ -83,7 +83,7 @@ func (s *S3Server) start(t testing.TB, bin string) error {
 	}
 	for end := time.Now().Add(2 * time.Minute); ; {
 		_, err := client.ListBuckets(t.Context())
-		if err == nil { // it is this server: another one does not know the key
+		if err == nil { // the answer is from this server, because another one does not have the key
 			return nil
 		}
 		select {

@@ -45,7 +45,7 @@ func TestEachTestHasItsOwnDatabase(t *testing.T) {
 		_, err = conn.Exec(ctx, "CREATE TABLE word (v text); INSERT INTO word VALUES ('as prepared')")
 		return err
 	}
-	words := fmt.Sprintf("words%d", time.Now().UnixNano()) // another one with -count 2
+	words := fmt.Sprintf("words%d", time.Now().UnixNano()) // differs between runs with -count 2
 	for _, name := range []string{"first", "second"} {
 		t.Run(name, func(t *testing.T) {
 			begun := time.Now()

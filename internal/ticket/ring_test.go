@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/ticket"
 )
 
-// A new key is known before it signs, and the old one as long as its tickets count.
+// Proxies accept a new key before it signs, and the old key as long as its tickets are valid.
 func TestRing(t *testing.T) {
 	dir := t.TempDir()
 	load := func() *ticket.Ring { // as a manager that starts now
@@ -46,7 +46,7 @@ func TestRing(t *testing.T) {
 	if keyOf(load().Sign(claims)) != keyOf(old) {
 		t.Error("another manager has another key")
 	}
-	rotate(time.Now().Add(time.Hour)) // to come: known, and does not sign
+	rotate(time.Now().Add(time.Hour)) // in the future: published, but not used to sign
 	if n := len(load().PublicKeys()); n != 2 || keyOf(load().Sign(claims)) != keyOf(old) {
 		t.Errorf("%d keys before the new one begins", n)
 	}
@@ -98,14 +98,14 @@ func TestRing(t *testing.T) {
 			t.Errorf("a ring of %q is taken", nonsense)
 		}
 	}
-	// Who runs keeps what it has; it looks again every second.
+	// A running process keeps its keys, and reads the file again every second.
 	for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if n := len(running.PublicKeys()); n != 1 {
 			t.Fatalf("%d keys while the ring cannot be read", n)
 		}
 	}
 	if err := ticket.Replace(t.TempDir()); err == nil {
-		t.Error("a key is made where no ring is")
+		t.Error("a key is created without a ring")
 	}
 }
 

@@ -132,7 +132,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"not base64", "§." + sig, errdefs.IsUnauthorized},
 		{"not json", resign("hello"), errdefs.IsUnauthorized},
 		{"huge", strings.Repeat("a", 1<<20) + "." + sig, errdefs.IsUnauthorized},
-		{"longer than any path makes it", s.Sign(long), errdefs.IsUnauthorized},
+		{"longer than the longest ticket", s.Sign(long), errdefs.IsUnauthorized},
 		{"payload changed", flip(body, 40) + "." + sig, errdefs.IsUnauthorized},
 		{"payload's last byte changed", flip(body, len(body)-2) + "." + sig, errdefs.IsUnauthorized},
 		{"signature changed", body + "." + flip(sig, 10), errdefs.IsUnauthorized},
@@ -147,7 +147,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"negative size", s.Sign(negative), errdefs.IsUnauthorized},
 		{"newer version", resign(strings.Replace(string(raw), `"v":1`, `"v":2`, 1)), errdefs.IsUnauthorized},
 		{"unknown field", resign(strings.Replace(string(raw), `"v":1`, `"v":1,"only":"x"`, 1)), errdefs.IsUnauthorized},
-		{"text after it", resign(string(raw) + "{}"), errdefs.IsUnauthorized},
+		{"text after the ticket", resign(string(raw) + "{}"), errdefs.IsUnauthorized},
 		{"no time of issue", resign(strings.Replace(string(raw), `"iat":1893553205250,`, "", 1)), errdefs.IsUnauthorized},
 		{"no id", resign(strings.Replace(string(raw), `"id":"abc"`, `"id":""`, 1)), errdefs.IsUnauthorized},
 	} {
@@ -162,7 +162,7 @@ func TestVerifyRefuses(t *testing.T) {
 		})
 	}
 	if _, err := newVerifier(t, s).Verify(good, Upload); err != nil {
-		t.Errorf("the ticket the rows were made from: %v", err)
+		t.Errorf("the ticket that the rows are derived from: %v", err)
 	}
 }
 
@@ -201,8 +201,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// What is remembered of tickets changes nothing but the time that a second look takes:
-// they end with their time and their key, and only the whole text is known.
+// The cache of verified tickets only saves time: tickets become invalid with their expiry and their
+// key, and only the complete text is a match.
 func TestSeenAgain(t *testing.T) {
 	s, other := newSigner(t), newSigner(t)
 	v := newVerifier(t, s)
@@ -252,7 +252,7 @@ func TestRemembersSome(t *testing.T) {
 	for i := range 10 * generation {
 		v.add(strconv.Itoa(i), payload{ID: strconv.Itoa(i)})
 		if p, known := v.get("0"); !known || p.ID != "0" {
-			t.Fatalf("what is in use is forgotten after %d others", i)
+			t.Fatalf("a used ticket is dropped after %d others", i)
 		}
 	}
 	if n := len(v.young) + len(v.old); n > 2*generation {

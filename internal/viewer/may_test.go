@@ -62,7 +62,7 @@ func TestPermissionsOnSessions(t *testing.T) {
 		}), strangersSession, everything},
 		{"monitor", user(func(v *viewer.Viewer) { v.Role = viewer.RoleMonitor }), ownSession, readOnly},
 		{"anonymous", viewer.Anonymous(), objectOfNobody, nothing},
-		{"who must change the password", user(func(v *viewer.Viewer) { v.Due = viewer.DuePassword }), ownSession, nothing},
+		{"a user who must change the password", user(func(v *viewer.Viewer) { v.Due = viewer.DuePassword }), ownSession, nothing},
 		{"custom role on the system", user(grant(access.OnSystem, uuid.Nil, access.Enter)), strangersSession, enterOnly},
 		{"custom role on the domain", user(grant(access.OnDomain, mine, access.Read)), domainsSession, readOnly},
 		{"custom role on another domain", user(grant(access.OnDomain, theirs, access.Read)), domainsSession, nothing},
@@ -81,8 +81,8 @@ func TestPermissionsOnSessions(t *testing.T) {
 	}
 }
 
-// The table of the built-in roles gives no plain user anything on what belongs
-// to no one, beyond reading what is there for everyone.
+// The table of the built-in roles permits plain users nothing on objects without an owner, except
+// to read objects that are open to everyone.
 func TestDeniesByDefault(t *testing.T) {
 	open := map[access.Entity]bool{access.ResourcePreset: true, access.Registry: true, access.Image: true, access.Volume: true}
 	for _, e := range access.Entities() {
@@ -91,7 +91,7 @@ func TestDeniesByDefault(t *testing.T) {
 				t.Errorf("everybody may %s a %s", op, e)
 			}
 			if user(nil).May(op, e, access.Object{ID: uuid.New(), Domain: theirs, Project: uuid.New(), Owner: other}) && !(open[e] && op == access.Read) {
-				t.Errorf("everybody may %s a stranger's %s", op, e)
+				t.Errorf("everyone can %s another user's %s", op, e)
 			}
 			if monitor := user(func(v *viewer.Viewer) { v.Role = viewer.RoleMonitor }); monitor.May(op, e, ownSession) != (op == access.Read || e == access.Credential && access.Applies(op, e)) {
 				t.Errorf("a monitor and %s of %s", op, e)

@@ -8,8 +8,8 @@ import (
 	"github.com/berthhq/berth/internal/wholefile"
 )
 
-// Readers find one text or the other while it is written, no one else may read it, and
-// nothing else stays in the directory.
+// Readers see the old or the new text during a write, other users cannot read the file, and no
+// other file stays in the directory.
 func TestWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	texts := map[string]bool{"one": true, "another, which is longer": true}

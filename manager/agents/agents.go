@@ -81,7 +81,7 @@ type leadership struct {
 	observer Observer
 }
 
-// conn is one live tunnel.
+// conn is a live tunnel.
 type conn struct {
 	rpc     agentpb.AgentClient
 	peer    *cluster.Peer
@@ -90,7 +90,7 @@ type conn struct {
 
 	// The following fields belong to the goroutine that watches.
 	conditions []report.Condition
-	offsets    []time.Duration // between the agent's clock and ours, at the last heartbeats
+	offsets    []time.Duration // differences between the agent's clock and the manager's, at the last heartbeats
 }
 
 // New returns a Service.
@@ -295,7 +295,8 @@ func (s *Service) RPC(name string) (agentpb.AgentClient, error) {
 	return c.rpc, nil
 }
 
-// Streams returns what opens streams to the kernels of a connected agent, with the errors of RPC.
+// Streams returns an opener of streams to the kernels of a connected agent. The errors are those of
+// RPC.
 func (s *Service) Streams(name string) (portstream.Opener, error) {
 	c, err := s.conn(name)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// A plugin that once reports invalid devices leaves rows that no one could remove.
+// If a plugin reports invalid devices once, their rows are deleted later.
 func TestDevicesThatNobodyHeldAreForgotten(t *testing.T) {
 	client, _ := identitytest.Store(t)
 	ctx := viewer.SystemContext(t.Context())

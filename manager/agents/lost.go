@@ -58,7 +58,7 @@ func (s *Service) lookForLost(ctx context.Context) error {
 	before := s.outed
 	s.outed, s.knows = now, true
 	s.mu.Unlock()
-	s.sayDisrupted(before, now)
+	s.logDisrupted(before, now)
 	return s.markLost(ctx)
 }
 
@@ -103,7 +103,7 @@ GROUP BY g.id, g.name ORDER BY g.name`, clock.Now().Add(-unreachableAfter))
 	return found, rows.Err()
 }
 
-func (s *Service) sayDisrupted(before, now []Disruption) {
+func (s *Service) logDisrupted(before, now []Disruption) {
 	in := func(list []Disruption, d Disruption) bool {
 		return slices.ContainsFunc(list, func(o Disruption) bool { return o.GroupID == d.GroupID })
 	}

@@ -111,9 +111,9 @@ func overlayOf(o *agentpb.Overlay) report.Overlay {
 }
 
 // firstGroup returns the group of a new agent: the one that it requests, or the oldest.
-func firstGroup(ctx context.Context, tx *ent.Tx, wish string) (uuid.UUID, error) {
-	if wish != "" {
-		id, err := tx.ResourceGroup.Query().Where(resourcegroup.Name(wish)).OnlyID(ctx)
+func firstGroup(ctx context.Context, tx *ent.Tx, name string) (uuid.UUID, error) {
+	if name != "" {
+		id, err := tx.ResourceGroup.Query().Where(resourcegroup.Name(name)).OnlyID(ctx)
 		if err == nil || !ent.IsNotFound(err) {
 			return id, err
 		}

@@ -66,7 +66,7 @@ func TestRecordKeepsTopology(t *testing.T) {
 
 	r.Counters[0].Counters["slices"] = "some"
 	if _, err := s.record(ctx, c, r, deaf{}); !errdefs.IsInvalidArgument(err) {
-		t.Errorf("a counter that is no number: %v", err)
+		t.Errorf("a counter that is not a number: %v", err)
 	}
 	r.Counters, r.Links = nil, nil
 	for _, d := range r.Devices {
@@ -84,7 +84,7 @@ func TestRecordKeepsTopology(t *testing.T) {
 }
 
 // A device that its plugin reports as lost, and that then disappears, is not allocated until it is
-// back.
+// reported again.
 func TestRecordTakesDevicesAway(t *testing.T) {
 	client, _ := identitytest.Store(t)
 	ctx := viewer.SystemContext(t.Context())
@@ -108,7 +108,7 @@ func TestRecordTakesDevicesAway(t *testing.T) {
 		allocatable bool
 	}{
 		{"there", []*agentpb.Device{is(agentpb.Device_HEALTHY), other}, device.HealthHealthy, true},
-		{"gone at once", []*agentpb.Device{other}, device.HealthLost, false},
+		{"missing at once", []*agentpb.Device{other}, device.HealthLost, false},
 		{"back", []*agentpb.Device{is(agentpb.Device_HEALTHY), other}, device.HealthHealthy, true},
 		// An event of health comes before the snapshot without the device.
 		{"lost", []*agentpb.Device{is(agentpb.Device_LOST), other}, device.HealthLost, true},
@@ -131,8 +131,8 @@ type deaf struct{ Observer }
 
 func (deaf) Adopt(context.Context, uuid.UUID, []*agentpb.KernelState) error { return nil }
 
-// The allowed amounts are those of all agents with the slot, and every amount as soon as one of
-// them has no list.
+// The allowed amounts are those of all agents with the slot. If one agent has no list, every amount
+// is allowed.
 func TestRecordCountsSlots(t *testing.T) {
 	client, _ := identitytest.Store(t)
 	ctx := viewer.SystemContext(t.Context())
@@ -160,7 +160,7 @@ func TestRecordCountsSlots(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(c.want, client.SlotType.Query().OnlyX(ctx).AllowedCounts); diff != "" {
-			t.Errorf("after %s told of %v: %s", c.agent, c.counts, diff)
+			t.Errorf("after %s, logged %v: %s", c.agent, c.counts, diff)
 		}
 		if allow := client.Agent.GetX(ctx, id).AllowedCounts.Allow("x.device", 3); allow != (c.counts == nil) {
 			t.Errorf("%s with %v gives 3: %v", c.agent, c.counts, allow)

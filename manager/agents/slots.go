@@ -74,7 +74,7 @@ func countSlots(ctx context.Context, tx *ent.Tx, slots []string) error {
 	if len(slots) == 0 {
 		return nil
 	}
-	// Concurrent reports wait here, and then see what this one wrote.
+	// Concurrent reports wait here, and then read the rows that this one wrote.
 	_, err := tx.ExecContext(ctx, `SELECT FROM slot_types WHERE name IN (SELECT unnest($1::text[])) ORDER BY name FOR UPDATE`, slots)
 	if err != nil {
 		return fmt.Errorf("lock slot types: %w", err)

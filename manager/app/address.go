@@ -8,18 +8,18 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 )
 
-// Ports is port mode: every app has a port of one host.
+// Ports is the configuration of port mode, in which every app has a port of one host.
 type Ports struct {
 	URL   string `json:"url"` // without a port, such as https://apps.example.org
 	First int    `json:"first"`
 	Last  int    `json:"last"`
-	Page  string `json:"page"` // URL of the page, where people ask for the port of an app
+	Page  string `json:"page"` // URL of the page, where users get the port of an app
 }
 
 // MaxPorts limits a range: a gateway listens on all of its ports.
 const MaxPorts = 10_000
 
-// Check reports whether the range of ports can be used.
+// Check returns an error if the range of ports cannot be used.
 func (p *Ports) Check() error {
 	switch {
 	case p.First < 1 || p.Last > 65535 || p.First > p.Last:
@@ -36,7 +36,7 @@ func (p *Ports) Size() int { return p.Last - p.First + 1 }
 // Has reports whether a port is one of the range.
 func (p *Ports) Has(port int) bool { return p.First <= port && port <= p.Last }
 
-// At is the URL of a port.
+// At returns the URL of a port.
 func (p *Ports) At(port int) string { return p.URL + ":" + strconv.Itoa(port) + "/" }
 
 // origin reports whether a URL is at one of the ports.
@@ -49,14 +49,14 @@ func (p *Ports) origin(u *url.URL) bool {
 	return err == nil && p.Has(port)
 }
 
-// askURL is the address at the page that opens an app, for one that has no port yet.
+// askURL returns the address at the page that opens an app without a port.
 func (p *Ports) askURL(t Target) string {
 	return p.Page + AskPath + "?" + url.Values{"app": {t.Label()}, "path": {"/"}}.Encode()
 }
 
-// Address returns the URL of an app at the live gateways, whose port is as given; 0 if it has none. It is ""
-// if no gateway runs. All gateways have the same addresses: sub-domains are preferred to ports, and these to
-// paths.
+// Address returns the URL of an app at the live gateways, or "" if no gateway runs. port is the
+// app's port, or 0 without one. All gateways have the same addresses. Sub-domain mode is preferred
+// to port mode, and port mode to path mode.
 func (s *Service) Address(t Target, port int) string {
 	for _, g := range s.Gateways() {
 		if g.Apps != "" {
@@ -77,7 +77,7 @@ func (s *Service) Address(t Target, port int) string {
 	return ""
 }
 
-// ports returns the ports at which apps appear; nil if they appear elsewhere.
+// ports returns the configuration of port mode, or nil in other modes.
 func (s *Service) ports() *Ports {
 	var r *Ports
 	for _, g := range s.Gateways() {
@@ -91,7 +91,7 @@ func (s *Service) ports() *Ports {
 	return r
 }
 
-// Prefix is the path below which an app appears to browsers.
+// Prefix returns the path of an app in path mode.
 func (s *Service) Prefix(t Target) string {
 	if s.ports() != nil {
 		return "/"

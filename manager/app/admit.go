@@ -111,8 +111,8 @@ func inside(networks []string, from netip.Addr) bool {
 	})
 }
 
-// Define returns how an app of a place is started and where it listens. For an app of the catalogue,
-// the container is asked which programs it has.
+// Define returns how to start an app of a place, and its port. For an app of the catalogue, it asks
+// the container which programs it has.
 func (s *Service) Define(ctx context.Context, p *Place) (Definition, error) {
 	if port, _ := appstate.CheckTarget(p.App); port > 0 {
 		return found(appstate.Port{Port: port}), nil
@@ -146,8 +146,8 @@ func named(list []Definition, name string) (Definition, bool) {
 	return list[i], true
 }
 
-// target returns the target that the arguments of a request name: an app or a port, and a kernel
-// unless it is the main one.
+// target returns the target that the arguments of a request name: an app or a port, and a kernel;
+// the default is the main kernel.
 func (s *Service) target(ctx context.Context, sess uuid.UUID, app *string, port *int, k *uuid.UUID) (Target, error) {
 	t := Target{Session: sess}
 	switch {

@@ -49,7 +49,7 @@ func TestCatalogueFillsInWhereAnAppListens(t *testing.T) {
 	}
 }
 
-// Entries of labels that are not valid are skipped.
+// Invalid entries of labels are skipped.
 func TestAppsOfLabels(t *testing.T) {
 	s := newService(t)
 	got := s.labelled(map[string]string{
@@ -71,7 +71,8 @@ func TestAppsOfLabels(t *testing.T) {
 	}
 }
 
-// Ten thousand apps of a label or ports of a container are cut to a list that a page can show.
+// Ten thousand apps of a label or ports of a container are shortened to a list that a page can
+// show.
 func TestTenThousandApps(t *testing.T) {
 	s := newService(t)
 	var own []appstate.App
@@ -90,7 +91,7 @@ func TestTenThousandApps(t *testing.T) {
 	}
 }
 
-// The path of a ticket stays within the app: no other host, no header.
+// The path of a ticket cannot lead to another host or add a header.
 func TestPathsThatLeaveTheApp(t *testing.T) {
 	for path, ok := range map[string]bool{
 		"/": true, "/tree/a b?x=1": true, "/lab#top": true, "": false, "tree": false, "//evil.example": false,
@@ -160,7 +161,7 @@ func TestStatusOfAnApp(t *testing.T) {
 	}
 }
 
-// A folder is shown if the catalogue says how, and ignored otherwise.
+// A folder is opened in the app if the catalogue has a path for it, and ignored otherwise.
 func TestPathsThatShowAFolder(t *testing.T) {
 	s := newService(t)
 	text := func(s string) *string { return &s }

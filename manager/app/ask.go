@@ -9,12 +9,13 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// AskPath is the path at the API at which a browser asks for a ticket: a gateway sends people there who
-// visit the address of an app. ?app= is the label and ?path= the path within the app.
+// AskPath is the path at the API that redirects a browser to an app with a ticket. Gateways
+// redirect users there who visit the address of an app. ?app= is the label and ?path= the path
+// within the app.
 const AskPath = "/apps/open"
 
-// askPage loads the same address again. The second request comes from a page of this origin, so the
-// browser sends the cookie of the login, which it keeps from requests that begin at other sites.
+// askPage reloads its own address. The second request comes from a page of this origin, so the
+// browser sends the login cookie, which it withholds from requests that other sites start.
 var askPage = template.Must(template.New("ask").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{{.Title}}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
@@ -22,7 +23,7 @@ var askPage = template.Must(template.New("ask").Parse(`<!doctype html>
 <body><main><h1>{{.Title}}</h1>{{with .Text}}<p>{{.}}</p>{{end}}{{if .Next}}<p><a href="{{.Next}}">Continue</a></p>{{else}}<p><a href="/">Go to Berth</a></p>{{end}}</main></body></html>
 `))
 
-// Ask answers at AskPath, with the viewer in the context of the request.
+// Ask serves AskPath, with the viewer in the context of the request.
 func (s *Service) Ask(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")

@@ -65,8 +65,8 @@ const (
 	maxLabelled = 32
 )
 
-// labelled returns the apps that the labels of an image describe. Images come from anywhere, so entries
-// that are not valid are skipped.
+// labelled returns the apps that the labels of an image describe. Images are not trusted, so
+// invalid entries are skipped.
 func (s *Service) labelled(image map[string]string) []Definition {
 	var out []Definition
 	add := func(a appstate.App) {
@@ -102,7 +102,7 @@ func (s *Service) labelled(image map[string]string) []Definition {
 	return out
 }
 
-// spec returns how an app is started below a prefix.
+// spec returns how to start an app below a prefix.
 func (d Definition) spec(prefix string) appstate.Spec {
 	r := strings.NewReplacer("{port}", strconv.Itoa(d.Port), "{prefix}", prefix, "{path}", strings.TrimSuffix(prefix, "/"))
 	out := appstate.Spec{Name: d.Name, Environment: map[string]string{

@@ -137,7 +137,7 @@ func (s *Service) payload(ctx context.Context, p *Place, k uuid.UUID) (*AppPaylo
 		return nil, err
 	}
 	i := slices.IndexFunc(list, func(a *App) bool { return a.Name == p.App })
-	if i < 0 { // an app that only its container knows, or a port that no program listens on
+	if i < 0 { // an app that is not in any list, or a port without a listener
 		port, _ := strconv.Atoi(p.App)
 		at, err := s.portOf(ctx, p.Target)
 		if err != nil {
@@ -177,7 +177,7 @@ func (s *Service) ShareApp(ctx context.Context, in ShareAppInput) (*AppPayload, 
 		SetNetworks(networks).SetNillableExpiresAt(in.ExpiresAt).SetCreatorID(viewer.From(ctx).User)
 	err = create.OnConflictColumns(appshare.FieldSessionID, appshare.FieldApp, appshare.FieldKernel).Update(func(u *ent.AppShareUpsert) {
 		u.UpdateAudience().UpdateNetworks().UpdateCreatorID()
-		if in.Audience == access.AppPublic { // for a time from now
+		if in.Audience == access.AppPublic { // the time is relative
 			u.SetExcluded(appshare.FieldCreatedAt)
 		}
 		if in.ExpiresAt == nil {
@@ -189,7 +189,7 @@ func (s *Service) ShareApp(ctx context.Context, in ShareAppInput) (*AppPayload, 
 	if err != nil {
 		return nil, fmt.Errorf("share app %s: %w", p.App, err)
 	}
-	s.Bus.Publish(ctx, event.Event{Topic: event.Session, ID: in.Session}) // gateways check again who may stay
+	s.Bus.Publish(ctx, event.Event{Topic: event.Session, ID: in.Session}) // gateways check open entries again
 	return s.payload(ctx, p, id)
 }
 

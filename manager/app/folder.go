@@ -12,8 +12,8 @@ import (
 // home is where programs start in a container.
 const home = "/home/work"
 
-// pathOf returns the path and query at which an app is opened: as requested, or where the app shows the
-// requested folder. A folder that the app cannot show is ignored.
+// pathOf returns the path and query at which an app is opened: the requested one, or the one that
+// shows the requested folder. A folder that the app cannot show is ignored.
 func (s *Service) pathOf(t Target, in OpenAppInput) (string, error) {
 	switch {
 	case in.Path != nil && in.Folder != nil:

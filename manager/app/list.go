@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
-	msession "github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/secrets"
 )
 
 // AppSource is the origin of an app.
@@ -52,7 +52,7 @@ type Definition struct {
 	Source AppSource
 }
 
-// Startable reports whether it can be started on demand.
+// Startable reports whether the app can be started on demand.
 func (d Definition) Startable() bool { return len(d.Command) > 0 }
 
 // App is an app of a kernel with its status.
@@ -69,10 +69,10 @@ type App struct {
 	LastUsedAt  *time.Time // through a gateway, by users
 }
 
-// maxFound limits the ports of a container that are listed. Others can be opened by their number.
+// maxFound limits the listed ports of a container. Other ports can be opened by number.
 const maxFound = 100
 
-// surveyTogether limits the containers that one request asks at the same time.
+// surveyTogether limits the containers that one request asks concurrently.
 const surveyTogether = 8
 
 // List returns the apps of the main kernels of those sessions that the viewer can enter, with their
@@ -87,7 +87,7 @@ func (s *Service) Of(ctx context.Context, sess, kernel uuid.UUID) ([]*App, error
 	return m[sess], err
 }
 
-// list returns the apps of a kernel of each session: of one by its id, or of the main kernels.
+// list returns the apps of one kernel of each session: the kernel with an ID, or the main kernels.
 func (s *Service) list(ctx context.Context, sessions []uuid.UUID, kernel *uuid.UUID) (map[uuid.UUID][]*App, error) {
 	v := viewer.From(ctx)
 	ctx = viewer.SystemContext(ctx)
@@ -114,8 +114,8 @@ func (s *Service) list(ctx context.Context, sessions []uuid.UUID, kernel *uuid.U
 	return out, g.Wait()
 }
 
-// kernelsQuery reads live sessions, each with one kernel, its machine, the labels of the image and the
-// shares and their ports at the gateways, in one statement.
+// kernelsQuery reads live sessions in one statement, each with one kernel, its machine, the labels
+// of the image, the shares of apps, and their ports at the gateways.
 const kernelsQuery = `SELECT s.id, s.status, s.owner_id, s.project_id, s.domain_id, s.secrets_sealed, coalesce(s.apps, 'null'), k.id, k.index, coalesce(a.name, ''), coalesce(i.labels, '{}'),
   (SELECT coalesce(json_agg(h), '[]') FROM app_shares h WHERE h.session_id = k.session_id),
   (SELECT coalesce(json_agg(p), '[]') FROM app_ports p WHERE p.session_id = k.session_id),
@@ -125,14 +125,14 @@ WHERE s.id = ANY($1::uuid[]) AND s.terminated_at IS NULL AND CASE WHEN $2::uuid 
 
 // kernelRow is a row of kernelsQuery.
 type kernelRow struct {
-	session ent.Session // only the fields that apps and the right to enter need
+	session ent.Session // only the fields that are needed for apps and for the permission to enter
 	id      uuid.UUID
 	index   int
 	agent   string
 	labels  map[string]string
 	shares  []*ent.AppShare
 	ports   []*ent.AppPort
-	used    map[string]time.Time // by app; the containers of a session together
+	used    map[string]time.Time // last use by app, over all containers of the session
 }
 
 func (s *Service) kernels(ctx context.Context, sessions []uuid.UUID, kernel *uuid.UUID) ([]*kernelRow, error) {
@@ -161,8 +161,8 @@ func (s *Service) kernels(ctx context.Context, sessions []uuid.UUID, kernel *uui
 	return out, rows.Err()
 }
 
-// ofKernel returns the apps of a kernel with their status. A container that does not answer has the
-// apps that are known without it, with the reason.
+// ofKernel returns the apps of a kernel with their status. If the container does not respond, it
+// returns the apps that are known without it, and the error.
 func (s *Service) ofKernel(ctx context.Context, row *ent.Session, k *kernelRow) []*App {
 	var survey *appstate.Survey
 	reason := ""
@@ -200,9 +200,9 @@ func (s *Service) ofKernel(ctx context.Context, row *ent.Session, k *kernelRow) 
 	return apps
 }
 
-// definitions returns the apps of a session: requested ones replace those of the image, which replace
-// those of the catalogue. Ports that none of them has come last. The catalogue and the ports need a
-// survey.
+// definitions returns the apps of a session: requested ones replace those of the image, which
+// replace those of the catalogue. Listening ports of no app come last. The catalogue and the ports
+// need a survey of the container.
 func (s *Service) definitions(row *ent.Session, labels map[string]string, survey *appstate.Survey) []Definition {
 	var out []Definition
 	add := func(d Definition) {
@@ -210,7 +210,7 @@ func (s *Service) definitions(row *ent.Session, labels map[string]string, survey
 			out = append(out, d)
 		}
 	}
-	requested, err := msession.Apps(s.Keys, row)
+	requested, err := secrets.Apps(s.Keys, row)
 	if err != nil {
 		s.Logger.Error("read the apps of a session", "session", row.ID, "error", err)
 	}
@@ -268,7 +268,7 @@ func found(p appstate.Port) Definition {
 	return d
 }
 
-// statusOf compares an app with what its container says.
+// statusOf compares an app with the survey of its container.
 func statusOf(d Definition, survey *appstate.Survey) (AppStatus, string) {
 	if slices.ContainsFunc(survey.Ports, func(p appstate.Port) bool { return p.Port == d.Port }) {
 		return StatusRunning, ""
@@ -285,7 +285,7 @@ func statusOf(d Definition, survey *appstate.Survey) (AppStatus, string) {
 	return StatusFailed, survey.Apps[i].Reason
 }
 
-// stoppedByUs is the exit code of a program that SIGTERM ended, as Stop does.
+// stoppedByUs is the exit code after SIGTERM, which Stop sends.
 const stoppedByUs = 128 + 15
 
 func expired(sh *ent.AppShare) bool { return sh.ExpiresAt != nil && !sh.ExpiresAt.After(clock.Now()) }

@@ -47,7 +47,7 @@ const (
 	maxPath    = 2000
 )
 
-// Ticket is what a one-use ticket stands for.
+// Ticket has the viewer and the target of a one-use ticket.
 type Ticket struct {
 	Target     Target    `json:"target"`
 	Credential uuid.UUID `json:"credential"`
@@ -55,7 +55,7 @@ type Ticket struct {
 	Path       string    `json:"path"`
 }
 
-// OpenApp makes an address that opens an app once.
+// OpenApp returns an address that opens an app once.
 func (s *Service) OpenApp(ctx context.Context, in OpenAppInput) (*OpenAppPayload, error) {
 	t, err := s.target(ctx, in.Session, in.App, in.Port, in.Kernel)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Service) OpenApp(ctx context.Context, in OpenAppInput) (*OpenAppPayload
 	return s.Mint(ctx, t, path)
 }
 
-// Mint makes a one-use ticket for the viewer, if they can open the target.
+// Mint creates a one-use ticket for the viewer if they can open the target.
 func (s *Service) Mint(ctx context.Context, t Target, path string) (*OpenAppPayload, error) {
 	v := viewer.From(ctx)
 	p, err := s.Admit(ctx, v, auth.AddressFrom(ctx), t)
@@ -106,8 +106,8 @@ func ticketKey(code string) string {
 	return "app:ticket:" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// checkPath refuses anything but a path of the app itself: a browser would leave the host for
-// //elsewhere and for \\elsewhere.
+// checkPath accepts only a path of the app itself: with //elsewhere or \\elsewhere, a browser would
+// go to another host.
 func checkPath(path string) error {
 	u, err := url.Parse(path)
 	if err != nil || len(path) > maxPath || u.IsAbs() || u.Host != "" || !strings.HasPrefix(path, "/") ||
@@ -117,7 +117,7 @@ func checkPath(path string) error {
 	return nil
 }
 
-// Redeem returns what a ticket stands for. A second call with the same ticket is refused.
+// Redeem returns the content of a ticket. A ticket can be redeemed once.
 func (s *Service) Redeem(ctx context.Context, code string) (*Ticket, error) {
 	text, err := s.Redis.GetDel(ctx, ticketKey(code)).Bytes()
 	if errors.Is(err, redis.Nil) {

@@ -34,7 +34,8 @@ func (s *Service) address(ctx context.Context, p *Place) (string, error) {
 	return "", problem.Unavailable("no gateway is running, so apps cannot be opened").RetryAfter(5 * time.Second)
 }
 
-// settle gives an app its port in port mode. Strangers cannot ask the page for it.
+// settle assigns a port to an app in port mode, because visitors without a login cannot request
+// one.
 func (s *Service) settle(ctx context.Context, p *Place) error {
 	r := s.ports()
 	if r == nil {
@@ -73,7 +74,7 @@ func (k *kernelRow) port(app string) int {
 	return 0
 }
 
-// At returns the app that has a port of the gateways. It reports false if none has it.
+// At returns the app that has a port of the gateways. It reports false if there is none.
 func (s *Service) At(ctx context.Context, port int) (t Target, ok bool, err error) {
 	row, err := s.Client.AppPort.Query().Where(appport.Port(port)).Only(viewer.SystemContext(ctx))
 	if ent.IsNotFound(err) {
@@ -85,8 +86,8 @@ func (s *Service) At(ctx context.Context, port int) (t Target, ok bool, err erro
 	return Target{Session: row.SessionID, Kernel: row.Kernel, App: row.App}, true, nil
 }
 
-// assign returns the port of an app, after giving it one if it has none. An app keeps its port while its
-// session lives.
+// assign returns the port of an app, and assigns one if it has none. An app keeps its port while
+// its session lives.
 func (s *Service) assign(ctx context.Context, r *Ports, p *Place) (port int, err error) {
 	port, err = s.portOf(ctx, p.Target)
 	if err != nil || r.Has(port) {
@@ -117,16 +118,17 @@ func (s *Service) assign(ctx context.Context, r *Ports, p *Place) (port int, err
 	return port, err
 }
 
-// choice is the port for an app: the one that it has, or a free one. The rows of ends are deleted for it.
+// choice is the port for an app, either its current port or a free one, and the rows of ended
+// sessions to delete for it.
 type choice struct {
 	port int
 	has  bool
 	ends []uuid.UUID
 }
 
-// choose returns the port for an app of a place, with the assigned ports of all apps as rows. Of the free
-// ports it is one that no app had, or else the one whose session ended first, so that pages of the app
-// before have been closed for long.
+// choose returns the port for an app of a place. rows are the assigned ports of all apps. It
+// prefers a free port that no app has had, then the one whose session ended first, because pages of
+// the previous app have most likely been closed.
 func choose(r *Ports, p *Place, rows []*ent.AppPort) (c choice, err error) {
 	byPort := map[int]*ent.AppPort{}
 	owned, most := 0, max(1, r.Size()/ownerShare)
@@ -136,7 +138,7 @@ func choose(r *Ports, p *Place, rows []*ent.AppPort) (c choice, err error) {
 		switch of := row.Edges.Session; {
 		case mine && r.Has(row.Port):
 			return choice{port: row.Port, has: true}, nil
-		case mine: // of a range that is no longer configured
+		case mine: // the port is outside of the configured range
 			c.ends = append(c.ends, row.ID)
 		case of.TerminatedAt == nil && of.OwnerID == p.Session.OwnerID:
 			owned++
@@ -166,7 +168,7 @@ func choose(r *Ports, p *Place, rows []*ent.AppPort) (c choice, err error) {
 	return c, nil
 }
 
-// PortsInUse returns how many ports of a range belong to apps of sessions that have not ended.
+// PortsInUse returns how many ports of a range belong to apps of live sessions.
 func (s *Service) PortsInUse(ctx context.Context, r *Ports) (int, error) {
 	return s.Client.AppPort.Query().
 		Where(appport.PortGTE(r.First), appport.PortLTE(r.Last), appport.HasSessionWith(session.TerminatedAtIsNil())).

@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// harbour has sessions, and apps on the ports of a range.
+// harbour has sessions, and assigns the ports of a range to apps.
 type harbour struct {
 	*identitytest.World
 	*Service
@@ -42,7 +42,7 @@ func newHarbour(t *testing.T, first, last int) *harbour {
 	return h
 }
 
-// session is a running session of a user.
+// session creates a running session of a user.
 func (h *harbour) session(name string, owner *ent.User) *ent.Session {
 	return h.World.Client.Session.Create().SetName(name).SetType("interactive").SetStatus(lifecycle.Running).SetStartedAt(time.Now()).
 		SetSlots(resource.Slots{"cpu": 1000}).SetDomain(h.A.Domain).SetProject(h.A.Project).SetOwner(owner).
@@ -67,7 +67,8 @@ func (h *harbour) mustOpen(s *ent.Session, app string) int {
 	return port
 }
 
-// An app keeps its port, which no other app has. Requests that open apps at the same time agree.
+// An app keeps its port, and no other app gets it. Concurrent requests for one app get the same
+// port.
 func TestPortsOfApps(t *testing.T) {
 	t.Parallel()
 	h := newHarbour(t, 20000, 20099)
@@ -123,8 +124,8 @@ func TestPortsOfApps(t *testing.T) {
 	}
 }
 
-// The ports of a session are free when it has ended, and the one that has been free for the longest is
-// assigned first. No running session loses its port.
+// The ports of a session are free when it has ended, and the one that has been free for the longest
+// time is assigned first. No running session loses its port.
 func TestPortsAreFreeAfterTheSession(t *testing.T) {
 	t.Parallel()
 	h := newHarbour(t, 20000, 20002)
@@ -158,7 +159,7 @@ func TestPortsAreFreeAfterTheSession(t *testing.T) {
 	}
 }
 
-// One owner cannot take the ports of all.
+// One owner cannot use all ports.
 func TestPortsOfOneOwner(t *testing.T) {
 	t.Parallel()
 	h := newHarbour(t, 20000, 20007)
@@ -173,7 +174,7 @@ func TestPortsOfOneOwner(t *testing.T) {
 	h.mustOpen(h.session("other", h.A.Lead), "8002")
 }
 
-// Without a port, the address of an app is at the page, which assigns one.
+// Without a port, the address of an app is at the page, which assigns a port.
 func TestAddressesOnPorts(t *testing.T) {
 	h := &Service{}
 	ports := &Ports{URL: "https://apps.example.org", First: 20000, Last: 20001, Page: "https://berth.example.org"}

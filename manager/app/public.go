@@ -16,9 +16,9 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 )
 
-// AdmitPublic returns the place of an app that everybody at an address can open without a login: it is
-// shared with the audience PUBLIC, and the policies of its session still allow that. Otherwise it returns
-// the error for people who are not logged in, which is the same for apps that do not exist.
+// AdmitPublic returns the place of an app that everybody at an address can open without a login: it
+// is shared with the audience PUBLIC, and the policies of its session still allow that. Otherwise
+// it returns the error for missing logins, which is the same for apps that do not exist.
 func (s *Service) AdmitPublic(ctx context.Context, from netip.Addr, t Target) (*Place, error) {
 	closed := problem.Unauthenticated("log in first")
 	if _, err := appstate.CheckTarget(t.App); err != nil {
@@ -51,8 +51,9 @@ func (s *Service) AdmitPublic(ctx context.Context, from netip.Addr, t Target) (*
 	return &Place{Target: t, Session: row, Guest: true}, nil
 }
 
-// publicTime returns for how long an app of a session can be public: the least that a policy of its
-// domain, project, owner or resource group says; 0 if none allows it or one forbids it. by is the policy.
+// publicTime returns how long an app of a session can be public, and the policy that decides: the
+// lowest limit of the policies of its domain, project, owner and resource group; 0 if no policy
+// allows it or one forbids it.
 func (s *Service) publicTime(ctx context.Context, sess *ent.Session) (most time.Duration, by string, err error) {
 	limits, err := s.policies.Limits(ctx, sess.DomainID, sess.ProjectID, sess.OwnerID, sess.ResourceGroupID)
 	if err != nil {
@@ -70,7 +71,8 @@ func (s *Service) publicTime(ctx context.Context, sess *ent.Session) (most time.
 	return time.Duration(*least.MaxPublicAppTime) * time.Second, least.Policy, nil
 }
 
-// publicEnd returns when a new public share ends: at the time given, or at the latest that is allowed.
+// publicEnd returns the end of a new public share: the given time or, without one, the latest
+// allowed time.
 func (s *Service) publicEnd(ctx context.Context, sess *ent.Session, at *time.Time) (*time.Time, error) {
 	most, by, err := s.publicTime(ctx, sess)
 	switch {

@@ -32,7 +32,7 @@ type Container struct {
 	Ports  portstream.Opener
 }
 
-// Reach returns a kernel of a session and its agent. The caller has checked the rights.
+// Reach returns a kernel of a session and its agent. The caller must have checked the permission.
 func (s *Service) Reach(ctx context.Context, session uuid.UUID, index int) (*Container, error) {
 	ctx = viewer.SystemContext(ctx)
 	k, err := s.Client.Kernel.Query().Where(kernel.SessionID(session), kernel.Index(index)).WithAgent().Only(ctx)
@@ -67,7 +67,7 @@ func ask(ctx context.Context, rpc agentpb.AgentClient, kernel uuid.UUID, input, 
 }
 
 // execute runs a command of the runner with a value as JSON on its standard input, and returns its
-// output. The runner's own complaint is an error of the class FAILED_PRECONDITION.
+// output. An error of the runner has the class FAILED_PRECONDITION.
 func execute(ctx context.Context, rpc agentpb.AgentClient, kernel uuid.UUID, input any, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -138,7 +138,7 @@ func (s *Service) Tail(ctx context.Context, rpc agentpb.AgentClient, kernel uuid
 	return strings.ToValidUTF8(string(out), "�"), err
 }
 
-// surveyed is a survey, or the one that is under way until done is closed.
+// surveyed is a survey, which is in progress until done is closed.
 type surveyed struct {
 	done   chan struct{}
 	at     time.Time
@@ -146,7 +146,7 @@ type surveyed struct {
 	err    error
 }
 
-// survey asks a kernel about its apps, at most once in surveyFor.
+// survey asks a kernel about its apps, and caches the answer for surveyFor.
 func (s *Service) survey(ctx context.Context, rpc agentpb.AgentClient, kernel uuid.UUID) (*appstate.Survey, error) {
 	x, mine := s.surveys.get(kernel)
 	if mine {
@@ -165,7 +165,7 @@ func (s *Service) survey(ctx context.Context, rpc agentpb.AgentClient, kernel uu
 	}
 }
 
-// get returns the survey to use or to wait for; mine reports whether the caller must make it.
+// get returns the survey to use or to wait for; mine reports whether the caller must perform it.
 func (s *surveys) get(kernel uuid.UUID) (x *surveyed, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package app manages what people open in the browser inside sessions: which apps a session has,
-// who can open them, and how a gateway starts and reaches them. Managers and gateways import it.
+// Package app manages the apps of sessions, which people open in the browser: which apps a session
+// has, who can open them, and how a gateway starts them and connects to them. Managers and gateways
+// import it.
 package app
 
 import (
@@ -36,7 +37,7 @@ type Config struct {
 	Logger   *slog.Logger
 }
 
-// Service knows the apps of sessions.
+// Service lists, starts and shares apps of sessions.
 type Service struct {
 	Config
 	catalogue []entry
@@ -55,21 +56,21 @@ func New(cfg Config) (*Service, error) {
 
 // Gateway is what a gateway publishes about itself.
 type Gateway struct {
-	Address string `json:"address"` // for nodes
+	Address string `json:"address"` // address for agents
 	Apps    string `json:"apps"`    // URL of apps with * for the label, such as https://*.apps.example.org
 	Paths   string `json:"paths"`   // URL of path mode, such as https://apps.example.org; "": none
 	Ports   *Ports `json:"ports,omitempty"`
 	SSH     *SSH   `json:"ssh,omitempty"`
 }
 
-// SSH is how people reach a gateway over SSH.
+// SSH is the address of a gateway's SSH server.
 type SSH struct {
 	Host    string `json:"host"`
 	Port    int    `json:"port"`
 	HostKey string `json:"host_key"` // in the format of authorized_keys
 }
 
-// SSH returns how to reach a live gateway over SSH; nil if there is none.
+// SSH returns the address of a live gateway's SSH server, or nil if there is none.
 func (s *Service) SSH() *SSH {
 	for _, g := range s.Gateways() {
 		if g.SSH != nil {
@@ -82,8 +83,8 @@ func (s *Service) SSH() *SSH {
 // GatewaysKey is the prefix of the keys in etcd at which gateways publish a Gateway as JSON.
 const GatewaysKey = "/berth/gateways/"
 
-// surveys caches what containers say about their apps, so that lists and repeated questions do not
-// start a process for each.
+// surveys caches the surveys of containers, so that lists and repeated requests do not start a
+// process for each.
 type surveys struct {
 	mu sync.Mutex
 	m  map[uuid.UUID]*surveyed
@@ -91,6 +92,6 @@ type surveys struct {
 
 const (
 	surveyFor   = 2 * time.Second // how long a survey is used
-	surveyTime  = 5 * time.Second // how long a container has to answer
+	surveyTime  = 5 * time.Second // timeout of a survey
 	surveysMost = 4096
 )

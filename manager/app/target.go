@@ -19,8 +19,8 @@ type Target struct {
 	App     string    `json:"a"`           // name, or decimal port
 }
 
-// Label is the target as one label of a host name: APP--SESSION, or APP--sub1--SESSION. The longest
-// has 59 of the 63 characters that DNS allows.
+// Label returns the target as one label of a host name: APP--SESSION, or APP--sub1--SESSION. The
+// longest has 59 of the 63 characters that DNS allows.
 func (t Target) Label() string {
 	session := labels.EncodeToString(t.Session[:])
 	if t.Kernel > 0 {
@@ -31,7 +31,7 @@ func (t Target) Label() string {
 
 var labels = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// ParseLabel is the inverse of Label. It reports false for a label that Label does not make.
+// ParseLabel is the inverse of Label. It reports false for a label that Label does not return.
 func ParseLabel(label string) (t Target, ok bool) {
 	parts := strings.Split(label, "--")
 	if len(parts) < 2 || len(parts) > 3 {

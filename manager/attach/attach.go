@@ -1,6 +1,5 @@
-// Package attach connects people to what runs inside a session over
-// WebSockets: terminals and commands, and raw connections to loopback ports.
-// Package sessionfile serves files with its check of who may enter.
+// Package attach connects users to sessions over WebSockets: terminals and commands, and raw
+// connections to loopback ports. Package sessionfile uses its permission check for files.
 package attach
 
 import (
@@ -30,6 +29,7 @@ import (
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/permit"
 	msession "github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/logs"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -52,11 +52,11 @@ type Handler struct {
 	places store.Limit // of terminals and ports
 }
 
-// maxOpen bounds the terminals and forwarded connections of one person at one manager: a
-// browser opens a dozen connections to what it shows, and an editor some terminals.
+// maxOpen bounds the terminals and forwarded connections of one person at one manager: a page opens
+// a dozen connections, and an editor some terminals.
 const maxOpen = 200
 
-// place counts one more of a person, until it is given back.
+// place counts one more connection of a person, until the returned function is called.
 func (h *Handler) place(ctx context.Context) (giveBack func(), err error) {
 	v := viewer.From(ctx)
 	if v == nil || v.IsAnonymous() {
@@ -321,7 +321,7 @@ func (h *Handler) log(w http.ResponseWriter, r *http.Request) {
 		problem.WriteHTTP(w, r, err)
 		return
 	}
-	log, err := h.Sessions.Logs(r.Context(), k.ID, msession.LogOptions{})
+	log, err := h.Sessions.Logs(r.Context(), k.ID, logs.Options{})
 	if err != nil {
 		problem.WriteHTTP(w, r, err)
 		return

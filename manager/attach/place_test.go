@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 )
 
-// One person cannot take all that a manager has for terminals and forwarded connections.
+// One user cannot use a manager's whole capacity for terminals and forwarded connections.
 func TestTerminalsOfAPersonAreBounded(t *testing.T) {
 	h := &Handler{}
 	ann := &viewer.Viewer{User: uuid.New()}
@@ -35,7 +35,7 @@ func TestTerminalsOfAPersonAreBounded(t *testing.T) {
 		}
 	}
 	if _, err := h.place(viewer.With(t.Context(), &viewer.Viewer{User: uuid.New(), Actor: ann.User})); err == nil {
-		t.Error("there is room for who acts as somebody else")
+		t.Error("there is room for a user who acts as another one")
 	}
 	if _, err := h.place(viewer.With(t.Context(), &viewer.Viewer{User: uuid.New()})); err != nil {
 		t.Errorf("another person: %v", err)

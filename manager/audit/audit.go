@@ -1,6 +1,6 @@
-// Package audit keeps the audit log: which user did what to which object, with which result,
-// and who was denied; and for how long such rows are kept. GraphQL and HTTP handlers record
-// through it; it imports no other service.
+// Package audit keeps the audit log: every change and denied request, with user, object and result.
+// It also deletes rows after their retention. GraphQL and HTTP handlers record through it; it
+// imports no other service.
 package audit
 
 import (

@@ -58,7 +58,7 @@ func TestTrail(t *testing.T) {
 	got := trailOf(t, member, "activity")
 	if len(got) != 2 || got[0].Action != "updateUser" || got[0].EntityID != w.A.Member.ID.String() || got[0].Entity != "user" ||
 		got[0].DomainID != w.A.ID.String() || got[0].RequestID == "" || got[0].ClientAddress == "" {
-		t.Errorf("what an admin changed of a user, to the user: %+v", got)
+		t.Errorf("an admin's change of a user, seen by the user: %+v", got)
 	}
 	if got := trailOf(t, admin, "auditEntries"); find(got, "updateUser", "OK") == nil {
 		t.Errorf("to the domain's admin: %+v", got)
@@ -99,7 +99,7 @@ func TestTrail(t *testing.T) {
 		t.Errorf("acting for another: status %d", status)
 	}
 	if r := find(trailOf(t, root, "auditEntries"), "actAs", "PERMISSION_DENIED"); r == nil || r.ActorEmail != w.A.Member.Email {
-		t.Errorf("who may not act for another is not in the trail: %+v", r)
+		t.Errorf("a rejected attempt to act as another user is not in the audit log: %+v", r)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestLongTrailIsStreamed(t *testing.T) {
 		}
 		want = strings.ReplaceAll(want, "\r\n", "\n")
 		if got := row[column["message"]]; got != want+strings.Repeat("x", 400) {
-			t.Fatalf("row %d says %.20q, want %.20q", n, got, want)
+			t.Fatalf("row %d has %.20q, want %.20q", n, got, want)
 		}
 		if n%10_000 == 5_000 {
 			h := live()

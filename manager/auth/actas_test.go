@@ -45,12 +45,12 @@ func TestActingForAnother(t *testing.T) {
 		status            int
 	}{
 		{"nobody", "", w.A.Member.Email, http.StatusUnauthorized},
-		{"a member as his lead", m.logIn(t, w.A.Member.Email), w.A.Lead.Email, http.StatusForbidden},
-		{"a lead as his member", m.logIn(t, w.A.Lead.Email), w.A.Member.Email, http.StatusForbidden},
-		{"a domain admin as his member", m.logIn(t, w.A.Admin.Email), w.A.Member.Email, http.StatusForbidden},
-		{"a monitor as anybody", m.logIn(t, w.Monitor.Email), w.A.Member.Email, http.StatusForbidden},
-		{"a member as a stranger", m.logIn(t, w.B.Member.Email), w.A.Member.Email, http.StatusNotFound},
-		{"the system's superadmin as nobody", root, "nobody@example.org", http.StatusNotFound},
+		{"a member as their lead", m.logIn(t, w.A.Member.Email), w.A.Lead.Email, http.StatusForbidden},
+		{"a lead as their member", m.logIn(t, w.A.Lead.Email), w.A.Member.Email, http.StatusForbidden},
+		{"a domain admin as their member", m.logIn(t, w.A.Admin.Email), w.A.Member.Email, http.StatusForbidden},
+		{"a monitor as any user", m.logIn(t, w.Monitor.Email), w.A.Member.Email, http.StatusForbidden},
+		{"a member as a user of another domain", m.logIn(t, w.B.Member.Email), w.A.Member.Email, http.StatusNotFound},
+		{"a superadmin as an unknown user", root, "nobody@example.org", http.StatusNotFound},
 		{"support outside its domain", support, w.B.Member.Email, http.StatusNotFound},
 		{"support as superadmin", support, w.Superadmin.Email, http.StatusForbidden},
 		{"support as monitor", support, w.Monitor.Email, http.StatusForbidden},
@@ -58,7 +58,7 @@ func TestActingForAnother(t *testing.T) {
 		{"a superadmin as an inactive user", root, stopped.Email, http.StatusBadRequest},
 	} {
 		v, got := m.acting(t, c.cookie, c.who)
-		if c.name == "a superadmin as an inactive user" && got != http.StatusOK { // any refusal with a class of its own
+		if c.name == "a superadmin as an inactive user" && got != http.StatusOK { // any error with a class
 			c.status = got
 		}
 		if v != nil || got != c.status {
@@ -95,20 +95,21 @@ func TestActingForAnother(t *testing.T) {
 
 func TestActingEndsWithEitherRights(t *testing.T) {
 	w := identitytest.New(t)
-	m := start(t, w.Client, "", func(c *auth.Config) { c.RecheckEvery = 20 * time.Millisecond })
 	system := viewer.SystemContext(t.Context())
 	may := w.Client.Role.Create().SetName("support").
 		SetPermissions(access.Permissions{access.User: {access.Read, access.Impersonate}}).SaveX(system)
-	for name, change := range map[string]func(v *viewer.Viewer){
-		"the other's membership": func(v *viewer.Viewer) {
+	for name, change := range map[string]func(m *manager, v *viewer.Viewer){
+		"the other's membership": func(*manager, *viewer.Viewer) {
 			w.Client.Membership.Delete().ExecX(system)
 		},
-		"the actor's role":  func(*viewer.Viewer) { w.Client.RoleGrant.Delete().ExecX(system) },
-		"the actor's login": func(v *viewer.Viewer) { m.Disconnect(t.Context(), v.Credential) },
-		"the actor himself": func(v *viewer.Viewer) { m.Disconnect(t.Context(), v.Actor) },
-		"the other himself": func(v *viewer.Viewer) { m.Disconnect(t.Context(), v.User) },
+		"the actor's role":  func(*manager, *viewer.Viewer) { w.Client.RoleGrant.Delete().ExecX(system) },
+		"the actor's login": func(m *manager, v *viewer.Viewer) { m.Disconnect(t.Context(), v.Credential) },
+		"the actor":         func(m *manager, v *viewer.Viewer) { m.Disconnect(t.Context(), v.Actor) },
+		"the other user":    func(m *manager, v *viewer.Viewer) { m.Disconnect(t.Context(), v.User) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			// Each case has a manager: the event of a disconnection can arrive after the next login.
+			m := start(t, w.Client, "", func(c *auth.Config) { c.RecheckEvery = 20 * time.Millisecond })
 			w.Client.RoleGrant.Delete().ExecX(system)
 			w.Client.Membership.Delete().ExecX(system)
 			w.Client.RoleGrant.Create().SetRole(may).SetUser(w.A.Loner).SetScope("domain").SetScopeID(w.A.ID).ExecX(system)
@@ -118,9 +119,9 @@ func TestActingEndsWithEitherRights(t *testing.T) {
 				t.Fatalf("status %d", status)
 			}
 			ended := m.Watch(t.Context(), v)
-			time.Sleep(100 * time.Millisecond) // several checks
+			time.Sleep(100 * time.Millisecond) // wait for several checks
 			goesOn(t, "connection with all rights", ended)
-			change(v)
+			change(m, v)
 			ends(t, "connection", ended)
 		})
 	}

@@ -1,6 +1,6 @@
-// Package auth authenticates requests: passwords and login cookies of browsers, access tokens
-// and keypairs of programs. It revokes credentials together with the connections that use
-// them, and throttles attempts to guess.
+// Package auth authenticates requests: passwords and login cookies of browsers, access tokens and
+// keypairs of programs. It revokes credentials together with the connections that use them, and
+// limits failed attempts.
 package auth
 
 import (

@@ -27,7 +27,7 @@ import (
 
 const timeout = 2 * time.Minute
 
-// manager is one of several managers on the same stores.
+// manager is a manager. Several managers use the same stores.
 type manager struct {
 	*auth.Service
 	url   string
@@ -194,7 +194,7 @@ func TestBadLogins(t *testing.T) {
 		resp, body := m.tryLogin(t, email, identitytest.Password)
 		status(t, resp, http.StatusUnauthorized)
 		if body != text {
-			t.Errorf("%s is told apart: %s, but a wrong password gets %s", name, body, text)
+			t.Errorf("%s can be distinguished: %s, but a wrong password gets %s", name, body, text)
 		}
 		if len(resp.Cookies()) > 0 {
 			t.Errorf("%s gets a cookie", name)
@@ -236,7 +236,7 @@ func TestCookieRules(t *testing.T) {
 		"write without the header":   {"POST", []string{"Cookie", cookie}, 403},
 		"delete without the header":  {"DELETE", []string{"Cookie", cookie}, 403},
 		"wrong cookie":               {"GET", []string{"Cookie", "berth=x"}, 401},
-		"the other name":             {"POST", []string{"Cookie", "__Host-" + cookie}, 200}, // no one
+		"the cookie's other name":    {"POST", []string{"Cookie", "__Host-" + cookie}, 200}, // the cookie of plain HTTP under the name for TLS: anonymous
 		"websocket of this page":     {"GET", []string{"Cookie", cookie, "Upgrade", "websocket", "Origin", m.url}, 200},
 		"websocket of another page":  {"GET", []string{"Cookie", cookie, "Upgrade", "WebSocket", "Origin", "http://evil.example"}, 403},
 		"websocket of no page":       {"GET", []string{"Cookie", cookie, "Upgrade", "websocket"}, 403},
@@ -355,7 +355,7 @@ func TestOldHashesAreMadeAgain(t *testing.T) {
 	m.logIn(t, w.A.Member.Email)
 }
 
-// newIdentity writes users as the manager does, with m closing connections.
+// newIdentity returns an identity service that closes connections through m.
 func newIdentity(client *ent.Client, m *manager) *identity.Service {
 	return identity.New(identity.Config{
 		Client: client, Passwords: identitytest.Hasher(), Logins: m, Address: auth.AddressFrom, Logger: slog.New(slog.DiscardHandler),

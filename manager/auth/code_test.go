@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The vectors of RFC 6238, appendix B, for SHA-1; of their eight digits ours
+// The test vectors of RFC 6238, appendix B, for SHA-1. They have eight digits, of which these codes
 // are the last six.
 func TestCodesOfTheRFC(t *testing.T) {
 	secret := []byte("12345678901234567890")

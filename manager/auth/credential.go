@@ -30,11 +30,11 @@ type credential struct {
 	expires         *time.Time
 	seen            *time.Time
 	initialPassword bool
-	addresses       []string // prefixes from which it is accepted; empty: all
+	addresses       []string // prefixes of allowed client addresses; empty: all
 }
 
-// holdings selects a user's memberships, custom roles and shared folders; those of a project
-// only while the user is a member.
+// holdings selects a user's memberships, custom roles and shared folders. Rows of a project count
+// only while the user is a member of the project.
 const holdings = `
   (SELECT json_agg(json_build_object('id', m.project_id, 'admin', m.admin) ORDER BY m.project_id)
    FROM memberships m WHERE m.user_id = u.id),

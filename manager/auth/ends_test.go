@@ -20,7 +20,7 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// bearer returns the viewer of a token, nil when it is refused.
+// bearer returns the viewer of a token, or nil if the token is rejected.
 func (m *manager) bearer(t *testing.T, secret string) *viewer.Viewer {
 	t.Helper()
 	v, err := m.Bearer(t.Context(), "Bearer "+secret)
@@ -64,7 +64,7 @@ func TestWhatATokenMakesEndsWithIt(t *testing.T) {
 	}
 	key, err := m.CreateSSHKey(ctx, auth.CreateSSHKeyInput{Name: "key"})
 	if err != nil || key.SSHKey.ExpiresAt == nil {
-		t.Fatalf("made the ssh key %v, %v", key, err)
+		t.Fatalf("created the ssh key %v, %v", key, err)
 	}
 	signing := viewer.Viewer(*byFirst)
 	signing.Credential = pair.Keypair.ID
@@ -85,7 +85,7 @@ func TestWhatATokenMakesEndsWithIt(t *testing.T) {
 	if n := w.Client.SSHKey.Query().CountX(system); n > 0 {
 		t.Error("the SSH key lives on")
 	}
-	// A token that was just revoked, of a running request, cannot create another one.
+	// A request whose token has just been revoked cannot create another token.
 	_, err = m.CreateAccessToken(ctx, auth.CreateAccessTokenInput{Name: "late"})
 	code(t, err, problem.CodeUnauthenticated)
 }
@@ -159,7 +159,7 @@ func TestTokensAreCountedOneByOne(t *testing.T) {
 	}
 	wg.Wait()
 	if n := w.Client.AccessToken.Query().Where(accesstoken.UserID(w.A.Member.ID)).CountX(viewer.SystemContext(t.Context())); n != 100 {
-		t.Errorf("%d tokens were made and %d refused, want 100 and 30", n, refused.Load())
+		t.Errorf("%d tokens were created and %d rejected, want 100 and 30", n, refused.Load())
 	}
 }
 
@@ -176,10 +176,10 @@ func TestEverythingEnds(t *testing.T) {
 		{"one's own new password", true, func() error {
 			return m.ChangePassword(w.As(t, w.A.Member), auth.ChangePasswordInput{Current: identitytest.Password, New: "four other words"})
 		}},
-		{"one's own new password, with all", false, func() error {
+		{"one's own new password, with all credentials", false, func() error {
 			return m.ChangePassword(w.As(t, w.A.Member), auth.ChangePasswordInput{Current: "four other words", New: identitytest.Password, EndCredentials: &yes})
 		}},
-		{"a reset that keeps", true, func() error {
+		{"a reset that keeps credentials", true, func() error {
 			_, err := m.ResetUserPassword(w.As(t, w.A.Admin), auth.ResetUserPasswordInput{User: w.A.Member.ID, KeepCredentials: &yes})
 			return err
 		}},
@@ -187,7 +187,7 @@ func TestEverythingEnds(t *testing.T) {
 			_, err := m.ResetUserPassword(w.As(t, w.A.Admin), auth.ResetUserPasswordInput{User: w.A.Member.ID})
 			return err
 		}},
-		{"a deactivation that keeps", true, func() error { return inactiveAndBack(t, people, w, &yes) }},
+		{"a deactivation that keeps credentials", true, func() error { return inactiveAndBack(t, people, w, &yes) }},
 		{"a deactivation", false, func() error { return inactiveAndBack(t, people, w, nil) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestEverythingEnds(t *testing.T) {
 			if c.keep {
 				return
 			}
-			// After reactivation, no one knows the secret of a keypair.
+			// After reactivation, the old secret of a keypair is no longer valid.
 			if _, err := m.UpdateKeypair(w.As(t, w.A.Member), auth.UpdateKeypairInput{ID: made.Keypair.ID, Active: &yes}); err != nil {
 				t.Fatal(err)
 			}

@@ -20,13 +20,13 @@ import (
 const (
 	deviceLife  = 180 * 24 * time.Hour // since the last use of the page
 	deviceUsers = 4                    // users per browser
-	// addressLife is how long a login is remembered for its address.
+	// addressLife is how long the address of a login is remembered.
 	addressLife = 90 * 24 * time.Hour
 )
 
-// familiar says how an attempt at a login differs from one of a stranger.
+// familiar reports whether the user has logged in from this device or address before.
 type familiar struct {
-	device  uuid.UUID // from the cookie: the user has logged in with this device before; zero: no
+	device  uuid.UUID // device of the cookie, with which the user has logged in before; zero: none
 	address bool      // the user has logged in from this address before
 }
 
@@ -88,8 +88,8 @@ SELECT u.id, coalesce(u.password_changed_at, u.created_at), EXISTS (
   AND CASE WHEN a.client_address <> '' THEN a.client_address::inet <<= $3::inet END)
 FROM users u WHERE u.email = $1`
 
-// familiar returns how well the user of an e-mail address knows the device and the address of
-// a request. A device from before the last password change is unknown.
+// familiar returns whether the user of an e-mail address has used the device and the address of a
+// request before. A device from before the last password change is unknown.
 func (s *Service) familiar(r *http.Request, email string) (f familiar, err error) {
 	if !utf8.ValidString(email) || strings.ContainsRune(email, 0) {
 		return f, nil // the database rejects such text

@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// startProxied runs a manager that can seal and believes X-Forwarded-For.
+// startProxied runs a manager that can encrypt secrets and trusts X-Forwarded-For.
 func startProxied(t *testing.T, client *ent.Client, redisURL string) *manager {
 	t.Helper()
 	ring, err := seal.Load(t.TempDir())
@@ -36,7 +36,7 @@ func cookies(resp *http.Response) string {
 	return strings.Join(list, "; ")
 }
 
-// device is the cookie by which a browser is known after its login ended.
+// device returns the device cookie, which remains after a login has ended.
 func device(t *testing.T, resp *http.Response) string {
 	t.Helper()
 	for _, c := range resp.Cookies() {
@@ -48,7 +48,7 @@ func device(t *testing.T, resp *http.Response) string {
 	return ""
 }
 
-// besiege guesses wrongly from many addresses until strangers are refused.
+// besiege sends wrong passwords from many addresses until unknown devices are rejected.
 func (m *manager) besiege(t *testing.T, email string) {
 	t.Helper()
 	for i := range 111 {
@@ -58,7 +58,7 @@ func (m *manager) besiege(t *testing.T, email string) {
 			return
 		}
 	}
-	t.Fatalf("strangers are never refused")
+	t.Fatalf("unknown devices are never rejected")
 }
 
 func TestNobodyLocksOthersOut(t *testing.T) {
@@ -82,10 +82,10 @@ func TestNobodyLocksOthersOut(t *testing.T) {
 				want               int
 			}{
 				{"a stranger", "198.51.100.1", "", http.StatusTooManyRequests},
-				{"with the device of somebody else", "198.51.100.1", others, http.StatusTooManyRequests},
+				{"with the device of another user", "198.51.100.1", others, http.StatusTooManyRequests},
 				{"with a forged device", "198.51.100.1", own[:len(own)-2] + "AA", http.StatusTooManyRequests},
-				{"the known device elsewhere", "198.51.100.1", own, http.StatusOK},
-				{"the known device at an address that guesses", "203.0.113.1", own, http.StatusOK},
+				{"the known device at another address", "198.51.100.1", own, http.StatusOK},
+				{"the known device at an attacker's address", "203.0.113.1", own, http.StatusOK},
 				{"the known address", "192.0.2.1", "", http.StatusOK},
 			} {
 				resp, body := m.tryLogin(t, email, identitytest.Password, "X-Forwarded-For", c.from, "Cookie", c.cookie)
@@ -144,7 +144,7 @@ func TestWrongCodesLockNobodyOut(t *testing.T) {
 	}
 	own := device(t, resp)
 	refused := 0
-	for i := range 12 { // by an attacker who knows the password
+	for i := range 12 { // attempts of an attacker who knows the password
 		resp, _ = m.loginWith(t, loginBody{Email: email, Code: "00000a"}, "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", i))
 		if resp.StatusCode == http.StatusTooManyRequests {
 			refused++
@@ -161,8 +161,8 @@ func TestWrongCodesLockNobodyOut(t *testing.T) {
 	status(t, resp, http.StatusOK)
 }
 
-// A stolen login must not prevent its owner from changing the password or the second factor at
-// another login.
+// An attacker with a stolen login cannot prevent its owner from changing the password or the second
+// factor at another login.
 func TestStolenLoginLocksNothing(t *testing.T) {
 	w := identitytest.New(t)
 	m := startProxied(t, w.Client, "")

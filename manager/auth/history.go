@@ -41,7 +41,7 @@ func typed(email string) string {
 // is empty and the text is stored as typed.
 func (s *Service) note(r *http.Request, u *ent.User, email string, result loginattempt.Result) {
 	if result == loginattempt.ResultThrottled {
-		// a throttled client must not fill the database instead
+		// a throttled client must not fill the database with rows
 		if _, wait := s.Throttle(r.Context(), "noted", s.ClientAddress(r), mostRefusals); wait > 0 {
 			return
 		}

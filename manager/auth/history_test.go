@@ -23,7 +23,7 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// limit allows a number of logins.
+// limit sets the maximum number of logins.
 func limit(t *testing.T, w *identitytest.World, n int) *ent.PolicyAttachmentCreate {
 	t.Helper()
 	p := w.Client.ResourcePolicy.Create().SetName(fmt.Sprint("logins ", n, uuid.New())).SetMaxLogins(n).
@@ -31,7 +31,7 @@ func limit(t *testing.T, w *identitytest.World, n int) *ent.PolicyAttachmentCrea
 	return w.Client.PolicyAttachment.Create().SetPolicy(p)
 }
 
-// history lists the results of a user, oldest first.
+// history lists the login results of a user, oldest first.
 func history(t *testing.T, w *identitytest.World, of uuid.UUID) []string {
 	t.Helper()
 	var list []string
@@ -65,7 +65,7 @@ func TestLoginsAreLimited(t *testing.T) {
 		resp, _ := m.call(t, "GET", "/auth/session", "", "Cookie", cookie)
 		status(t, resp, want)
 	}
-	// the browser that logs in again takes its own place
+	// a browser that logs in again replaces its own login
 	resp, _ = m.loginWith(t, loginBody{Email: w.A.Member.Email}, "Cookie", second, "X-Berth-CSRF", "1")
 	status(t, resp, http.StatusOK)
 	want := []string{"success", "success", "too_many_logins", "evicted", "success", "logout", "success"}
@@ -150,7 +150,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%d lines about throttled attempts, want 2", n)
 	}
 	if n := w.Client.LoginAttempt.Query().CountX(w.As(t, w.A.Member)); n != len(want) {
-		t.Errorf("the user sees %d lines, want his %d", n, len(want))
+		t.Errorf("the user sees %d lines, want their %d", n, len(want))
 	}
 	for as, c := range map[*ent.User]string{w.A.Loner: problem.CodeNotFound, w.A.Lead: problem.CodePermissionDenied, w.B.Admin: problem.CodeNotFound, w.Superadmin: ""} {
 		_, _, err := m.Logins(w.As(t, as), &w.A.Member.ID)
@@ -188,7 +188,7 @@ func TestAllowedAddresses(t *testing.T) {
 	resp, body := m.loginWith(t, loginBody{Email: w.A.Member.Email}, "X-Forwarded-For", outside)
 	status(t, resp, http.StatusUnauthorized)
 	if body != wrong {
-		t.Errorf("told apart: %s, but a wrong password gets %s", body, wrong)
+		t.Errorf("distinguishable: %s, but a wrong password gets %s", body, wrong)
 	}
 	resp, _ = m.loginWith(t, loginBody{Email: w.A.Member.Email}, "X-Forwarded-For", inside)
 	status(t, resp, http.StatusOK)

@@ -175,8 +175,8 @@ func (s *Service) verify(ctx context.Context, email, pass string, from netip.Add
 	return u, loginattempt.ResultSuccess, nil
 }
 
-// findUser also reports whether the user's domain is active. It makes as many queries for an
-// unknown user as for a known one.
+// findUser returns the user of an e-mail address, and reports whether the user's domain is active.
+// It makes as many queries for an unknown user as for a known one.
 func (s *Service) findUser(ctx context.Context, email string) (u *ent.User, open bool, err error) {
 	if !utf8.ValidString(email) || strings.ContainsRune(email, 0) {
 		return nil, false, nil // the database rejects such text, and no user has it
@@ -197,7 +197,7 @@ func (s *Service) rehash(ctx context.Context, u *ent.User, pass string) *ent.Use
 	hash, err := s.passwords.Hash(ctx, pass)
 	var after *ent.User
 	if err == nil {
-		// only if the hash is still the checked one: the password may just be changing
+		// only if the hash is unchanged: the password may be changing concurrently
 		after, err = s.client.User.UpdateOne(u).Where(user.PasswordHash(u.PasswordHash)).SetPasswordHash(hash).Save(ctx)
 	}
 	if err != nil {

@@ -118,7 +118,7 @@ func (s *Service) PublicURL(r *http.Request) string {
 func (s *Service) OverTLS(r *http.Request) bool { return s.overTLS(r) }
 
 // ThrottleLogin counts one attempt at a login by an identity provider: per device for known
-// devices, per address for others. It returns as Throttle does.
+// devices, per address for others. The results are those of Throttle.
 func (s *Service) ThrottleLogin(r *http.Request, what string, most int) (forget func(context.Context), wait time.Duration) {
 	if list := s.devices(r); len(list) > 0 {
 		return s.throttle.take(r.Context(), []bucket{{what + ":" + list[0].ID.String(), most}})
@@ -140,8 +140,8 @@ func (s *Service) ThrottleOf(ctx context.Context, what string, id uuid.UUID, mos
 	return wait
 }
 
-// beginning is a login in progress, after the password was verified or an identity provider
-// has confirmed the user.
+// beginning is a login in progress, after the password or the identity provider has confirmed the
+// user.
 type beginning struct {
 	user    *ent.User // as read at the check
 	method  loginsession.Method

@@ -34,7 +34,7 @@ func TestResetPassword(t *testing.T) {
 		{"admin elsewhere", w.B.Admin, w.A.Member, problem.CodeNotFound},
 		{"admin of a superadmin", w.A.Admin, w.Superadmin, problem.CodePermissionDenied},
 		{"admin of a monitor", w.A.Admin, w.Monitor, problem.CodePermissionDenied},
-		{"admin of who has a role everywhere", w.A.Admin, w.A.Loner, problem.CodePermissionDenied},
+		{"admin of a user with a role on the system", w.A.Admin, w.A.Loner, problem.CodePermissionDenied},
 		{"monitor", w.Monitor, w.A.Member, problem.CodePermissionDenied},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestRulesOfTheDomain(t *testing.T) {
 	w.Client.Domain.UpdateOneID(w.A.ID).SetPasswordMinLength(40).ExecX(system)
 	made, err := m.ResetUserPassword(w.As(t, w.A.Admin), auth.ResetUserPasswordInput{User: w.A.Loner.ID})
 	if err != nil || len(*made.Password) != 40 {
-		t.Errorf("where 40 characters are asked for, made %v, %v", made, err)
+		t.Errorf("with 40 required characters, got %v, %v", made, err)
 	}
 	due := func() bool {
 		_, body := m.tryLogin(t, w.A.Member.Email, "fourteen chars")

@@ -26,7 +26,7 @@ func dearer() *password.Hasher {
 	return password.NewHasher(password.Cost{Memory: 128, Time: 1, Threads: 1})
 }
 
-// seen returns the viewer that a request with the cookie has.
+// seen returns the viewer of a request with the cookie.
 func (m *manager) seen(t *testing.T, cookie string) *viewer.Viewer {
 	t.Helper()
 	return m.seenFrom(t, cookie, "")
@@ -47,7 +47,7 @@ func (m *manager) comingFrom(t *testing.T, from string) context.Context {
 	return m.inside(t, "", from)
 }
 
-// inside returns the context that a request has behind Authenticate.
+// inside returns the context of a request after Authenticate.
 func (m *manager) inside(t *testing.T, cookie, from string) (ctx context.Context) {
 	t.Helper()
 	h := m.Authenticate(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { ctx = r.Context() }))
@@ -68,14 +68,14 @@ func (discard) Header() http.Header         { return http.Header{} }
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func (discard) WriteHeader(int)             {}
 
-// ends checks that a watched connection ends, and returns how soon.
+// ends checks that a watched connection ends, and returns the time until its end.
 func ends(t *testing.T, what string, ended <-chan struct{}) {
 	t.Helper()
 	start := time.Now()
 	select {
 	case <-ended:
 	case <-time.After(timeout):
-		t.Errorf("%s goes on", what)
+		t.Errorf("%s continues", what)
 	}
 	t.Logf("%s took %v to end", what, time.Since(start))
 }
@@ -89,8 +89,8 @@ func goesOn(t *testing.T, what string, ended <-chan struct{}) {
 	}
 }
 
-// Two managers share the stores; a credential that is revoked at one ends at the other. The
-// periodic check is too slow, so the event must do it.
+// Two managers share the stores. Revoking a credential at one manager ends its connections at the
+// other. The periodic check is too slow, so the event must end them.
 func TestRevocationReachesOpenConnections(t *testing.T) {
 	w := identitytest.New(t)
 	url := redisURL(t)
@@ -140,7 +140,7 @@ func TestRevocationReachesOpenConnections(t *testing.T) {
 	}
 }
 
-// After addresses are no longer allowed, logins and open connections from there end, with any
+// When addresses are no longer allowed, logins and open connections from them end, with any
 // credential; connections from other addresses continue.
 func TestAddressesThatAreAllowedNoLonger(t *testing.T) {
 	w := identitytest.New(t)
@@ -201,7 +201,8 @@ func TestAddressesThatAreAllowedNoLonger(t *testing.T) {
 			t.Errorf("the login from %s gets %d", from, resp.StatusCode)
 		}
 	}
-	// The login from there has ended permanently, whatever address its cookie comes from now.
+	// The login from that address has ended permanently, even if its cookie now comes from another
+	// address.
 	resp, _ := here.call(t, "GET", "/who", "", "Cookie", cookies[away], "X-Forwarded-For", home)
 	status(t, resp, http.StatusUnauthorized)
 	if got := history(t, w, w.A.Member.ID); !slices.Contains(got, "revoked") {
@@ -389,7 +390,7 @@ func TestChangePassword(t *testing.T) {
 	t.Error("guessing the current password is not slowed down")
 }
 
-// code checks an error's code; "": there must be no error.
+// code checks the code of an error; "" expects no error.
 func code(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil {

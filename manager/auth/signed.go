@@ -35,8 +35,7 @@ func (s *Service) signed(w http.ResponseWriter, r *http.Request) (*viewer.Viewer
 	if err != nil {
 		return nil, err
 	}
-	// Checked only now, so that a client without the secret learns nothing, not even the
-	// server's time.
+	// Checked last, so that a client without the secret learns nothing, not even the server's time.
 	if t := clock.Now(); !parts.Fresh(t) {
 		return nil, problem.Unauthenticated("the signature has expired, or was created more than %s from the server's time, %d (%s)",
 			signature.MaxSkew, t.Unix(), t.UTC().Format(time.RFC3339)).WithField(signature.HeaderInput)
@@ -53,7 +52,7 @@ func (s *Service) signed(w http.ResponseWriter, r *http.Request) (*viewer.Viewer
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(left.remaining))
 	h.Set("X-RateLimit-Window", strconv.Itoa(int(rateWindow.Seconds())))
 	if left.wait > 0 {
-		return nil, problem.Exhausted("the keypair has made the %d requests it may make in this window", left.limit).
+		return nil, problem.Exhausted("the keypair has used all %d requests of this window", left.limit).
 			WithLimit(strconv.Itoa(left.limit)).RetryAfter(left.wait)
 	}
 	s.touch(ctx, c)

@@ -133,8 +133,8 @@ func TestSignedRequests(t *testing.T) {
 		{"no time", p, time.Now(), changed(signature.HeaderInput, regexp.MustCompile(`created=\d+;`), "")},
 		{"no digest", p, time.Now(), func(r *http.Request) { r.Header.Del(signature.HeaderDigest) }},
 		{"body that is not covered", p, time.Now(), changed(signature.HeaderInput, regexp.MustCompile(` "content-digest"`), "")},
-		{"key of one, secret of the other", program{p.key, other.secret}, time.Now(), nil},
-		{"key that is none", program{"BKAAAAAAAAAAAAAAAAAA", p.secret}, time.Now(), nil},
+		{"key of one keypair, secret of another", program{p.key, other.secret}, time.Now(), nil},
+		{"unknown key", program{"BKAAAAAAAAAAAAAAAAAA", p.secret}, time.Now(), nil},
 		{"other algorithm", p, time.Now(), changed(signature.HeaderInput, regexp.MustCompile("hmac-sha256"), "none")},
 		{"secret as a token", p, time.Now(), func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+p.secret) }},
 	} {

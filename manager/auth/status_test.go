@@ -15,8 +15,8 @@ import (
 	"github.com/berthhq/berth/manager/identity/identitytest"
 )
 
-// A user who is not active, or whose domain is not, cannot get in: not with a password, an old
-// cookie, a token or a keypair, and no one can act as them.
+// A user who is inactive, or whose domain is inactive, cannot log in or use an old cookie, a token
+// or a keypair, and no one can act as them.
 func TestOnlyTheActiveAreLetIn(t *testing.T) {
 	w := identitytest.New(t)
 	m := start(t, w.Client, "", sealing(t))
@@ -56,7 +56,7 @@ func TestOnlyTheActiveAreLetIn(t *testing.T) {
 			}
 		}
 		if _, got := m.acting(t, support, w.A.Member.Email); (got == http.StatusOK) != (want == http.StatusOK) {
-			t.Errorf("%s: who acts as him gets %d", what, got)
+			t.Errorf("%s: acting as the user gives %d", what, got)
 		}
 	}
 	tryAll("active", http.StatusOK)
@@ -70,7 +70,7 @@ func TestOnlyTheActiveAreLetIn(t *testing.T) {
 	tryAll("inactive domain", http.StatusUnauthorized)
 }
 
-// A user who logs in with a password alone must enrol a second factor at once if the domain
+// A user who logs in with a password alone must enrol a second factor immediately if the domain
 // requires one.
 func TestSecondFactorIsNotShedWhereItIsAsked(t *testing.T) {
 	w := identitytest.New(t)
@@ -88,14 +88,14 @@ func TestSecondFactorIsNotShedWhereItIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v = m.seen(t, cookie); v.Due != viewer.DueTOTP || len(v.Projects) > 0 {
-		t.Errorf("the open login goes on as %v", v)
+		t.Errorf("the open login continues as %v", v)
 	}
 	if _, body := m.loginWith(t, loginBody{Email: w.A.Member.Email}); !strings.Contains(body, `"due":"totp"`) {
 		t.Errorf("a new login answers %s", body)
 	}
 }
 
-// Of many concurrent uses of one recovery code, one succeeds.
+// If one recovery code is used concurrently, one use succeeds.
 func TestRecoveryCodeAtOnce(t *testing.T) {
 	w := identitytest.New(t)
 	m := startSealed(t, w.Client)
@@ -157,6 +157,6 @@ func TestTokenOfOneProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v := see(); len(v.Projects) != 0 || len(v.Admins) != 0 {
-		t.Errorf("after he left, the token is of %v", v)
+		t.Errorf("after the user left, the token is of %v", v)
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Limits of failures within a window. The count of a user at an address stops guessing one
-// password; that of an address stops trying many users; that of a user stops many addresses.
-// Known devices and known addresses have separate counts, so that failures elsewhere do not
-// lock them out (familiar.go).
+// Limits of failures within a window. The count per user and address limits guesses of one
+// password, the count per address limits attempts on many users, and the count per user limits
+// attempts from many addresses. Known devices and known addresses have separate counts, so that
+// failures elsewhere do not lock them out (familiar.go).
 const (
 	window       = 15 * time.Minute
 	mostPair     = 10

@@ -38,7 +38,7 @@ func TestTwentyWrongPasswords(t *testing.T) {
 			for i := range 20 {
 				resp, _ := m.tryLogin(t, "nobody@example.org", "wrong password")
 				if want := resp.StatusCode == http.StatusTooManyRequests; want != (i >= 10) {
-					t.Errorf("attempt %d on an unknown user gets %d: it is told apart", i, resp.StatusCode)
+					t.Errorf("attempt %d on an unknown user gets %d: it can be distinguished", i, resp.StatusCode)
 				}
 			}
 		})

@@ -32,7 +32,7 @@ func startSealed(t *testing.T, client *ent.Client) *manager {
 	return start(t, client, "", func(c *auth.Config) { c.Keys = ring })
 }
 
-// app is an authenticator: the code of some steps from now.
+// app returns the code that an authenticator shows, some steps from now.
 func app(t *testing.T, secret string, steps int64) string {
 	t.Helper()
 	key, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(secret)
@@ -46,7 +46,7 @@ func app(t *testing.T, secret string, steps int64) string {
 	return fmt.Sprintf("%06d", (binary.BigEndian.Uint32(sum[at:])&0x7fffffff)%1_000_000)
 }
 
-// body of a login.
+// loginBody is the body of a login.
 type loginBody struct {
 	Email    string `json:"email"`
 	Password string `json:"password"`
@@ -63,7 +63,7 @@ func (m *manager) loginWith(t *testing.T, in loginBody, header ...string) (*http
 	return m.call(t, "POST", "/auth/login", string(body), append(header, "Content-Type", "application/json")...)
 }
 
-// field returns the field of a problem.
+// field returns the field that a problem names.
 func field(t *testing.T, body string) string {
 	t.Helper()
 	var p struct{ Field string }
@@ -140,7 +140,7 @@ func TestGuessedCodesLockOut(t *testing.T) {
 	}
 	resp, _ := m.loginWith(t, loginBody{Email: w.A.Member.Email, Code: app(t, secret, 0)})
 	status(t, resp, http.StatusTooManyRequests)
-	// an open page does not allow further guesses either
+	// The limit also applies to an open page.
 	ctx := w.As(t, w.A.Member)
 	for i := range 10 {
 		err := m.DisableTotp(ctx, auth.DisableTotpInput{Password: identitytest.Password, Code: fmt.Sprintf("x%05d", i)})
@@ -167,7 +167,7 @@ func TestSecondFactorIsManaged(t *testing.T) {
 	_, err = m.ConfirmTotp(ctx, auth.ConfirmTotpInput{Code: "abcdef"})
 	code(t, err, problem.CodeInvalidArgument)
 	resp, _ := m.loginWith(t, loginBody{Email: w.A.Member.Email})
-	status(t, resp, http.StatusOK) // it does not count yet
+	status(t, resp, http.StatusOK) // the second factor is not enabled yet
 	confirmed, err := m.ConfirmTotp(ctx, auth.ConfirmTotpInput{Code: app(t, started.Secret, -1)})
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func (s *Service) Recheck(ctx context.Context, user uuid.UUID) {
 	s.bus.Publish(ctx, event.Event{Topic: event.Login, ID: user, Data: recheck})
 }
 
-// recheck is the payload of events that request a check instead of an end.
+// recheck is the payload of events that request a check of connections; other events end them.
 var recheck = []byte("recheck")
 
 // watchBus handles the events, and every few seconds compares all connections with the rows.

@@ -14,12 +14,12 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// CheckInvariants checks every invariant that can be seen from outside at any time. With still,
-// it also checks that nothing runs any more.
+// CheckInvariants checks every invariant that can be seen from outside at any time. With still, it
+// also checks that nothing is running.
 func (c *Cluster) CheckInvariants(t *testing.T, still bool) {
 	t.Helper()
 	ctx := c.System(t)
-	// All is read at one moment, because sessions change state during the check.
+	// All rows are read in one snapshot, because sessions change state during the check.
 	moment, err := c.Client.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)

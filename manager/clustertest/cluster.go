@@ -34,7 +34,7 @@ func New(t *testing.T, nodes int) *Cluster {
 // NewWith is New with a function that starts the manager.
 func NewWith(t *testing.T, nodes int, start func(*managertest.World) *managertest.Manager) *Cluster {
 	t.Helper()
-	t.Parallel() // its stores are its own, and it mostly waits
+	t.Parallel() // it has its own stores, and mostly waits
 	c := &Cluster{World: managertest.New(t)}
 	ctx := c.System(t)
 	reg := c.Client.Registry.Create().SetName("test").SetHost("registry.test").SaveX(ctx)

@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/internal/netlist"
 )
 
-// FakeNetwork stands for the network of a machine and records its attachments.
+// FakeNetwork replaces the network of a machine and records its attachments.
 type FakeNetwork struct {
 	mu   sync.Mutex
 	held map[string]bool

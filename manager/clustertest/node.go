@@ -51,7 +51,8 @@ func (c *Cluster) Grow(t *testing.T, nodes int, plugins ...agent.PluginConfig) {
 	}
 }
 
-// Join starts the agent of a machine with a new join token and waits until the manager knows it.
+// Join starts the agent of a machine with a new join token and waits until the manager has
+// registered it.
 func (c *Cluster) Join(t *testing.T, n *Node, managers ...*managertest.Manager) {
 	t.Helper()
 	token, err := c.Manager.NewJoinToken(t.Context(), "agent")
@@ -85,7 +86,7 @@ func (c *Cluster) RunAgent(t *testing.T, n *Node, token string, managers ...*man
 	if c.Log != nil {
 		cfg.Logger = c.Log
 	}
-	// These agents run nothing, so that it does not matter how full this machine is.
+	// These agents start no containers, so the free space of this machine does not matter.
 	cfg.Conditions = condition.Limits{DiskPercent: 1e-9, DiskBytes: 1, InodePercent: 1e-9, MemoryBytes: 1}
 	for _, m := range managers {
 		cfg.Managers = append(cfg.Managers, m.ClusterAddress())

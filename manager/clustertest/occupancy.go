@@ -55,7 +55,7 @@ func (c *Cluster) WaitForNoDrift(t *testing.T) {
 	})
 	for kind, n := range c.DriftMetric(t) {
 		if n != "0" {
-			t.Errorf("the metric says %s of %s", n, kind)
+			t.Errorf("the metric is %s for %s", n, kind)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func write(ctx context.Context, tx *ent.Tx, old *ent.Image, sess *ent.Session, r
 	}
 	base, at := sess.Edges.Image.Reference, clock.Now()
 	if old != nil {
-		up := tx.Image.UpdateOne(old).SetArchitecture(found.Architecture).SetDigest(found.Digest).SetSizeBytes(found.Size).
+		up := tx.Image.UpdateOne(old).SetArchitecture(found.Architecture).SetDigest(found.Digest).SetTagDigest(found.Digest).SetSizeBytes(found.Size).
 			SetLabels(labels(found)).SetStatus(entimage.StatusAlive).SetRegistryID(reg.ID).SetNillableDescription(w.Description).
 			SetSessionID(sess.ID).SetBase(base).SetAddedBytes(adds).SetCommittedAt(at)
 		if w.Project != nil {
@@ -192,7 +192,7 @@ func write(ctx context.Context, tx *ent.Tx, old *ent.Image, sess *ent.Session, r
 		return up.Exec(ctx)
 	}
 	return tx.Image.Create().SetReference(reg.Host + "/" + w.name()).SetName(w.name()).SetArchitecture(found.Architecture).
-		SetDigest(found.Digest).SetSizeBytes(found.Size).SetLabels(labels(found)).SetRegistryID(reg.ID).
+		SetDigest(found.Digest).SetTagDigest(found.Digest).SetSizeBytes(found.Size).SetLabels(labels(found)).SetRegistryID(reg.ID).
 		SetVisibility(visibility).SetNillableDescription(w.Description).SetDomainID(w.Domain).SetOwnerID(w.Owner).
 		SetNillableProjectID(w.Project).SetSessionID(sess.ID).SetBase(base).SetAddedBytes(adds).SetCommittedAt(at).Exec(ctx)
 }

@@ -1,5 +1,5 @@
-// Package core wires the services that place and run sessions. The manager and the simulation
-// call New, so the simulation runs what production runs.
+// Package core wires the services that place and run sessions. The manager and the simulation call
+// New, so the simulation runs the code of production.
 package core
 
 import (
@@ -20,6 +20,9 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/launch"
+	"github.com/berthhq/berth/manager/session/logs"
+	"github.com/berthhq/berth/manager/task"
 )
 
 // Samples stores the samples of agents and returns the latest.
@@ -43,12 +46,13 @@ type Config struct {
 	Enrolments   *enrolment.Service // nil: every machine belongs to the cluster
 	Volumes      session.Volumes    // nil: sessions mount nothing
 	Samples      Samples
-	LogRetention session.LogRetention // nil: logs of ended sessions stay
-	Recovery     Recovery             // nil: there is no such mode
-	Templates    session.Templates    // nil: there are none
-	MaxArraySize int                  // of sessions; 0: session.DefaultArraySize
-	Images       image.Own            // registry for images of sessions; zero: there is none
-	Networks     overlay.Range        // for sessions on several agents; zero: overlay.Default
+	LogRetention logs.Retention    // nil: logs of ended sessions stay
+	Recovery     Recovery          // nil: no recovery mode
+	Templates    session.Templates // nil: no templates
+	Tasks        *task.Service     // nil: registries cannot be scanned
+	MaxArraySize int               // of sessions; 0: session.DefaultArraySize
+	Images       image.Own         // registry for images of sessions; zero: no such registry
+	Networks     overlay.Range     // for sessions on several agents; zero: overlay.Default
 
 	ID          string          // of this manager
 	Fingerprint string          // of the cluster CA
@@ -72,12 +76,14 @@ type Core struct {
 // scheduler must not reuse devices of orphaned containers, which sessions know: the set of
 // orphans belongs to both.
 func New(cfg Config) *Core {
-	c := &Core{Images: image.New(image.Config{Client: cfg.Client, Keys: cfg.Keys, Own: cfg.Images})}
+	c := &Core{Images: image.New(image.Config{
+		Client: cfg.Client, Keys: cfg.Keys, Own: cfg.Images, Tasks: cfg.Tasks, Registry: cfg.Registry, Logger: cfg.Logger,
+	})}
 	c.Agents = agents.New(agents.Config{
 		Client: cfg.Client, Bus: cfg.Bus, Samples: cfg.Samples, Enrolments: cfg.Enrolments, Fingerprint: cfg.Fingerprint,
 		ID: cfg.ID, MassLoss: cfg.MassLoss, Managers: cfg.Managers, Logger: cfg.Logger,
 	})
-	orphans := session.NewOrphans()
+	orphans := launch.NewOrphans()
 	c.Scheduler = scheduler.New(scheduler.Config{
 		Client: cfg.Client, Bus: cfg.Bus, Policies: cfg.Policies, Orphans: orphans, Images: c.Agents,
 		Networks: cfg.Networks, Registry: cfg.Registry, Logger: cfg.Logger,

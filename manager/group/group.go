@@ -146,8 +146,8 @@ func (s *Service) DeleteResourceGroup(ctx context.Context, in DeleteResourceGrou
 	if live > 0 {
 		return nil, problem.Precondition("the group has %d sessions; end them first", live).WithField("id")
 	}
-	// The foreign keys of agents and sessions, also of those that arrived in between, prevent
-	// the deletion.
+	// The foreign keys of agents and sessions prevent the deletion, even for rows that were added
+	// in between.
 	err = s.client.ResourceGroup.DeleteOne(g).Exec(ctx)
 	if ent.IsConstraintError(err) {
 		return nil, problem.Precondition("sessions that ended in the group are still kept; deactivate it instead").WithField("id")

@@ -71,7 +71,7 @@ func (w world) access(t *testing.T, ctx context.Context, g, u, p *uuid.UUID) ([]
 	}
 }
 
-// sees lists the names of the groups in a user's sight.
+// sees lists the names of the groups that a user can see.
 func (w world) sees(t *testing.T, u *ent.User) []string {
 	t.Helper()
 	return w.Client.ResourceGroup.Query().Order(resourcegroup.ByName()).Select(resourcegroup.FieldName).StringsX(w.As(t, u))
@@ -122,7 +122,7 @@ func TestGrantsAreAUnion(t *testing.T) {
 				got = append(got, a.Via...)
 			}
 			if d := cmp.Diff(via, got); d != "" {
-				t.Errorf("granted to a %s, %s is told (-want +got)\n%s", c.name, u.Username, d)
+				t.Errorf("granted to a %s, groups of %s (-want +got)\n%s", c.name, u.Username, d)
 			}
 		}
 		all, err := w.access(t, root, &g.ID, nil, nil)
@@ -164,13 +164,13 @@ func TestGrantsAreAUnion(t *testing.T) {
 	if d := cmp.Diff([]group.Access{{ResourceGroup: g.ID, User: &w.B.Member.ID, Via: []string{"public", "domain", "project", "user", "keypair"}}}, mine); d != "" || err != nil {
 		t.Errorf("all reasons (-want +got)\n%s%v", d, err)
 	}
-	// The list of users names no one whom the viewer cannot see.
+	// The list of users contains only users that the viewer can see.
 	seen, err := w.access(t, w.As(t, w.A.Loner), &g.ID, nil, nil)
 	if d := cmp.Diff([]group.Access{{ResourceGroup: g.ID, User: &w.A.Loner.ID, Via: []string{"public"}}}, seen); d != "" || err != nil {
-		t.Errorf("a loner is told (-want +got)\n%s%v", d, err)
+		t.Errorf("groups of a loner (-want +got)\n%s%v", d, err)
 	}
 	_, err = w.access(t, w.As(t, w.A.Loner), nil, &w.B.Member.ID, nil)
-	want(t, "a stranger's groups", err, problem.CodeNotFound, "user")
+	want(t, "another user's groups", err, problem.CodeNotFound, "user")
 }
 
 func TestInactiveGroupsVanish(t *testing.T) {
@@ -211,7 +211,7 @@ func TestWhoChangesGroups(t *testing.T) {
 		want(t, "grant", err, problem.CodePermissionDenied, "")
 		if u != w.Monitor {
 			_, err = w.GrantResourceGroup(ctx, group.GrantResourceGroupInput{ResourceGroup: shut.ID, User: &u.ID})
-			want(t, "grant out of sight", err, problem.CodeNotFound, "resourceGroup")
+			want(t, "invisible grant", err, problem.CodeNotFound, "resourceGroup")
 		}
 	}
 	root := w.As(t, w.Superadmin)

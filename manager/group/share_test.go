@@ -20,13 +20,13 @@ func TestOptionsHaveRanges(t *testing.T) {
 		name, field string
 		in          group.Options
 	}{
-		{"hold for less than never", "holdAfter", group.Options{HoldAfter: n(-2)}},
-		{"hold for more than a month", "holdAfter", group.Options{HoldAfter: n(30*24*3600 + 1)}},
-		{"half of it at once", "halfLife", group.Options{HalfLife: n(59)}},
-		{"half of it in over a year", "halfLife", group.Options{HalfLife: n(366 * 24 * 3600)}},
-		{"forgotten at once", "lookback", group.Options{Lookback: n(0)}},
-		{"never forgotten", "lookback", group.Options{Lookback: n(366 * 24 * 3600)}},
-		{"as it should be", "", group.Options{HoldAfter: n(-1), HalfLife: n(60), Lookback: n(3600)}},
+		{"holdAfter below -1", "holdAfter", group.Options{HoldAfter: n(-2)}},
+		{"holdAfter above a month", "holdAfter", group.Options{HoldAfter: n(30*24*3600 + 1)}},
+		{"halfLife below a minute", "halfLife", group.Options{HalfLife: n(59)}},
+		{"halfLife above a year", "halfLife", group.Options{HalfLife: n(366 * 24 * 3600)}},
+		{"lookback of zero", "lookback", group.Options{Lookback: n(0)}},
+		{"lookback above a year", "lookback", group.Options{Lookback: n(366 * 24 * 3600)}},
+		{"valid options", "", group.Options{HoldAfter: n(-1), HalfLife: n(60), Lookback: n(3600)}},
 	} {
 		code := problem.CodeInvalidArgument
 		if c.field == "" {
@@ -35,7 +35,7 @@ func TestOptionsHaveRanges(t *testing.T) {
 		_, err := w.UpdateResourceGroup(root, group.UpdateResourceGroupInput{ID: g.ID, Options: c.in})
 		want(t, c.name, err, code, c.field)
 		if p, _ := problem.From(err); err != nil && p.Limit == "" {
-			t.Errorf("%s: the answer says no limit: %v", c.name, err)
+			t.Errorf("%s: the answer has no limit: %v", c.name, err)
 		}
 	}
 	if g = w.Client.ResourceGroup.GetX(root, g.ID); g.HoldAfter != -1 || g.HalfLife != 60 || g.Lookback != 3600 {
@@ -51,16 +51,16 @@ func TestShareWeightsAreChecked(t *testing.T) {
 		name, code, field string
 		in                group.SetShareWeightInput
 	}{
-		{"nothing", problem.CodeInvalidArgument, "weight", group.SetShareWeightInput{User: me}},
+		{"no weight", problem.CodeInvalidArgument, "weight", group.SetShareWeightInput{User: me}},
 		{"too much", problem.CodeInvalidArgument, "weight", group.SetShareWeightInput{User: me, Weight: 1000.5}},
-		{"less than nothing", problem.CodeInvalidArgument, "weight", group.SetShareWeightInput{User: me, Weight: -1}},
-		{"no number", problem.CodeInvalidArgument, "weight", group.SetShareWeightInput{User: me, Weight: math.NaN()}},
-		{"nobody", problem.CodeInvalidArgument, "input", group.SetShareWeightInput{Weight: 1}},
+		{"a negative weight", problem.CodeInvalidArgument, "weight", group.SetShareWeightInput{User: me, Weight: -1}},
+		{"not a number", problem.CodeInvalidArgument, "weight", group.SetShareWeightInput{User: me, Weight: math.NaN()}},
+		{"no holder", problem.CodeInvalidArgument, "input", group.SetShareWeightInput{Weight: 1}},
 		{"two", problem.CodeInvalidArgument, "input", group.SetShareWeightInput{Weight: 1, User: me, Project: mine}},
 		{"a project within a project", problem.CodeInvalidArgument, "withinProject", group.SetShareWeightInput{Weight: 1, Project: mine, WithinProject: mine}},
-		{"a group that is none", problem.CodeNotFound, "resourceGroup", group.SetShareWeightInput{Weight: 1, User: me, ResourceGroup: &none}},
-		{"a project that is none", problem.CodeNotFound, "withinProject", group.SetShareWeightInput{Weight: 1, User: me, WithinProject: &none}},
-		{"a user who is none", problem.CodeNotFound, "user", group.SetShareWeightInput{Weight: 1, User: &none}},
+		{"an unknown group", problem.CodeNotFound, "resourceGroup", group.SetShareWeightInput{Weight: 1, User: me, ResourceGroup: &none}},
+		{"an unknown project", problem.CodeNotFound, "withinProject", group.SetShareWeightInput{Weight: 1, User: me, WithinProject: &none}},
+		{"an unknown user", problem.CodeNotFound, "user", group.SetShareWeightInput{Weight: 1, User: &none}},
 	} {
 		_, err := w.SetShareWeight(root, c.in)
 		want(t, c.name, err, c.code, c.field)

@@ -55,8 +55,8 @@ func network(text string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// reaches reports whether an address is in a canonical list; an unknown address and an empty
-// list count as allowed.
+// reaches reports whether an address is in a canonical list. It returns true for an unknown address
+// and an empty list.
 func reaches(list []string, from netip.Addr) bool {
 	return len(list) == 0 || !from.IsValid() || slices.ContainsFunc(list, func(text string) bool {
 		p, err := netip.ParsePrefix(text)

@@ -45,7 +45,7 @@ func TestUpdateDomain(t *testing.T) {
 		{"a negative age", w.Superadmin, w.B.ID, identity.UpdateDomainInput{PasswordMaxAgeDays: ptr(-1)}, problem.CodeInvalidArgument, "passwordMaxAgeDays"},
 		{"an unknown registry", w.Superadmin, w.B.ID, identity.UpdateDomainInput{Registries: []uuid.UUID{uuid.New()}}, problem.CodeNotFound, "registries"},
 		{"a taken name", w.Superadmin, w.B.ID, identity.UpdateDomainInput{Name: ptr("a")}, problem.CodeAlreadyExists, "name"},
-		{"one's own off", w.Superadmin, w.A.ID, identity.UpdateDomainInput{Active: ptr(false)}, problem.CodeFailedPrecondition, "active"},
+		{"deactivating one's own", w.Superadmin, w.A.ID, identity.UpdateDomainInput{Active: ptr(false)}, problem.CodeFailedPrecondition, "active"},
 		{"all right", w.Superadmin, w.B.ID, identity.UpdateDomainInput{Name: ptr("bee"), Active: ptr(false), RegistriesRestricted: ptr(true),
 			Registries: []uuid.UUID{reg, reg}, TOTPRequired: ptr(true), PasswordMinLength: ptr(128), PasswordMaxAgeDays: ptr(90)}, "", ""},
 	} {
@@ -67,8 +67,7 @@ func TestUpdateDomain(t *testing.T) {
 	}
 }
 
-// A user who can change a domain that is not their own cannot deactivate that of the last
-// superadmin.
+// A user who can change another domain cannot deactivate the domain of the last superadmin.
 func TestDomainOfTheLastSuperadminStays(t *testing.T) {
 	w := identitytest.New(t)
 	s, _ := service(w.Client)
@@ -76,7 +75,7 @@ func TestDomainOfTheLastSuperadminStays(t *testing.T) {
 	want(t, err, problem.CodeFailedPrecondition, "active")
 }
 
-// Two superadmins of two domains cannot switch each other off, whichever way.
+// Two superadmins of two domains cannot deactivate each other.
 func TestSuperadminsOfTwoDomains(t *testing.T) {
 	w := identitytest.New(t)
 	s, _ := service(w.Client)
@@ -162,7 +161,7 @@ func TestUpdateProject(t *testing.T) {
 	}
 }
 
-// Bad input 33 and 34: no one raises themselves, the last superadmin stays.
+// A user cannot raise their own role, and the last superadmin cannot be removed.
 func TestNobodyRaisesHimself(t *testing.T) {
 	w := identitytest.New(t)
 	s, _ := service(w.Client)
@@ -200,7 +199,7 @@ func TestUpdateUserFields(t *testing.T) {
 		{"containerGids", identity.UpdateUserInput{ContainerGIDs: []int{5, -1}}},
 		{"username", identity.UpdateUserInput{Username: ptr("a b")}},
 		{"allowedAddresses", identity.UpdateUserInput{AllowedAddresses: []string{"10.0.0.0/33"}}},
-		{"username", identity.UpdateUserInput{Username: ptr("Deleted-" + w.A.Member.ID.String())}}, // it would hide them
+		{"username", identity.UpdateUserInput{Username: ptr("Deleted-" + w.A.Member.ID.String())}}, // it would hide the user
 		{"allowedAddresses", identity.UpdateUserInput{AllowedAddresses: many}},
 	} {
 		c.in.ID = w.A.Member.ID

@@ -33,7 +33,7 @@ type CreateDomainInput struct {
 // DomainPayload is a domain after a change.
 type DomainPayload struct{ Domain *ent.Domain }
 
-// maxDescription is in characters.
+// maxDescription is a number of characters.
 const maxDescription = 1000
 
 // CreateDomain creates a domain.

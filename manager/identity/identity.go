@@ -1,5 +1,5 @@
-// Package identity writes domains, projects, users and memberships, and creates the first of
-// each. They are read through ent.
+// Package identity writes domains, projects, users and memberships, and creates the first of each.
+// Reads go through ent.
 package identity
 
 import (
@@ -39,7 +39,7 @@ type Config struct {
 	Client    *ent.Client
 	Passwords *password.Hasher
 	Logins    Logins
-	Address   Address // nil: never known
+	Address   Address // nil: addresses are unknown
 	Tasks     *task.Service
 	Sessions  Sessions
 	Folders   Folders
@@ -82,7 +82,7 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// bindable returns a policy that is to be attached; nil for a nil id.
+// bindable returns a policy that can be attached; nil for a nil ID.
 func bindable(ctx context.Context, tx *ent.Tx, id *uuid.UUID) error {
 	if id == nil {
 		return nil

@@ -33,7 +33,7 @@ type cut struct {
 	ids []uuid.UUID
 }
 
-// ring encrypts for all tests. Its file is only needed at its creation.
+// ring is the key ring of all tests. Its file is only needed to create it.
 var ring = sync.OnceValue(func() *seal.Ring {
 	dir, err := os.MkdirTemp("", "ring")
 	if err != nil {
@@ -65,7 +65,7 @@ func service(client *ent.Client) (*identity.Service, *cut) {
 	}), open
 }
 
-// want checks an error's code; "": there must be no error.
+// want checks the code and field of an error; "" expects no error.
 func want(t *testing.T, err error, code, field string) {
 	t.Helper()
 	if err == nil && code == "" {
@@ -86,7 +86,7 @@ func TestBootstrapOnce(t *testing.T) {
 	passwords := make([]string, 8)
 	for i := range passwords {
 		wg.Go(func() {
-			s, _ := service(client) // as many managers
+			s, _ := service(client) // as for several managers
 			p, created, err := s.Bootstrap(t.Context(), "Root@Example.org")
 			if err != nil || created != (p != "") {
 				t.Errorf("created %v, password %q, %v", created, p, err)
@@ -103,7 +103,7 @@ func TestBootstrapOnce(t *testing.T) {
 	u := client.User.Query().WithDomain().WithMemberships(func(q *ent.MembershipQuery) { q.WithProject() }).OnlyX(ctx)
 	if u.Email != "root@example.org" || u.Role != user.RoleSuperadmin || !u.InitialPassword || u.Edges.Domain.Name != "default" ||
 		len(u.Edges.Memberships) != 1 || u.Edges.Memberships[0].Edges.Project.Name != "default" {
-		t.Errorf("made %v in %v", u, u.Edges)
+		t.Errorf("created %v in %v", u, u.Edges)
 	}
 	if g := client.ResourceGroup.Query().OnlyX(ctx); g.Name != "default" || !g.Public {
 		t.Errorf("made %v", g)
@@ -136,8 +136,8 @@ func TestCreateUser(t *testing.T) {
 		{"a project admin", w.A.Lead, nil, problem.CodePermissionDenied, ""},
 		{"a monitor", w.Monitor, nil, problem.CodePermissionDenied, ""},
 		{"the admin of another domain", w.B.Admin, nil, problem.CodeNotFound, "domain"},
-		{"a role above", w.A.Admin, func(in *identity.CreateUserInput) { in.Role = role(user.RoleSuperadmin) }, problem.CodePermissionDenied, "role"},
-		{"a monitor made by a domain admin", w.A.Admin, func(in *identity.CreateUserInput) { in.Role = role(user.RoleMonitor) }, problem.CodePermissionDenied, "role"},
+		{"a higher role", w.A.Admin, func(in *identity.CreateUserInput) { in.Role = role(user.RoleSuperadmin) }, problem.CodePermissionDenied, "role"},
+		{"a monitor created by a domain admin", w.A.Admin, func(in *identity.CreateUserInput) { in.Role = role(user.RoleMonitor) }, problem.CodePermissionDenied, "role"},
 		{"no role at all", w.Superadmin, func(in *identity.CreateUserInput) { in.Role = role("god") }, problem.CodeInvalidArgument, "role"},
 		{"a short password", w.A.Admin, func(in *identity.CreateUserInput) { in.Password = "123456789" }, problem.CodeInvalidArgument, "password"},
 		{"no address", w.A.Admin, func(in *identity.CreateUserInput) { in.Email = "x" }, problem.CodeInvalidArgument, "email"},
@@ -148,8 +148,8 @@ func TestCreateUser(t *testing.T) {
 		{"a path as username", w.A.Admin, func(in *identity.CreateUserInput) { in.Username = "../root" }, problem.CodeInvalidArgument, "username"},
 		{"a hidden character in the name", w.A.Admin, func(in *identity.CreateUserInput) { n := "a\u202eb"; in.FullName = &n }, problem.CodeInvalidArgument, "fullName"},
 		{"the project of another domain", w.A.Admin, func(in *identity.CreateUserInput) { in.Projects = []uuid.UUID{w.B.Project.ID} }, problem.CodeNotFound, "projects"},
-		{"that too by a superadmin", w.Superadmin, func(in *identity.CreateUserInput) { in.Projects = []uuid.UUID{w.B.Project.ID} }, problem.CodeNotFound, "projects"},
-		{"a policy that is none", w.A.Admin, func(in *identity.CreateUserInput) { id := uuid.New(); in.Policy = &id }, problem.CodeNotFound, "policy"},
+		{"the same by a superadmin", w.Superadmin, func(in *identity.CreateUserInput) { in.Projects = []uuid.UUID{w.B.Project.ID} }, problem.CodeNotFound, "projects"},
+		{"an unknown policy", w.A.Admin, func(in *identity.CreateUserInput) { id := uuid.New(); in.Policy = &id }, problem.CodeNotFound, "policy"},
 		{"all right", w.A.Admin, nil, "", ""},
 		{"twice", w.A.Admin, func(in *identity.CreateUserInput) { in.Username = "other" }, problem.CodeAlreadyExists, "email"},
 		{"same username", w.A.Admin, func(in *identity.CreateUserInput) { in.Email = "o@example.org" }, problem.CodeAlreadyExists, "username"},
@@ -227,7 +227,7 @@ func TestUpdateUserDecides(t *testing.T) {
 		{"own policy by id", w.A.Member, w.A.Member, identity.UpdateUserInput{Policy: &policy}, problem.CodePermissionDenied, "policy"},
 		{"a fellow member", w.A.Member, w.A.Lead, name, problem.CodePermissionDenied, ""},
 		{"a member by the project admin", w.A.Lead, w.A.Member, name, problem.CodePermissionDenied, ""},
-		{"somebody one does not know", w.A.Member, w.A.Loner, name, problem.CodeNotFound, "id"},
+		{"a user that the viewer cannot see", w.A.Member, w.A.Loner, name, problem.CodeNotFound, "id"},
 		{"somebody of another domain", w.A.Member, w.B.Member, name, problem.CodeNotFound, "id"},
 		{"another domain's user by an admin", w.A.Admin, w.B.Member, name, problem.CodeNotFound, "id"},
 		{"a user by the domain admin", w.A.Admin, w.A.Member, identity.UpdateUserInput{FullName: &full, Role: &admin, Policy: &policy}, "", ""},
@@ -283,14 +283,14 @@ func TestDeactivationEndsLogins(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w.Client.LoginSession.GetX(system, login.ID).RevokedAt == nil {
-		t.Error("the login goes on")
+		t.Error("the login continues")
 	}
 	line := w.Client.LoginAttempt.Query().Where(loginattempt.UserID(w.A.Member.ID)).OnlyX(system)
 	if line.Result != loginattempt.ResultRevoked || *line.LoginID != login.ID {
-		t.Errorf("the history says %v", line)
+		t.Errorf("the history has %v", line)
 	}
 	if !slices.Contains(open.ids, w.A.Member.ID) {
-		t.Error("open connections go on")
+		t.Error("open connections continue")
 	}
 }
 
@@ -306,13 +306,13 @@ func TestMemberships(t *testing.T) {
 		code, field string
 	}{
 		{"by a member", w.A.Member, w.A.Project.ID, w.A.Loner, problem.CodePermissionDenied, ""},
-		{"oneself to admin", w.A.Member, w.A.Project.ID, w.A.Member, problem.CodePermissionDenied, ""},
+		{"making oneself an admin", w.A.Member, w.A.Project.ID, w.A.Member, problem.CodePermissionDenied, ""},
 		{"by an outsider", w.A.Loner, w.A.Project.ID, w.A.Loner, problem.CodeNotFound, "project"},
 		{"by another project's admin", w.B.Lead, w.A.Project.ID, w.B.Lead, problem.CodeNotFound, "project"},
 		{"by another domain's admin", w.B.Admin, w.A.Project.ID, w.B.Lead, problem.CodeNotFound, "project"},
 		{"by a monitor", w.Monitor, w.A.Project.ID, w.A.Loner, problem.CodePermissionDenied, ""},
 		{"somebody of another domain", w.A.Lead, w.A.Project.ID, w.B.Loner, problem.CodeNotFound, "user"},
-		{"that by a superadmin", w.Superadmin, w.A.Project.ID, w.B.Loner, problem.CodeNotFound, "user"},
+		{"the same user, by a superadmin", w.Superadmin, w.A.Project.ID, w.B.Loner, problem.CodeNotFound, "user"},
 		{"by the project admin", w.A.Lead, w.A.Project.ID, w.A.Loner, "", ""},
 		{"by the domain admin", w.A.Admin, w.A.Project.ID, w.A.Admin, "", ""},
 	} {
@@ -325,7 +325,7 @@ func TestMemberships(t *testing.T) {
 		})
 	}
 	if got := w.Viewer(t, w.A.Loner); !got.ProjectAdminOf(w.A.Project.ID) {
-		t.Error("the new member is no admin")
+		t.Error("the new member is not an admin")
 	}
 	if _, err := s.AddMembership(w.As(t, w.A.Lead), identity.AddMembershipInput{Project: w.A.Project.ID, User: w.A.Loner.ID}); err != nil {
 		t.Fatal(err)
@@ -343,7 +343,7 @@ func TestMemberships(t *testing.T) {
 		{"oneself", w.A.Member, w.A.Member, ""},
 		{"oneself again", w.A.Member, w.A.Member, problem.CodeNotFound},
 		{"by the project admin", w.A.Lead, w.A.Loner, ""},
-		{"who is none", w.A.Lead, w.A.Loner, problem.CodeNotFound},
+		{"an unknown user", w.A.Lead, w.A.Loner, problem.CodeNotFound},
 	} {
 		t.Run("remove "+c.name, func(t *testing.T) {
 			_, err := s.RemoveMembership(w.As(t, c.as), identity.RemoveMembershipInput{Project: w.A.Project.ID, User: c.user.ID})
@@ -354,7 +354,7 @@ func TestMemberships(t *testing.T) {
 		t.Errorf("%d members are left, want the project admin and the domain admin", n)
 	}
 	if !slices.Contains(open.ids, w.A.Member.ID) {
-		t.Error("connections of one who left go on")
+		t.Error("connections of a former member continue")
 	}
 }
 
@@ -397,7 +397,7 @@ func TestDomainsAndProjects(t *testing.T) {
 	}
 }
 
-// Errors of ent reach people as readable messages, not as ent's text for programmers.
+// Errors of ent are replaced by messages that users can understand.
 func TestErrorsOfEntExplainThemselves(t *testing.T) {
 	w := identitytest.New(t)
 	ctx := w.As(t, w.Superadmin)

@@ -54,7 +54,7 @@ func TestImportUsers(t *testing.T) {
 		t.Error(diff)
 	}
 	if n := w.Client.User.Query().CountX(system); n != before {
-		t.Fatalf("a dry run made %d users", n-before)
+		t.Fatalf("a dry run created %d users", n-before)
 	}
 	in.DryRun = nil
 	out, err := s.ImportUsers(admin, in)
@@ -78,7 +78,7 @@ func TestImportUsers(t *testing.T) {
 		t.Error("a given password was sent back")
 	}
 	if !w.Client.Membership.Query().Where(membership.UserID(one.ID), membership.ProjectID(w.A.Project.ID)).ExistX(system) {
-		t.Error("one is no member")
+		t.Error("one is not a member")
 	}
 	again, err := s.ImportUsers(admin, in)
 	if err != nil || again.Created != 0 || again.Results[0].Status != identity.ImportSkipped {
@@ -100,7 +100,7 @@ func summary(p *identity.ImportUsersPayload) (out []string) {
 func TestImportRefusesWholeFiles(t *testing.T) {
 	w := identitytest.New(t)
 	s, _ := service(w.Client)
-	for _, c := range []struct{ name, csv, field, says string }{
+	for _, c := range []struct{ name, csv, field, wantText string }{
 		{"empty", "", "csv", "empty"},
 		{"without e-mail", "username\nx\n", "csv", "email"},
 		{"an unknown column", "email,shoe_size\n", "csv", "shoe_size"},
@@ -111,8 +111,8 @@ func TestImportRefusesWholeFiles(t *testing.T) {
 	} {
 		_, err := s.ImportUsers(w.As(t, w.A.Admin), identity.ImportUsersInput{Domain: w.A.ID, CSV: c.csv})
 		want(t, err, problem.CodeInvalidArgument, c.field)
-		if p, _ := problem.From(err); !strings.Contains(p.Message, c.says) {
-			t.Errorf("%s: %q does not say %q", c.name, p.Message, c.says)
+		if p, _ := problem.From(err); !strings.Contains(p.Message, c.wantText) {
+			t.Errorf("%s: %q does not say %q", c.name, p.Message, c.wantText)
 		}
 	}
 	ok := identity.ImportUsersInput{Domain: w.A.ID, CSV: "email\n"}

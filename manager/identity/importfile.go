@@ -38,7 +38,7 @@ const (
 	maxRows  = 5000
 )
 
-// columns of the file; only the first is required.
+// columns are the columns of the file; only the first is required.
 var columns = []string{"email", "username", "full_name", "role", "projects", "password", "policy"}
 
 // row is one line of the file by column, or its error.

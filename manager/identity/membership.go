@@ -106,8 +106,8 @@ func administered(ctx context.Context, tx *ent.Tx, id uuid.UUID) (*ent.Project, 
 	return p, err
 }
 
-// joinable checks a user who is to become a member. A project admin may not be able to see
-// them yet, so the look-up is restricted to the domain instead.
+// joinable checks a user who will become a member. A project admin may not be able to see the user
+// yet, so the look-up is restricted to the domain instead.
 func joinable(ctx context.Context, tx *ent.Tx, p *ent.Project, id uuid.UUID) error {
 	u, err := tx.User.Query().Where(user.ID(id), user.DomainID(p.DomainID)).Only(viewer.SystemContext(ctx))
 	if err != nil {

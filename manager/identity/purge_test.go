@@ -33,7 +33,7 @@ import (
 	"github.com/berthhq/berth/manager/task"
 )
 
-// blade cuts a leader at the nth point that it passes; 0 never.
+// blade interrupts a leader at the nth point; 0: never.
 type blade struct {
 	mu   sync.Mutex
 	n    int
@@ -50,17 +50,17 @@ func (b *blade) pass(ctx context.Context) error {
 }
 
 // morgue is a world in which users are purged. It fakes sessions, which end at the next check, and
-// volumes: the scope with the bytes of each folder can differ from its row.
+// volumes, where the scope that has the bytes of a folder can differ from its row.
 type morgue struct {
 	*identitytest.World
 	*blade
-	s      *identity.Service
-	tasks  *task.Service
-	lies   map[uuid.UUID]uuid.UUID // owner of the scope with the bytes of a folder
-	told   []string
-	group  uuid.UUID
-	image  uuid.UUID
-	volume uuid.UUID
+	s       *identity.Service
+	tasks   *task.Service
+	lies    map[uuid.UUID]uuid.UUID // by folder: owner of the scope that has its bytes
+	reports []string
+	group   uuid.UUID
+	image   uuid.UUID
+	volume  uuid.UUID
 }
 
 func newMorgue(t *testing.T) *morgue {
@@ -83,7 +83,7 @@ func newMorgue(t *testing.T) *morgue {
 		Client: m.Client, Passwords: identitytest.Hasher(), Logins: newCut(m.Client), Logger: log,
 		Tasks: m.tasks, Sessions: m, Folders: m,
 		Purged: func(_ context.Context, by uuid.UUID, who *ent.User, folders string) {
-			m.told = append(m.told, by.String()+" "+who.Email+" "+folders)
+			m.reports = append(m.reports, by.String()+" "+who.Email+" "+folders)
 		},
 	})
 	system := viewer.SystemContext(t.Context())
@@ -97,7 +97,7 @@ func newMorgue(t *testing.T) *morgue {
 
 // EndOwned ends the sessions whose end the previous call requested.
 func (m *morgue) EndOwned(cut context.Context, owner uuid.UUID, _ string) (int, error) {
-	ctx := context.WithoutCancel(cut) // it is cut between steps only
+	ctx := context.WithoutCancel(cut) // interrupted only between steps
 	live := session.And(session.OwnerID(owner), session.TerminatedAtIsNil())
 	if err := m.pass(cut); err != nil {
 		return 0, err
@@ -113,7 +113,7 @@ func (m *morgue) EndOwned(cut context.Context, owner uuid.UUID, _ string) (int, 
 
 // HandOver moves bytes, then the row.
 func (m *morgue) HandOver(cut context.Context, folder, to uuid.UUID) error {
-	ctx := context.WithoutCancel(cut) // it is cut between steps only
+	ctx := context.WithoutCancel(cut) // interrupted only between steps
 	if err := m.pass(cut); err != nil {
 		return err
 	}
@@ -131,14 +131,14 @@ func (m *morgue) HandOver(cut context.Context, folder, to uuid.UUID) error {
 
 // Discard marks a folder.
 func (m *morgue) Discard(cut context.Context, folder uuid.UUID) error {
-	ctx := context.WithoutCancel(cut) // it is cut between steps only
+	ctx := context.WithoutCancel(cut) // interrupted only between steps
 	m.Client.Vfolder.UpdateOneID(folder).SetStatus(vfolder.StatusDeleting).SetDeletedAt(time.Now()).ExecX(ctx)
 	return m.pass(cut)
 }
 
-// Forget deletes marked folders, and reports that this continues.
+// Forget deletes marked folders, and returns how many are left.
 func (m *morgue) Forget(cut context.Context, owner uuid.UUID) (int, error) {
-	ctx := context.WithoutCancel(cut) // it is cut between steps only
+	ctx := context.WithoutCancel(cut) // interrupted only between steps
 	left := m.Client.Vfolder.Query().Where(vfolder.OwnerID(owner), vfolder.StatusEQ(vfolder.StatusDeleting)).IDsX(ctx)
 	for _, one := range left {
 		delete(m.lies, one)
@@ -179,7 +179,7 @@ func (m *morgue) person(t *testing.T, name string, folders int) *ent.User {
 	return u
 }
 
-// lead runs tasks until one has ended, or until the leader has passed n points.
+// lead runs tasks until the given one has ended, or until the leader has passed n points.
 func (m *morgue) lead(t *testing.T, one uuid.UUID, n int) (cut bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
@@ -199,8 +199,8 @@ func (m *morgue) lead(t *testing.T, one uuid.UUID, n int) (cut bool) {
 	return cut
 }
 
-// A purge that is interrupted at any point and then repeated has the same result as an
-// uninterrupted one.
+// A purge that is interrupted at any point and repeated has the same result as an uninterrupted
+// one.
 func TestPurgeIsCutAnywhere(t *testing.T) {
 	for name, in := range map[string]func(m *morgue) identity.DeleteUserInput{
 		"folders are handed over": func(m *morgue) identity.DeleteUserInput { return identity.DeleteUserInput{FoldersTo: &m.A.Member.ID} },
@@ -234,16 +234,16 @@ func TestPurgeIsCutAnywhere(t *testing.T) {
 	}
 }
 
-// purged checks the remains of a user.
+// purged checks what remains of a user.
 func (m *morgue) purged(t *testing.T, u *ent.User, one uuid.UUID, heir *uuid.UUID) {
 	t.Helper()
 	ctx := viewer.SystemContext(t.Context())
 	if got := m.Client.Task.GetX(ctx, one); got.Status != enttask.StatusDone || got.Done != got.Total || got.Message != "" {
 		t.Errorf("the task is %v", got)
 	}
-	after := m.Client.User.GetX(ctx, u.ID) // a session names them
+	after := m.Client.User.GetX(ctx, u.ID) // a session refers to the user
 	if after.Username != "deleted-"+u.ID.String() || after.FullName != fmt.Sprintf("%s <%s>", u.FullName, u.Email) || strings.Contains(after.Email, u.Username+"@") {
-		t.Errorf("he is now %v", after)
+		t.Errorf("the user is now %v", after)
 	}
 	left := m.Client.LoginSession.Query().Where(loginsession.UserID(u.ID)).CountX(ctx) +
 		m.Client.AccessToken.Query().Where(accesstoken.UserID(u.ID)).CountX(ctx) +
@@ -269,8 +269,8 @@ func (m *morgue) purged(t *testing.T, u *ent.User, one uuid.UUID, heir *uuid.UUI
 	if heir != nil {
 		fate = "2 folders to " + m.A.Member.Email
 	}
-	if said := m.A.Admin.ID.String() + " " + u.Email + " " + fate; len(m.told) == 0 || m.told[len(m.told)-1] != said {
-		t.Errorf("told %q, want %q", m.told, said)
+	if said := m.A.Admin.ID.String() + " " + u.Email + " " + fate; len(m.reports) == 0 || m.reports[len(m.reports)-1] != said {
+		t.Errorf("told %q, want %q", m.reports, said)
 	}
 }
 
@@ -305,10 +305,10 @@ func TestPurgeIsRefused(t *testing.T) {
 	m.Client.User.UpdateOne(boss).SetRole(user.RoleSuperadmin).ExecX(ctx)
 	type input = identity.DeleteUserInput
 	for _, c := range []struct {
-		name              string
-		as                *ent.User
-		in                input
-		code, field, says string
+		name                  string
+		as                    *ent.User
+		in                    input
+		code, field, wantText string
 	}{
 		{"by a plain user", m.A.Member, input{ID: idle.ID}, problem.CodePermissionDenied, "", ""},
 		{"by a project admin", m.A.Lead, input{ID: idle.ID}, problem.CodePermissionDenied, "", ""},
@@ -318,19 +318,19 @@ func TestPurgeIsRefused(t *testing.T) {
 		{"nobody", m.Superadmin, input{ID: uuid.New()}, problem.CodeNotFound, "id", ""},
 		{"the last superadmin", m.Superadmin, input{ID: m.Superadmin.ID}, problem.CodeFailedPrecondition, "", "last active superadmin"},
 		{"both ways", m.Superadmin, input{ID: rich.ID, FoldersTo: &m.A.Lead.ID, DeleteFolders: ptr(true)}, problem.CodeInvalidArgument, "deleteFolders", ""},
-		{"folders, nothing said", m.Superadmin, input{ID: rich.ID}, problem.CodeFailedPrecondition, "foldersTo", "owns 3 folders"},
+		{"folders, without a decision", m.Superadmin, input{ID: rich.ID}, problem.CodeFailedPrecondition, "foldersTo", "owns 3 folders"},
 		{"active, with a folder", m.Superadmin, input{ID: busy.ID}, problem.CodeFailedPrecondition, "id", "the user is active: deactivate or delete them first; the user owns 1 folder"},
 		{"to himself", m.Superadmin, input{ID: rich.ID, FoldersTo: &rich.ID}, problem.CodeInvalidArgument, "foldersTo", ""},
-		{"to a stranger", m.A.Admin, input{ID: rich.ID, FoldersTo: &m.B.Member.ID}, problem.CodeNotFound, "foldersTo", ""},
+		{"to a user of another domain", m.A.Admin, input{ID: rich.ID, FoldersTo: &m.B.Member.ID}, problem.CodeNotFound, "foldersTo", ""},
 		{"to another domain", m.Superadmin, input{ID: rich.ID, FoldersTo: &m.B.Member.ID}, problem.CodeInvalidArgument, "foldersTo", "same domain"},
 		{"to an inactive one", m.Superadmin, input{ID: rich.ID, FoldersTo: &idle.ID}, problem.CodeFailedPrecondition, "foldersTo", ""},
-		{"who is purged", m.Superadmin, input{ID: dead.ID}, problem.CodeFailedPrecondition, "id", "was purged"},
+		{"to a purged user", m.Superadmin, input{ID: dead.ID}, problem.CodeFailedPrecondition, "id", "was purged"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := m.s.DeleteUser(m.As(t, c.as), c.in)
 			want(t, err, c.code, c.field)
-			if p, _ := problem.From(err); !strings.Contains(p.Message, c.says) {
-				t.Errorf("it says %q, want %q", p.Message, c.says)
+			if p, _ := problem.From(err); !strings.Contains(p.Message, c.wantText) {
+				t.Errorf("got %q, want %q", p.Message, c.wantText)
 			}
 		})
 	}
@@ -339,8 +339,8 @@ func TestPurgeIsRefused(t *testing.T) {
 	}
 }
 
-// During a purge, the user can neither be changed nor purged again. After its cancellation, the
-// user can be activated again.
+// During a purge, the user can neither be changed nor purged again. After a cancellation, the user
+// can be activated again.
 func TestPurgeUnderWay(t *testing.T) {
 	m := newMorgue(t)
 	u := m.person(t, "u", 0)
@@ -374,7 +374,7 @@ func TestPurgeUnderWay(t *testing.T) {
 	}
 }
 
-// Of two superadmins who deactivate each other at the same time, one stays.
+// If two superadmins deactivate each other at the same time, one stays active.
 func TestPurgeOfSuperadminsAtOnce(t *testing.T) {
 	m := newMorgue(t)
 	ctx := viewer.SystemContext(t.Context())
@@ -402,7 +402,7 @@ func TestPurgeOfSuperadminsAtOnce(t *testing.T) {
 	}
 }
 
-// A domain can be purged when all of its users are purged.
+// A domain can be deleted when all of its users are purged.
 func TestPurgeOfADomainOfTheDead(t *testing.T) {
 	m := newMorgue(t)
 	ctx := viewer.SystemContext(t.Context())

@@ -50,18 +50,18 @@ type Folders interface {
 	Forget(ctx context.Context, owner uuid.UUID) (left int, err error)
 }
 
-// purger runs the tasks that remove users. Each run reads what is left to do, so a task can be
+// purger runs the tasks that remove users. Each run reads the remaining work, so a task can be
 // interrupted anywhere and run again.
 type purger struct{ *Service }
 
-// purgeState is the state that the rows do not contain.
+// purgeState is the part of the progress that the rows do not contain.
 type purgeState struct {
 	Owned  int       // number of folders at the beginning
 	Moving uuid.UUID // a folder whose files may have moved before its row changed
 }
 
-// A purge is done in as many steps besides one for each folder.
-const purgeSteps = 4 // credentials, sessions, what is left on volumes, rows
+// A purge has this number of steps, plus one for each folder.
+const purgeSteps = 4 // credentials, sessions, remains on volumes, rows
 
 // Run removes a user.
 func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error {
@@ -76,7 +76,7 @@ func (p purger) Run(ctx context.Context, at *task.Progress, input []byte) error 
 	}
 	u, err := p.client.User.Get(ctx, in.ID)
 	if ent.IsNotFound(err) || err == nil && gone(u) {
-		return nil // cut after the last step
+		return nil // an earlier run was interrupted after the last step
 	}
 	if err != nil {
 		return fmt.Errorf("read user: %w", err)
@@ -161,7 +161,7 @@ func (p purger) endCredentials(ctx context.Context, id uuid.UUID) error {
 	return nil
 }
 
-// emptyHands transfers or deletes each folder of a user.
+// emptyHands transfers or deletes all folders of a user.
 func (p purger) emptyHands(ctx context.Context, at *task.Progress, in DeleteUserInput, state *purgeState) error {
 	list, err := p.client.Vfolder.Query().Where(owned(in.ID)).Order(vfolder.ByCreatedAt()).All(ctx)
 	if err != nil {
@@ -189,8 +189,8 @@ func (p purger) emptyHands(ctx context.Context, at *task.Progress, in DeleteUser
 	return nil
 }
 
-// send transfers one folder, or has it deleted. A folder in the trash, and an incomplete
-// folder, are always deleted.
+// send transfers or deletes one folder. A folder in the trash, or an incomplete folder, is always
+// deleted.
 func (p purger) send(ctx context.Context, at *task.Progress, in DeleteUserInput, state *purgeState, folder *ent.Vfolder) error {
 	if in.FoldersTo == nil || folder.Status != vfolder.StatusReady {
 		if err := p.folders.Discard(ctx, folder.ID); err != nil {
@@ -255,8 +255,8 @@ func lockInactive(ctx context.Context, tx *ent.Tx, id uuid.UUID) (*ent.User, err
 	return u, nil
 }
 
-// emptyHanded returns an error if a concurrent request has created something after its step
-// was done; the purge then starts again.
+// emptyHanded returns an error if a concurrent request has created an object after its step was
+// done; the purge then starts again.
 func emptyHanded(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 	live, err := tx.Session.Query().Where(session.OwnerID(id), session.TerminatedAtIsNil()).Count(ctx)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// noteEvery is how often a manager stores which sessions are used: a quarter of the
-	// shortest timeout, so that two writes can fail.
+	// noteEvery is how often a manager stores the times of use: a quarter of the shortest timeout,
+	// so that two writes can fail.
 	noteEvery = 15 * time.Second
 	// noteAgain limits the writes for a session with many short connections.
 	noteAgain = 5 * time.Second
 )
 
-// useOf is where a session is used: through an app, or otherwise.
+// useOf is a session and the app through which it is used, if any.
 type useOf struct {
 	session uuid.UUID
 	app     string
@@ -34,8 +34,8 @@ type Connection struct {
 	moved   atomic.Bool
 }
 
-// connections are the open connections of this manager. It stores the times of use in the
-// database, because the leader, which reads them, may be another manager.
+// counts has the open connections of this manager. It stores the times of use in the database,
+// because the leader, which reads them, may be another manager.
 type counts struct {
 	mu   sync.Mutex
 	open map[*Connection]struct{}

@@ -23,11 +23,11 @@ import (
 	"github.com/berthhq/berth/manager/session"
 )
 
-// bed has sessions that are rows, a clock that the test sets, and as many
-// managers as it makes. The newest one leads.
+// bed has rows of sessions, a clock that the test sets, and the managers that the test creates. The
+// newest manager leads.
 type bed struct {
 	*identitytest.World
-	ctx   context.Context // of the platform
+	ctx   context.Context // context of the platform
 	now   time.Time
 	redis *redis.Client
 	group *ent.ResourceGroup
@@ -52,7 +52,7 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// manager is one more of them.
+// manager creates another manager.
 func (b *bed) manager() *Service {
 	bus, log := event.New(nil, nil), slog.New(slog.DiscardHandler)
 	policies := policy.New(policy.Config{Client: b.Client, Bus: bus})
@@ -63,7 +63,7 @@ func (b *bed) manager() *Service {
 	})
 }
 
-// takeOver lets a new manager lead.
+// takeOver makes a new manager the leader.
 func (b *bed) takeOver(t *testing.T) {
 	t.Helper()
 	b.epoch++
@@ -76,7 +76,7 @@ func (b *bed) takeOver(t *testing.T) {
 	}
 }
 
-// running is a session that has just started.
+// running creates a session that has just started.
 func (b *bed) running(t *testing.T, name string, slots resource.Slots) uuid.UUID {
 	t.Helper()
 	if slots == nil {
@@ -89,7 +89,7 @@ func (b *bed) running(t *testing.T, name string, slots resource.Slots) uuid.UUID
 	return s.ID
 }
 
-// checker makes one that binds everything.
+// checker creates a checker for all sessions.
 func (b *bed) checker(t *testing.T, in CreateIdleCheckerInput) *ent.IdleChecker {
 	t.Helper()
 	root := b.As(t, b.Superadmin)
@@ -103,7 +103,7 @@ func (b *bed) checker(t *testing.T, in CreateIdleCheckerInput) *ent.IdleChecker 
 	return made.Checker
 }
 
-// pass lets time go by in steps of ten seconds, with a look of the leader at each.
+// pass advances the clock in steps of ten seconds; the leader checks after each.
 func (b *bed) pass(t *testing.T, d time.Duration, each ...func()) {
 	t.Helper()
 	for end := b.now.Add(d); ; {
@@ -120,7 +120,7 @@ func (b *bed) pass(t *testing.T, d time.Duration, each ...func()) {
 	}
 }
 
-// samples come from all kernels of a session.
+// samples sends samples of all kernels of a session.
 func (b *bed) samples(t *testing.T, id uuid.UUID, percent map[string]float64) {
 	t.Helper()
 	for _, k := range b.Client.Session.GetX(b.ctx, id).QueryKernels().IDsX(b.ctx) {
@@ -150,10 +150,10 @@ func (b *bed) ended(t *testing.T, id uuid.UUID) *ent.Session {
 	return s
 }
 
-// warnings are those that the owner finds in the history.
+// warnings returns the number of warnings in the history of a session.
 func (b *bed) warnings(id uuid.UUID) int {
 	return b.Client.SessionEvent.Query().Where(sessionevent.SessionID(id), sessionevent.Code("idle_warning")).CountX(b.ctx)
 }
 
-// elected answers a manager that asks whether it still leads.
+// elected confirms that a manager still leads.
 func elected(context.Context) error { return nil }

@@ -18,9 +18,9 @@ const (
 	blindAfter = time.Minute
 )
 
-// Begin takes over from the previous leader. Time without a leader, in which perhaps no
-// manager was reachable, does not count as idle: the times of last use move forward by it. If
-// Redis has lost the time of the last check, all sessions count as used now.
+// Begin takes over from the previous leader. Time without a leader does not count as idle, because
+// users may have been unable to connect: the times of last use are moved forward by it. If Redis
+// has lost the time of the last check, all sessions count as used now.
 func (s *Service) Begin(ctx context.Context) error {
 	_, kernels, err := s.kernels(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Service) Begin(ctx context.Context) error {
 	moved := make(map[useOf]time.Time, len(list))
 	for _, sess := range list {
 		at := *sess.StartedAt
-		for _, t := range used[sess.ID] { // also of ignored apps: the times of apps stay as they are
+		for _, t := range used[sess.ID] { // ignored apps as well, because the times of apps are unchanged
 			at = later(at, t)
 		}
 		if at = at.Add(blind); at.After(now) {

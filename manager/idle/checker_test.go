@@ -35,19 +35,19 @@ func TestOptionsAreRefusedByName(t *testing.T) {
 		{"more than a year", "timeout", network("x", longest+1)},
 		{"grace before the start", "grace", with(func(in *CreateIdleCheckerInput) { in.Grace = n(-1) })},
 		{"grace of new users without end", "newUserGrace", with(func(in *CreateIdleCheckerInput) { in.NewUserGrace = n(longest + 1) })},
-		{"warned before anything", "warning", with(func(in *CreateIdleCheckerInput) { in.Warning = n(601) })},
-		{"of no sessions", "sessionTypes", with(func(in *CreateIdleCheckerInput) { in.SessionTypes = []string{} })},
-		{"of unknown sessions", "sessionTypes[1]", with(func(in *CreateIdleCheckerInput) { in.SessionTypes = []string{"batch", "inference"} })},
+		{"a warning as long as the timeout", "warning", with(func(in *CreateIdleCheckerInput) { in.Warning = n(601) })},
+		{"without session types", "sessionTypes", with(func(in *CreateIdleCheckerInput) { in.SessionTypes = []string{} })},
+		{"unknown session types", "sessionTypes[1]", with(func(in *CreateIdleCheckerInput) { in.SessionTypes = []string{"batch", "inference"} })},
 		{"thresholds of traffic", "thresholds", with(func(in *CreateIdleCheckerInput) { in.Thresholds = []*Threshold{{"cpu", 1}} })},
 		{"no threshold", "thresholds", measured(idlechecker.KindUtilization)},
 		{"an unknown slot", "thresholds[1].slot", measured(idlechecker.KindUtilization, &Threshold{"cpu", 1}, &Threshold{"npu", 1})},
 		{"a slot in place of its kind", "thresholds[0].slot", measured(idlechecker.KindUtilization, &Threshold{"cuda.shares", 1})},
 		{"twice", "thresholds[1].slot", measured(idlechecker.KindUtilization, &Threshold{"cpu", 1}, &Threshold{"cpu", 2})},
-		{"more than all", "thresholds[0].percent", measured(idlechecker.KindUtilization, &Threshold{"cpu", 100.5})},
-		{"less than nothing", "thresholds[0].percent", measured(idlechecker.KindUtilization, &Threshold{"cpu", -1})},
+		{"more than 100 percent", "thresholds[0].percent", measured(idlechecker.KindUtilization, &Threshold{"cpu", 100.5})},
+		{"a negative percentage", "thresholds[0].percent", measured(idlechecker.KindUtilization, &Threshold{"cpu", -1})},
 		{"no number", "thresholds[0].percent", measured(idlechecker.KindUtilization, &Threshold{"cpu", math.NaN()})},
-		{"memory of no device", "thresholds[0].slot", measured(idlechecker.KindMemory, &Threshold{"mem", 1})},
-		{"all as it should be", "", measured(idlechecker.KindMemory, &Threshold{"cuda", 0})},
+		{"memory of a slot without memory", "thresholds[0].slot", measured(idlechecker.KindMemory, &Threshold{"mem", 1})},
+		{"valid", "", measured(idlechecker.KindMemory, &Threshold{"cuda", 0})},
 		{"a name that is taken", "name", network("x", 600)},
 	} {
 		_, err := b.lead.CreateIdleChecker(root, c.in)
@@ -55,7 +55,7 @@ func TestOptionsAreRefusedByName(t *testing.T) {
 		if (err == nil) != (c.field == "") || err != nil && p.Field != c.field {
 			t.Errorf("%s: %v (field %q), want %q", c.name, err, p.Field, c.field)
 		}
-		if c.name == "of unknown sessions" && !strings.Contains(err.Error(), "interactive, batch") {
+		if c.name == "unknown session types" && !strings.Contains(err.Error(), "interactive, batch") {
 			t.Errorf("%s: %v names no allowed type", c.name, err)
 		}
 	}
@@ -91,10 +91,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 		t.Errorf("the domain's admin sees %v", names)
 	}
 	if _, err := b.lead.UpdateIdleChecker(admin, UpdateIdleCheckerInput{ID: mine.ID}); problemCode(err) != problem.CodePermissionDenied {
-		t.Errorf("the domain's admin changes what binds him: %v", err)
+		t.Errorf("the domain's admin changes a checker of the system: %v", err)
 	}
 	if _, err := b.lead.DeleteIdleChecker(admin, DeleteIdleCheckerInput{ID: theirs.ID}); problemCode(err) != problem.CodeNotFound {
-		t.Errorf("the domain's admin deletes what he does not see: %v", err)
+		t.Errorf("the domain's admin deletes an invisible checker: %v", err)
 	}
 	id := b.running(t, "one", nil)
 	for _, c := range []struct {

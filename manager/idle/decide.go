@@ -29,7 +29,7 @@ func (r *Rule) next(s *Subject, before *report.Idle, now time.Time) *report.Idle
 	next := &report.Idle{Checker: r.Name, Kind: string(r.Kind), EndsAt: due, Reason: why}
 	same := before != nil && before.Checker == r.Name && before.Kind == string(r.Kind) && !before.WarnedAt.IsZero()
 	if same && r.measures() {
-		due = before.WarnedAt // it was idle then, and still is
+		due = before.WarnedAt // the session has been idle since the warning
 	}
 	if now.Before(due.Add(-r.Warning)) {
 		return next

@@ -19,7 +19,7 @@ func at(minutes float64) time.Time {
 
 func minutes(n int) time.Duration { return time.Duration(n) * time.Minute }
 
-// steady has every series at a level all the time.
+// steady returns a constant level for every series.
 func steady(levels map[string]float64) func(string, time.Duration) (Level, bool) {
 	return func(series string, _ time.Duration) (Level, bool) {
 		v, ok := levels[series]
@@ -51,7 +51,7 @@ func TestDecide(t *testing.T) {
 		on     Subject
 		before *report.Idle
 		now    time.Time
-		want   *report.Idle // without the reason
+		want   *report.Idle // expected report without the reason
 	}{
 		{"nothing binds", nil, plain, nil, at(600), nil},
 		{"lifetime from the start", []Rule{life}, plain, nil, at(1), was("life", "lifetime", at(60), time.Time{})},
@@ -61,28 +61,28 @@ func TestDecide(t *testing.T) {
 		{"the end that was warned of stays", []Rule{life}, plain, was("life", "lifetime", at(105), at(100)), at(104), was("life", "lifetime", at(105), at(100))},
 		{"a session of another type", []Rule{life}, Subject{Type: "batch", Started: start}, nil, at(100), nil},
 		{"network: never used is used at the start", []Rule{net}, plain, nil, at(1), was("net", "network", at(30), time.Time{})},
-		{"network: use puts it off", []Rule{net}, changed(plain, func(s *Subject) { s.Used = map[string]time.Time{"": at(20)} }), nil, at(21), was("net", "network", at(50), time.Time{})},
-		{"network: use of an app puts it off", []Rule{net}, changed(plain, func(s *Subject) { s.Used = map[string]time.Time{"": at(2), "jupyter": at(20)} }), nil, at(21), was("net", "network", at(50), time.Time{})},
-		{"network: use of an ignored app does not", []Rule{ignoring}, changed(plain, func(s *Subject) {
+		{"network: use postpones the end", []Rule{net}, changed(plain, func(s *Subject) { s.Used = map[string]time.Time{"": at(20)} }), nil, at(21), was("net", "network", at(50), time.Time{})},
+		{"network: use of an app postpones the end", []Rule{net}, changed(plain, func(s *Subject) { s.Used = map[string]time.Time{"": at(2), "jupyter": at(20)} }), nil, at(21), was("net", "network", at(50), time.Time{})},
+		{"network: use of an ignored app does not postpone it", []Rule{ignoring}, changed(plain, func(s *Subject) {
 			s.Used = map[string]time.Time{"": at(2), "jupyter": at(5), "tensorboard": at(20), "6006": at(21)}
 		}), nil, at(21), was("ignoring", "network", at(35), time.Time{})},
-		{"network: use after the warning takes it back", []Rule{net}, changed(plain, func(s *Subject) { s.Used = map[string]time.Time{"": at(27)} }), was("net", "network", at(30), at(25)), at(28), was("net", "network", at(57), time.Time{})},
-		{"network: an old warning is none for a new end", []Rule{net}, changed(plain, func(s *Subject) { s.Used = map[string]time.Time{"": at(27)} }), was("net", "network", at(30), at(25)), at(56), was("net", "network", at(61), at(56))},
+		{"network: use after the warning cancels it", []Rule{net}, changed(plain, func(s *Subject) { s.Used = map[string]time.Time{"": at(27)} }), was("net", "network", at(30), at(25)), at(28), was("net", "network", at(57), time.Time{})},
+		{"network: an old warning does not count for a new end", []Rule{net}, changed(plain, func(s *Subject) { s.Used = map[string]time.Time{"": at(27)} }), was("net", "network", at(30), at(25)), at(56), was("net", "network", at(61), at(56))},
 		{"the earliest of two", []Rule{life, net}, plain, nil, at(1), was("net", "network", at(30), time.Time{})},
 		{"grace of a new session", []Rule{with(net, func(r *Rule) { r.Grace = minutes(90) })}, plain, nil, at(1), was("net", "network", at(90), time.Time{})},
 		{"grace of a new user", []Rule{with(net, func(r *Rule) { r.NewUserGrace = minutes(90) })}, changed(plain, func(s *Subject) { s.Joined = at(-10) }), nil, at(1), was("net", "network", at(80), time.Time{})},
 		{"both below", []Rule{gpu}, holding(map[string]float64{"cpu": 10, "cuda": 5}), nil, at(40), was("gpu", "utilization", at(45), at(40))},
-		{"found idle before and still", []Rule{gpu}, holding(map[string]float64{"cpu": 1, "cuda": 1}), was("gpu", "utilization", at(45), at(40)), at(44), was("gpu", "utilization", at(45), at(40))},
+		{"idle before and still idle", []Rule{gpu}, holding(map[string]float64{"cpu": 1, "cuda": 1}), was("gpu", "utilization", at(45), at(40)), at(44), was("gpu", "utilization", at(45), at(40))},
 		{"one above, of all", []Rule{gpu}, holding(map[string]float64{"cpu": 11, "cuda": 0}), was("gpu", "utilization", at(45), at(40)), at(44), nil},
 		{"one above, of any", []Rule{either}, holding(map[string]float64{"cpu": 11, "cuda": 0}), nil, at(40), was("either", "utilization", at(45), at(40))},
 		{"one not measured, of all", []Rule{gpu}, holding(map[string]float64{"cpu": 0}), nil, at(40), nil},
 		{"one not measured, of any", []Rule{either}, holding(map[string]float64{"cpu": 0}), nil, at(40), was("either", "utilization", at(45), at(40))},
 		{"not measured at all", []Rule{gpu, either, mem}, holding(nil), nil, at(40), nil},
-		{"one that it does not have", []Rule{gpu}, changed(holding(map[string]float64{"cpu": 0}), func(s *Subject) { s.Kinds = []string{"cpu", "mem"} }), nil, at(40), was("gpu", "utilization", at(45), at(40))},
-		{"none of which it has", []Rule{mem}, changed(holding(map[string]float64{"cuda.mem": 0}), func(s *Subject) { s.Kinds = []string{"cpu", "mem"} }), nil, at(40), nil},
+		{"a slot that the session lacks", []Rule{gpu}, changed(holding(map[string]float64{"cpu": 0}), func(s *Subject) { s.Kinds = []string{"cpu", "mem"} }), nil, at(40), was("gpu", "utilization", at(45), at(40))},
+		{"only slots that the session lacks", []Rule{mem}, changed(holding(map[string]float64{"cuda.mem": 0}), func(s *Subject) { s.Kinds = []string{"cpu", "mem"} }), nil, at(40), nil},
 		{"memory in use", []Rule{mem}, holding(map[string]float64{"cuda.mem": 6, "cuda": 0}), nil, at(40), nil},
 		{"memory not in use", []Rule{mem}, holding(map[string]float64{"cuda.mem": 5, "cuda": 90}), nil, at(40), was("mem", "memory", at(45), at(40))},
-		{"idle in its grace", []Rule{with(mem, func(r *Rule) { r.Grace = minutes(50) })}, holding(map[string]float64{"cuda.mem": 0}), nil, at(40), nil},
+		{"idle during its grace", []Rule{with(mem, func(r *Rule) { r.Grace = minutes(50) })}, holding(map[string]float64{"cuda.mem": 0}), nil, at(40), nil},
 		{"no warning, no delay", []Rule{with(mem, func(r *Rule) { r.Warning = 0 })}, holding(map[string]float64{"cuda.mem": 0}), nil, at(40), was("mem", "memory", at(40), at(40))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,9 +102,9 @@ func TestDecide(t *testing.T) {
 
 func changed(s Subject, change func(*Subject)) Subject { change(&s); return s }
 
-// TestNoSessionEndsEarly lives through random days of random rules: whatever
-// happens, a session ends only when a rule's time is over, after a warning that
-// is as old as the rule says, and it ends soon after that.
+// TestNoSessionEndsEarly simulates random days with random rules. A session ends only when a rule's
+// timeout is over, after a warning that is as old as the rule requires, and it ends soon after
+// that.
 func TestNoSessionEndsEarly(t *testing.T) {
 	ended := 0
 	for seed := range uint64(3000) {
@@ -125,7 +125,7 @@ func TestNoSessionEndsEarly(t *testing.T) {
 		for now.Before(at(24 * 60)) {
 			now = now.Add(time.Duration(1+r.IntN(20)) * time.Second)
 			if r.IntN(100) == 0 {
-				now = now.Add(minutes(r.IntN(60))) // no one looks
+				now = now.Add(minutes(r.IntN(60))) // no check runs
 			}
 			if r.IntN(200) == 0 {
 				s.Used = map[string]time.Time{"": now}
@@ -148,14 +148,14 @@ func TestNoSessionEndsEarly(t *testing.T) {
 			}
 			due = later(due, s.Started.Add(by.Grace))
 			if now.Before(due) {
-				t.Fatalf("seed %d: %s ends at %s what is due at %s", seed, by.Name, now, due)
+				t.Fatalf("seed %d: %s ends the session at %s, due at %s", seed, by.Name, now, due)
 			}
 			if by.Warning > 0 && (before == nil || before.Checker != by.Name || now.Sub(before.WarnedAt) < by.Warning || before.WarnedAt.Before(due.Add(-by.Warning))) {
-				t.Fatalf("seed %d: %s ends at %s what is due at %s, warned before: %+v", seed, by.Name, now, due, before)
+				t.Fatalf("seed %d: %s ends the session at %s, due at %s, warned before: %+v", seed, by.Name, now, due, before)
 			}
 			break
 		}
-		for i := range rules { // one that never sleeps and is never used past all that is allowed is over by now
+		for i := range rules { // a session that was unused for longer than every rule allows must have ended
 			due, _, _ := rules[i].Due(&s, now)
 			if !over(idle, now) && now.Sub(later(due, start)) > 3*time.Hour+2*rules[i].Warning {
 				t.Fatalf("seed %d: %s was due at %s and is not over at %s: %+v", seed, rules[i].Name, due, now, idle)

@@ -29,7 +29,7 @@ type Trial struct {
 // TrialEnd is a session that the checker would end.
 type TrialEnd struct {
 	Session *ent.Session
-	EndsAt  time.Time // without the time of a warning
+	EndsAt  time.Time // ignoring the time of a warning
 	Now     bool
 	Reason  string
 }

@@ -38,8 +38,8 @@ func TestWarnedThenEnded(t *testing.T) {
 	}
 }
 
-// A terminal at another manager than the leader keeps a session, whichever of
-// them and of the stores go away meanwhile.
+// An open terminal at a manager other than the leader keeps a session in use, even if managers or
+// stores are unavailable meanwhile.
 func TestUseAtAnyManager(t *testing.T) {
 	b := newBed(t)
 	b.checker(t, network("unused", 600))
@@ -58,13 +58,13 @@ func TestUseAtAnyManager(t *testing.T) {
 	b.runs(t, open)
 	b.runs(t, typed)
 	b.runs(t, left)
-	b.ended(t, still) // a connection on which nothing moves is no use
+	b.ended(t, still) // a connection without data is not activity
 	b.takeOver(t)
 	b.pass(t, minutes(5)+20*time.Second, notes)
 	b.ended(t, left)
 	b.runs(t, open)
 	b.runs(t, typed)
-	// The manager with the terminal dies: its last note is what is known.
+	// The manager with the terminal dies, so its last stored time counts.
 	b.pass(t, minutes(9))
 	b.runs(t, open)
 	b.pass(t, minutes(2))
@@ -72,7 +72,8 @@ func TestUseAtAnyManager(t *testing.T) {
 	terminal.Leave()
 }
 
-// A leader that ends a session has not seen what another manager noted since.
+// The leader ends a session without having read a time of use that another manager has stored
+// since.
 func TestUseAtTheLastMoment(t *testing.T) {
 	b := newBed(t)
 	b.checker(t, network("unused", 600))
@@ -102,9 +103,9 @@ func TestLeadersChange(t *testing.T) {
 	b.takeOver(t)
 	b.pass(t, minutes(2))
 	if s := b.get(id); !s.Idle.EndsAt.Equal(was.Idle.EndsAt) || !s.Idle.WarnedAt.Equal(was.Idle.WarnedAt) || b.warnings(id) != 1 {
-		t.Errorf("a new leader says %+v, the one before %+v", s.Idle, was.Idle)
+		t.Errorf("a new leader reports %+v, the previous one %+v", s.Idle, was.Idle)
 	}
-	// Two hours without any leader are no one's idleness.
+	// Two hours without a leader do not count as idle.
 	b.now = b.now.Add(2 * time.Hour)
 	b.takeOver(t)
 	b.pass(t, minutes(1))
@@ -113,7 +114,7 @@ func TestLeadersChange(t *testing.T) {
 	b.ended(t, id)
 }
 
-// After Redis has lost how long no one looked, all sessions count as used.
+// After Redis has lost the time of the last check, all sessions count as used.
 func TestUnknownIsUse(t *testing.T) {
 	b := newBed(t)
 	b.checker(t, network("unused", 3600))
@@ -127,7 +128,7 @@ func TestUnknownIsUse(t *testing.T) {
 	b.ended(t, id)
 }
 
-// What is known of the use of sessions goes some time after they do.
+// The times of use of a session are deleted some time after its end.
 func TestUseOfEndedSessionsIsForgotten(t *testing.T) {
 	b := newBed(t)
 	b.checker(t, network("unused", 3600))
@@ -191,7 +192,7 @@ func TestExemptDisabledUnbound(t *testing.T) {
 		}
 	}
 	b.pass(t, minutes(4)+50*time.Second)
-	b.runs(t, plain) // long overdue, and warned first all the same
+	b.runs(t, plain) // long overdue, but warned first
 	b.pass(t, 10*time.Second)
 	b.ended(t, plain)
 	b.runs(t, exempt)
@@ -230,7 +231,7 @@ func TestUtilizationAndMemory(t *testing.T) {
 		b.samples(t, busy, map[string]float64{"cpu_util": 1, "cuda_util": 50})
 		b.samples(t, idle, map[string]float64{"cpu_util": 2, "cuda_util": 0.5})
 		b.samples(t, plain, map[string]float64{"cpu_util": 2})
-		if n%20 < 10 { // half of the time its agent is not heard of
+		if n%20 < 10 { // half of the time its agent sends nothing
 			b.samples(t, dumb, map[string]float64{"cpu_util": 2, "cuda_util": 0})
 		}
 	}
@@ -248,7 +249,7 @@ func TestUtilizationAndMemory(t *testing.T) {
 			t.Errorf("%s has %d warnings, %+v", b.get(id).Name, b.warnings(id), b.get(id).Idle)
 		}
 	}
-	// The next leader continues with what this one wrote down.
+	// The next leader continues with the measurements that this one stored.
 	b.lead.Measurements.save(b.ctx)
 	b.takeOver(t)
 	b.pass(t, minutes(5), samples)

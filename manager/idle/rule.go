@@ -20,7 +20,7 @@ type Rule struct {
 	Warning      time.Duration // between the warning and the end
 	Any          bool          // one exceeded threshold suffices
 	Thresholds   map[string]float64
-	Types        []string // of sessions
+	Types        []string // types of sessions
 	Ignored      []string // apps whose traffic does not count
 }
 
@@ -32,9 +32,9 @@ type Subject struct {
 	// Used is when a user was last connected or data moved, as far as known, by the app through which
 	// it was; "" without one.
 	Used  map[string]time.Time
-	Kinds []string // of the slots that it has
-	// Over returns the level of a series over the span that ends now; false: there are not
-	// enough measurements.
+	Kinds []string // kinds of the session's slots
+	// Over returns the level of a series over the span that ends now; false if there are not enough
+	// measurements.
 	Over func(series string, span time.Duration) (Level, bool)
 }
 
@@ -49,8 +49,8 @@ func (s *Subject) newest() (at time.Time) {
 // Level is the utilization over a span, in percent of the capacity.
 type Level struct{ Mean, Peak float64 }
 
-// Due returns when the rule ends the session, ignoring warnings, and why. False: as of now, it
-// does not.
+// Due returns when the rule ends the session, ignoring warnings, and why. It returns false if the
+// rule does not apply at the moment.
 func (r *Rule) Due(s *Subject, now time.Time) (at time.Time, why string, ok bool) {
 	if !slices.Contains(r.Types, s.Type) {
 		return time.Time{}, "", false
@@ -72,7 +72,7 @@ func (r *Rule) Due(s *Subject, now time.Time) (at time.Time, why string, ok bool
 		}
 		at = now
 	}
-	left := later(s.Started.Add(r.Grace), s.Joined.Add(r.NewUserGrace)) // not checked until then
+	left := later(s.Started.Add(r.Grace), s.Joined.Add(r.NewUserGrace)) // the session is not checked before
 	if r.measures() && left.After(now) {
 		return time.Time{}, "", false
 	}

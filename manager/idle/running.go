@@ -24,7 +24,7 @@ import (
 // rulebook has all rules with their bindings.
 type rulebook struct {
 	checkers []bound
-	limits   []policy.Limit // those with an idle timeout
+	limits   []policy.Limit // limits with an idle timeout
 }
 
 type bound struct {
@@ -101,8 +101,8 @@ type candidate struct {
 	on Subject
 }
 
-// running reads the sessions that rules can apply to, and those that rules applied to before.
-// The measurements come from the history that from returns.
+// running reads the sessions that rules apply to, and those that they applied to before. from
+// returns the measurements.
 func (s *Service) running(ctx context.Context, b *rulebook, from func(context.Context, []uuid.UUID) *Measurements) ([]candidate, error) {
 	live := s.Client.Session.Query().Where(entsession.TerminatedAtIsNil(), entsession.StatusEQ(lifecycle.Running), entsession.StartedAtNotNil())
 	if b.empty() {

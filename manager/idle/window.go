@@ -11,8 +11,8 @@ import (
 const (
 	// kept is the number of pieces of each width in a series.
 	kept = 32
-	// gap is the longest time that one sample counts for: six intervals of the agents, so that
-	// two or three lost samples leave no gap.
+	// gap is the longest time that one sample represents: six intervals of the agents, so that two
+	// or three lost samples leave no gap.
 	gap = 30 * time.Second
 	// stale is the age at which the last sample no longer counts as current.
 	stale = time.Minute
@@ -33,10 +33,10 @@ const memory = ".mem"
 type Piece struct {
 	N          int64 // start, in widths since 1970
 	Mean, Peak float32
-	Seconds    float32 // that are measured
+	Seconds    float32 // measured seconds
 }
 
-// Series is the measurement of one value; the older, the coarser.
+// Series is the measurement of one value. Older pieces are wider.
 type Series struct {
 	Last   time.Time
 	Pieces [][]Piece // by width
@@ -84,7 +84,7 @@ func (s *Series) over(span time.Duration, now time.Time) (Level, bool) {
 		if now.Sub(s.Last) > max(stale, min(w, span/10)) {
 			return Level{}, false
 		}
-		from := now.Add(-span).UnixNano() / int64(w) // the piece in which the span begins counts in full
+		from := now.Add(-span).UnixNano() / int64(w) // the piece in which the span begins is included completely
 		var sum, known, peak float64
 		for _, p := range s.Pieces[i] {
 			if p.N < from {

@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// feed samples a series every 5 s from one moment to another.
+// feed adds a sample to a series every 5 s, from one time to another.
 func feed(s *Series, from, to time.Time, value float64) {
 	for at := from; at.Before(to); at = at.Add(5 * time.Second) {
 		s.add(at, value)
@@ -28,12 +28,12 @@ func TestOver(t *testing.T) {
 		{"nothing", func(*Series) {}, minutes(1), at(1), Level{}, false},
 		{"a minute of one level", func(s *Series) { feed(s, at(0), at(5), 7) }, minutes(1), at(5), Level{7, 7}, true},
 		{"younger than the window", func(s *Series) { feed(s, at(0), at(5), 7) }, minutes(6), at(5), Level{}, false},
-		{"an hour, of which a half busy", func(s *Series) { feed(s, at(-60), at(30), 0); feed(s, at(30), at(60), 50) }, minutes(60), at(60), Level{23, 50}, true},
+		{"an hour, half of it busy", func(s *Series) { feed(s, at(-60), at(30), 0); feed(s, at(30), at(60), 50) }, minutes(60), at(60), Level{23, 50}, true},
 		{"samples stopped two minutes ago", func(s *Series) { feed(s, at(0), at(60), 7) }, minutes(10), at(62), Level{}, false},
-		{"a hole of a twentieth", func(s *Series) { feed(s, at(-60), at(30), 7); feed(s, at(33), at(60), 7) }, minutes(60), at(60), Level{7, 7}, true},
-		{"a hole of a fifth", func(s *Series) { feed(s, at(-60), at(30), 7); feed(s, at(42), at(60), 7) }, minutes(60), at(60), Level{}, false},
+		{"a gap of a twentieth", func(s *Series) { feed(s, at(-60), at(30), 7); feed(s, at(33), at(60), 7) }, minutes(60), at(60), Level{7, 7}, true},
+		{"a gap of a fifth", func(s *Series) { feed(s, at(-60), at(30), 7); feed(s, at(42), at(60), 7) }, minutes(60), at(60), Level{}, false},
 		{"a day", func(s *Series) { feed(s, at(0), at(60*26), 3) }, 24 * time.Hour, at(60 * 26), Level{3, 3}, true},
-		{"one sample a minute says nothing of a minute", func(s *Series) { s.add(at(0), 1); s.add(at(1), 1) }, minutes(1), at(1), Level{}, false},
+		{"one sample a minute is not enough for a minute", func(s *Series) { s.add(at(0), 1); s.add(at(1), 1) }, minutes(1), at(1), Level{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var s Series
@@ -46,8 +46,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// What is asked of a series is within a piece's width of what its samples say,
-// however long ago it began, and costs a bounded amount of memory.
+// The level of a series equals that of its samples, within the width of a piece and however long
+// ago it began, and the memory is bounded.
 func TestOverAgainstSamples(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -81,7 +81,7 @@ func TestOverAgainstSamples(t *testing.T) {
 				}
 				return sum / float64(n)
 			}
-			// The window may begin up to a piece earlier than asked.
+			// The window may begin earlier by up to one piece.
 			low, high := math.Inf(1), math.Inf(-1)
 			for _, more := range []time.Duration{0, span / 8, span / 4, 20 * time.Second} {
 				m := mean(span + more)

@@ -2,10 +2,7 @@ package image_test
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +11,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
-	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
 	entimage "github.com/berthhq/berth/ent/image"
@@ -98,7 +94,7 @@ func build(t *testing.T, arch string, labels map[string]string) v1.Image {
 	return img
 }
 
-func add(t *testing.T, ctx context.Context, s *image.Service, name, host string) *ent.Registry {
+func add(t testing.TB, ctx context.Context, s *image.Service, name, host string) *ent.Registry {
 	t.Helper()
 	plain := true
 	out, err := s.CreateRegistry(ctx, image.CreateRegistryInput{Name: name, Host: host, PlainHTTP: &plain})
@@ -156,134 +152,6 @@ func TestCreateRegistry(t *testing.T) {
 	}
 	_, err := s.CreateRegistry(w.As(t, w.Superadmin), image.CreateRegistryInput{Name: "again", Host: "docker.io"})
 	want(t, err, problem.CodeAlreadyExists, "host")
-}
-
-func TestScan(t *testing.T) {
-	w := identitytest.New(t)
-	s, root := image.New(image.Config{Client: w.Client, Keys: ring(t)}), w.As(t, w.Superadmin)
-	st := newStore(t)
-	labels := map[string]string{"ai.backend.resource.min.cpu": "99", "privileged": "true"}
-	digests := st.put(t, "python:3.11", labels, "amd64")
-	st.put(t, "lab/torch:2", nil, "arm64", "amd64")
-	r := add(t, root, s, "local", st.host)
-
-	_, err := s.ScanRegistry(w.As(t, w.A.Admin), image.ScanRegistryInput{ID: r.ID})
-	want(t, err, problem.CodePermissionDenied, "")
-	_, err = s.ScanRegistry(root, image.ScanRegistryInput{ID: uuid.New()})
-	want(t, err, problem.CodeNotFound, "id")
-
-	out, err := s.ScanRegistry(root, image.ScanRegistryInput{ID: r.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, x := range out.Results {
-		if x.Error != nil {
-			t.Errorf("%s: %s", x.Reference, *x.Error)
-			continue
-		}
-		got = append(got, strings.TrimPrefix(x.Reference, st.host+"/")+" "+x.Image.Architecture)
-	}
-	slices.Sort(got)
-	if !slices.Equal(got, []string{"lab/torch:2 amd64", "lab/torch:2 arm64", "python:3.11 amd64"}) {
-		t.Errorf("found %v", got)
-	}
-	if out.Registry.LastScannedAt == nil {
-		t.Error("the scan was not noted")
-	}
-	i := w.Client.Image.Query().Where(entimage.Name("python:3.11")).OnlyX(root)
-	if i.Reference != st.host+"/python:3.11" || i.Digest != digests["amd64"] || i.SizeBytes < 2048 || i.Labels["privileged"] != "true" {
-		t.Errorf("recorded %v", i)
-	}
-
-	// A second scan finds a new digest of the tag, keeps the id, and marks missing images.
-	digests = st.put(t, "python:3.11", nil, "amd64")
-	lost := w.Client.Image.Create().SetReference(st.host + "/old:1").SetName("old:1").SetArchitecture("amd64").
-		SetDigest("sha256:0").SetRegistryID(r.ID).SaveX(root)
-	elsewhere := add(t, root, s, "elsewhere", "other.example")
-	kept := w.Client.Image.Create().SetReference("other.example/old:1").SetName("old:1").SetArchitecture("amd64").
-		SetDigest("sha256:0").SetRegistryID(elsewhere.ID).SaveX(root)
-	if _, err := s.ScanRegistry(root, image.ScanRegistryInput{ID: r.ID}); err != nil {
-		t.Fatal(err)
-	}
-	if again := w.Client.Image.GetX(root, i.ID); again.Digest != digests["amd64"] {
-		t.Errorf("digest is %s, want %s", again.Digest, digests["amd64"])
-	}
-	if got := w.Client.Image.GetX(root, lost.ID).Status; got != entimage.StatusGone {
-		t.Errorf("an image that is not there is %s", got)
-	}
-	if got := w.Client.Image.GetX(root, kept.ID).Status; got != entimage.StatusAlive {
-		t.Errorf("an image of another registry is %s", got)
-	}
-}
-
-func TestOneBadTagDoesNotSpoilTheScan(t *testing.T) {
-	w := identitytest.New(t)
-	s, root := image.New(image.Config{Client: w.Client, Keys: ring(t)}), w.As(t, w.Superadmin)
-	st := newStore(t)
-	st.put(t, "good:1", nil, "amd64")
-	st.put(t, "bad:1", nil, "amd64")
-	broken := false
-	front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if broken && strings.Contains(r.URL.Path, "/bad/manifests/") {
-			http.Error(rw, "disk full at /var/lib/registry", http.StatusInsufficientStorage)
-			return
-		}
-		st.inner.ServeHTTP(rw, r)
-	}))
-	t.Cleanup(front.Close)
-	r := add(t, root, s, "local", strings.TrimPrefix(front.URL, "http://"))
-	for _, state := range []bool{false, true} {
-		broken = state
-		out, err := s.ScanRegistry(root, image.ScanRegistryInput{ID: r.ID})
-		if err != nil {
-			t.Fatal(err)
-		}
-		failed := 0
-		for _, x := range out.Results {
-			if x.Error != nil {
-				failed++
-				if !strings.HasSuffix(x.Reference, "/bad:1") || strings.Contains(*x.Error, "/var") {
-					t.Errorf("%s: %s", x.Reference, *x.Error)
-				}
-			}
-		}
-		if len(out.Results) != 2 || failed == 1 != broken {
-			t.Errorf("%d results, %d failed", len(out.Results), failed)
-		}
-	}
-	if n := w.Client.Image.Query().Where(entimage.StatusEQ(entimage.StatusAlive)).CountX(root); n != 2 {
-		t.Errorf("%d images are alive: one that could not be read this time is not gone", n)
-	}
-}
-
-func TestRegistriesThatDoNotAnswer(t *testing.T) {
-	w := identitytest.New(t)
-	s, root := image.New(image.Config{Client: w.Client, Keys: ring(t)}), w.As(t, w.Superadmin)
-	for name, c := range map[string]struct {
-		status int
-		code   string
-	}{
-		"no catalogue": {http.StatusMethodNotAllowed, problem.CodeFailedPrecondition},
-		"locked":       {http.StatusForbidden, problem.CodeFailedPrecondition},
-		"login":        {http.StatusUnauthorized, problem.CodeFailedPrecondition},
-		"broken":       {http.StatusInsufficientStorage, problem.CodeUnavailable},
-	} {
-		t.Run(name, func(t *testing.T) {
-			front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != "/v2/" {
-					rw.WriteHeader(c.status)
-				}
-			}))
-			defer front.Close()
-			r := add(t, root, s, name, strings.TrimPrefix(front.URL, "http://"))
-			_, err := s.ScanRegistry(root, image.ScanRegistryInput{ID: r.ID})
-			want(t, err, c.code, "")
-		})
-	}
-	r := add(t, root, s, "nobody", "127.0.0.1:1")
-	_, err := s.ScanRegistry(root, image.ScanRegistryInput{ID: r.ID})
-	want(t, err, problem.CodeUnavailable, "")
 }
 
 func TestRegister(t *testing.T) {
@@ -413,7 +281,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-func ring(t *testing.T) *seal.Ring {
+func ring(t testing.TB) *seal.Ring {
 	t.Helper()
 	r, err := seal.Load(t.TempDir())
 	if err != nil {

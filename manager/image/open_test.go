@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/manager/image"
 )
 
-// A domain that is restricted to some registries starts nothing of others.
+// A domain that is restricted to some registries cannot start images of others.
 func TestRestrictedDomain(t *testing.T) {
 	w := identitytest.New(t)
 	system := viewer.SystemContext(t.Context())
@@ -39,5 +39,41 @@ func TestRestrictedDomain(t *testing.T) {
 		if p, _ := problem.From(err); (err != nil || c.code != "") && p.Code != c.code {
 			t.Errorf("%s for %s: %v, want %q", c.ref, c.as.Username, err, c.code)
 		}
+	}
+}
+
+// TestRegistryOfProjects opens a registry to the members of a project only.
+func TestRegistryOfProjects(t *testing.T) {
+	w := identitytest.New(t)
+	s, root := image.New(image.Config{Client: w.Client, Keys: ring(t)}), w.As(t, w.Superadmin)
+	r := add(t, root, s, "lab", "lab.example")
+	w.Client.Image.Create().SetReference("lab.example/a:1").SetName("a:1").SetArchitecture("amd64").
+		SetDigest("sha256:0").SetRegistryID(r.ID).ExecX(root)
+	in := image.UpdateRegistryInput{ID: r.ID}
+	in.Projects = []uuid.UUID{w.A.Project.ID}
+	if _, err := s.UpdateRegistry(root, in); err != nil {
+		t.Fatal(err)
+	}
+	for who, c := range map[string]struct {
+		u    *ent.User
+		code string
+	}{
+		"a member": {w.A.Member, ""}, "a superadmin": {w.Superadmin, ""},
+		"a user of another domain": {w.B.Member, problem.CodeNotFound}, "an admin outside of the project": {w.B.Admin, problem.CodeNotFound},
+	} {
+		_, err := s.Resolve(w.As(t, c.u), "a:1")
+		if p, _ := problem.From(err); (err == nil) != (c.code == "") || err != nil && p.Code != c.code {
+			t.Errorf("%s: %v", who, err)
+		}
+	}
+	in.Projects = []uuid.UUID{uuid.New()}
+	_, err := s.UpdateRegistry(root, in)
+	want(t, err, problem.CodeNotFound, "projects")
+	in.Projects = []uuid.UUID{}
+	if _, err := s.UpdateRegistry(root, in); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Resolve(w.As(t, w.B.Member), "a:1"); err != nil {
+		t.Errorf("without projects: %v", err)
 	}
 }

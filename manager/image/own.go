@@ -73,20 +73,27 @@ func (s *Service) InspectOwn(ctx context.Context, r *ent.Registry, repository, d
 	if err != nil {
 		return remote.Image{}, err
 	}
-	found, err := from.Inspect(ctx, repository+"@"+digest)
+	defer from.Close()
+	content, err := from.Inspect(ctx, repository+"@"+digest)
+	if err == nil {
+		err = storableAll(content.Images)
+	}
 	if err != nil {
 		return remote.Image{}, explain(r, "image "+repository+"@"+digest, err)
 	}
-	if len(found) != 1 || found[0].Digest != digest {
-		return remote.Image{}, fmt.Errorf("image %s@%s is %v at its registry", repository, digest, found)
+	if len(content.Images) != 1 || content.Images[0].Digest != digest {
+		return remote.Image{}, fmt.Errorf("image %s@%s is %v at its registry", repository, digest, content.Images)
 	}
-	return found[0], nil
+	return content.Images[0], nil
 }
 
-// writer reaches a repository of the registry with a token of this manager.
-func (s *Service) writer(r *ent.Registry, repository string) (remote.Registry, error) {
+// writer returns a client that can change a repository of the registry. Close it.
+func (s *Service) writer(r *ent.Registry, repository string) (*remote.Client, error) {
 	token, err := s.own.Key.Sign(pushtoken.Grant{Repository: repository, Delete: true, Expires: time.Now().Add(time.Minute)})
-	return remote.Registry{Host: r.Host, PlainHTTP: r.PlainHTTP, Username: pushtoken.User, Password: token}, err
+	if err != nil {
+		return nil, err
+	}
+	return remote.Open(remote.Registry{Host: r.Host, PlainHTTP: r.PlainHTTP, Username: pushtoken.User, Password: token, CA: r.Certificates})
 }
 
 // TagOwn gives an image that an agent has sent its tag.
@@ -95,6 +102,7 @@ func (s *Service) TagOwn(ctx context.Context, r *ent.Registry, repository, diges
 	if err != nil {
 		return err
 	}
+	defer to.Close()
 	return to.Tag(ctx, repository+"@"+digest, tag)
 }
 
@@ -110,6 +118,7 @@ func (s *Service) DropOwn(ctx context.Context, r *ent.Registry, repository, dige
 	if err != nil {
 		return err
 	}
+	defer to.Close()
 	return to.Delete(ctx, repository+"@"+digest)
 }
 
@@ -138,21 +147,35 @@ func (s *Service) deleteOwn(ctx context.Context, i *ent.Image) error {
 	return s.DropOwn(ctx, r, repository, i.Digest)
 }
 
-// stray returns an error for a name below ownPath that no commit has recorded: such an image must not
-// become public.
-func (s *Service) stray(ctx context.Context, r *ent.Registry, name string) error {
-	if s.own.Host == "" || r.Host != s.own.Host || !strings.HasPrefix(name, ownPath) {
-		return nil
+// orphans returns those names below ownPath that no commit has recorded: such images must not become
+// public.
+func (s *Service) orphans(ctx context.Context, r *ent.Registry, names []string) (map[string]bool, error) {
+	if s.own.Host == "" || r.Host != s.own.Host {
+		return nil, nil
 	}
-	known, err := s.client.Image.Query().Where(entimage.Reference(r.Host + "/" + name)).Exist(viewer.SystemContext(ctx))
+	out := map[string]bool{}
+	var references []string
+	for _, n := range names {
+		if strings.HasPrefix(n, ownPath) {
+			out[n] = true
+			references = append(references, r.Host+"/"+n)
+		}
+	}
+	if len(references) == 0 {
+		return nil, nil
+	}
+	known, err := s.client.Image.Query().Where(entimage.ReferenceIn(references...)).Select(entimage.FieldName).Strings(viewer.SystemContext(ctx))
 	if err != nil {
-		return fmt.Errorf("look up image: %w", err)
+		return nil, fmt.Errorf("look up images: %w", err)
 	}
-	if !known {
-		return problem.Precondition("%s belongs to a user who has not saved it or has deleted it", name)
+	for _, n := range known {
+		delete(out, n)
 	}
-	return nil
+	return out, nil
 }
+
+// orphaned is the reason why an orphan is not registered.
+const orphaned = "It belongs to a user who has not saved it or has deleted it."
 
 // usable returns the projects whose images the viewer can use.
 func usable(v *viewer.Viewer) []uuid.UUID {

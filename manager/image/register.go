@@ -11,6 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/store"
 
 	entimage "github.com/berthhq/berth/ent/image"
 )
@@ -37,18 +38,37 @@ func (s *Service) RegisterImage(ctx context.Context, in RegisterImageInput) (*Im
 		return nil, err
 	}
 	ref.host = r.Host
+	lost, err := s.orphans(ctx, r, []string{ref.name()})
+	if err != nil {
+		return nil, err
+	}
+	if lost[ref.name()] {
+		return nil, problem.Precondition("image %s cannot be registered: %s", ref.full(), orphaned).WithField(field)
+	}
 	from, err := s.reach(r)
 	if err != nil {
 		return nil, err
 	}
-	found, err := from.Inspect(ctx, ref.name())
+	defer from.Close()
+	content, err := from.Inspect(ctx, ref.name())
+	if err == nil {
+		err = storableAll(content.Images)
+	}
 	if err != nil {
 		err = explain(r, "image "+ref.full(), err)
 		return nil, fmt.Errorf("register image: %w", inField(err, field))
 	}
-	rows, err := s.record(ctx, r, ref.name(), found)
+	var rows []*ent.Image
+	err = store.InTx(ctx, s.client, func(tx *ent.Tx) error {
+		got, err := s.record(ctx, tx.Client(), r, []tagged{{ref.name(), content.Images}})
+		rows = got[ref.name()].rows
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("register image: %w", err)
+	}
+	for i, row := range rows {
+		rows[i] = row.Unwrap()
 	}
 	best := preferred(rows)
 	if ref.digest != "" && best.Digest != ref.digest {

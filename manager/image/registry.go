@@ -3,9 +3,13 @@ package image
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/access"
@@ -14,24 +18,48 @@ import (
 	"github.com/berthhq/berth/internal/registry/remote"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/task"
 )
 
-// Service writes registries and images.
+// Service writes registries and images, and scans registries.
 type Service struct {
 	client *ent.Client
 	keys   *seal.Ring
 	own    Own
+	tasks  *task.Service
+	meter  *meter
+	log    *slog.Logger
+
+	tagTimeout time.Duration
 }
 
 // Config has the dependencies of a Service.
 type Config struct {
-	Client *ent.Client
-	Keys   *seal.Ring // encrypts the passwords of registries
-	Own    Own        // for images of sessions
+	Client     *ent.Client
+	Keys       *seal.Ring            // encrypts the passwords of registries
+	Own        Own                   // for images of sessions; zero: no such registry
+	Tasks      *task.Service         // runs scans; nil: registries cannot be scanned
+	Registry   prometheus.Registerer // nil: no metrics
+	Logger     *slog.Logger          // nil: no log
+	TagTimeout time.Duration         // of one tag in a scan; zero: 30 s
 }
 
-// New returns a Service.
-func New(cfg Config) *Service { return &Service{client: cfg.Client, keys: cfg.Keys, own: cfg.Own} }
+// New returns a Service, and registers its kind of tasks.
+func New(cfg Config) *Service {
+	s := &Service{
+		client: cfg.Client, keys: cfg.Keys, own: cfg.Own, tasks: cfg.Tasks, meter: newMeter(cfg.Registry), log: cfg.Logger, tagTimeout: cfg.TagTimeout,
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.tagTimeout == 0 {
+		s.tagTimeout = tagTimeout
+	}
+	if s.tasks != nil {
+		s.tasks.Register(scanKind, scanner{s})
+	}
+	return s
+}
 
 // CreateRegistryInput describes a new registry.
 type CreateRegistryInput struct {
@@ -40,6 +68,7 @@ type CreateRegistryInput struct {
 	PlainHTTP *bool
 	Username  *string
 	Password  *string
+	RegistrySettings
 }
 
 // RegistryPayload is a registry after a change.
@@ -63,11 +92,15 @@ func (s *Service) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*
 	if err := checkCredentials(in.Username, in.Password); err != nil {
 		return nil, err
 	}
+	if err := s.checkSettings(ctx, &in.RegistrySettings); err != nil {
+		return nil, err
+	}
 	c := s.client.Registry.Create().SetName(in.Name).SetHost(host).SetNillablePlainHTTP(in.PlainHTTP).
 		SetNillableUsername(in.Username)
 	if in.Password != nil && *in.Password != "" {
 		c.SetPasswordSealed(s.keys.Seal(seal.RegistryPassword, []byte(*in.Password)))
 	}
+	in.set(c.Mutation())
 	r, err := c.Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("create registry: %w", err)
@@ -96,13 +129,18 @@ func (s *Service) Password(r *ent.Registry) (string, error) {
 	return string(password), err
 }
 
-// reach returns the connection data of a registry for the library.
-func (s *Service) reach(r *ent.Registry) (remote.Registry, error) {
+// reach returns a client for a registry. Close it.
+func (s *Service) reach(r *ent.Registry) (*remote.Client, error) {
 	password, err := s.Password(r)
-	return remote.Registry{Host: r.Host, PlainHTTP: r.PlainHTTP, Username: r.Username, Password: password}, err
+	if err != nil {
+		return nil, err
+	}
+	return remote.Open(remote.Registry{
+		Host: r.Host, PlainHTTP: r.PlainHTTP, Username: r.Username, Password: password, Proxy: r.Proxy, CA: r.Certificates,
+	})
 }
 
-// dockerHub is the usual name of Docker Hub; the others are its servers.
+// dockerHub is the usual name of Docker Hub. Other names belong to its servers.
 const dockerHub = "docker.io"
 
 // canonicalHost checks host[:port] and returns a canonical spelling.

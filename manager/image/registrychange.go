@@ -28,6 +28,7 @@ type UpdateRegistryInput struct {
 	PlainHTTP *bool
 	Username  *string
 	Password  *string
+	RegistrySettings
 }
 
 // UpdateRegistry changes the name and the connection data of a registry.
@@ -44,6 +45,9 @@ func (s *Service) UpdateRegistry(ctx context.Context, in UpdateRegistryInput) (*
 	if err := checkCredentials(in.Username, in.Password); err != nil {
 		return nil, err
 	}
+	if err := s.checkSettings(ctx, &in.RegistrySettings); err != nil {
+		return nil, err
+	}
 	u := s.client.Registry.UpdateOne(r).SetNillableName(in.Name).SetNillablePlainHTTP(in.PlainHTTP).SetNillableUsername(in.Username)
 	switch {
 	case in.Password == nil:
@@ -52,6 +56,7 @@ func (s *Service) UpdateRegistry(ctx context.Context, in UpdateRegistryInput) (*
 	default:
 		u.SetPasswordSealed(s.keys.Seal(seal.RegistryPassword, []byte(*in.Password)))
 	}
+	in.set(u.Mutation())
 	r, err = u.Save(ctx)
 	if ent.IsNotFound(err) {
 		return nil, problem.NotFound("registry").WithField("id")
@@ -110,7 +115,7 @@ func remove(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 		return fmt.Errorf("remove images: %w", err)
 	}
 	if err := tx.Image.Update().Where(entimage.RegistryID(id)).SetStatus(entimage.StatusGone).Exec(ctx); err != nil {
-		return fmt.Errorf("mark images gone: %w", err)
+		return fmt.Errorf("mark missing images: %w", err)
 	}
 	if _, err := tx.Registry.Delete().Where(registry.ID(id)).Exec(ctx); err != nil {
 		return fmt.Errorf("remove registry: %w", err)

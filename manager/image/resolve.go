@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent/domain"
 	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
@@ -77,13 +78,15 @@ func preferred(rows []*ent.Image) *ent.Image {
 // Open matches the images that the viewer can use: those of registries that are open to the
 // viewer's domain (all, unless the domain is restricted to some), and those that a custom role
 // makes visible. Users who can see everything can use all. Other images are still visible
-// through sessions that were started from them.
+// through sessions that were started from them. A registry that names projects is open to their
+// members only.
 func Open(ctx context.Context) predicate.Image {
 	v := viewer.From(ctx)
 	if v == nil || v.SeesAll() || len(v.Granted(access.Read, access.Image, access.OnSystem)) > 0 {
 		return func(*sql.Selector) {}
 	}
 	return entimage.Or(
+		entimage.IDIn(v.Granted(access.Read, access.Image, access.OnObject)...),
 		entimage.And(entimage.VisibilityEQ(entimage.VisibilityPublic), registered(v)),
 		entimage.OwnerID(v.User),
 		entimage.And(entimage.VisibilityEQ(entimage.VisibilityProject), entimage.ProjectIDIn(usable(v)...)),
@@ -100,10 +103,9 @@ func Listed(ctx context.Context) predicate.Image {
 	return Open(ctx)
 }
 
-// registered matches images of registries that are open to the viewer's domain.
+// registered matches images of registries that are open to the viewer's domain and projects.
 func registered(v *viewer.Viewer) predicate.Image {
-	return entimage.Or(
-		entimage.IDIn(v.Granted(access.Read, access.Image, access.OnObject)...),
+	byDomain := entimage.Or(
 		entimage.HasRegistryWith(registry.HasDomainsWith(domain.ID(v.Domain))),
 		func(s *sql.Selector) {
 			d := sql.Table("domains")
@@ -111,6 +113,11 @@ func registered(v *viewer.Viewer) predicate.Image {
 				Where(sql.And(sql.EQ(d.C("id"), v.Domain), sql.IsTrue(d.C("registries_restricted"))))))
 		},
 	)
+	byProject := entimage.Or(
+		entimage.Not(entimage.HasRegistryWith(registry.HasProjects())),
+		entimage.HasRegistryWith(registry.HasProjectsWith(project.IDIn(v.Projects...))),
+	)
+	return entimage.And(byDomain, byProject)
 }
 
 // hints is the number of tags in an error.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
@@ -16,16 +16,21 @@ import (
 	entimage "github.com/berthhq/berth/ent/image"
 )
 
-// UpdateImageInput changes the fields that are not nil.
+// UpdateImageInput changes the fields that are not nil. An empty Deprecated ends the deprecation.
 type UpdateImageInput struct {
 	ID          uuid.UUID
 	Description *string
 	Visibility  *entimage.Visibility
 	Project     *uuid.UUID
+	TagPolicy   *entimage.TagPolicy
+	Deprecated  *string
 }
 
-// maxDescription is in characters.
-const maxDescription = 1000
+// Limits of texts, in characters.
+const (
+	maxDescription = 1000
+	maxDeprecated  = 500
+)
 
 // CheckDescription returns an error for a description that is too long.
 func CheckDescription(text string) error {
@@ -35,37 +40,69 @@ func CheckDescription(text string) error {
 	return nil
 }
 
-// UpdateImage changes the description of an image, and who can use one that was made of a session.
+// UpdateImage changes the description of an image, who can use one that was made of a session, and
+// what scans do when its tag has moved, or deprecates it. An image that follows its tag from now on
+// takes the digest of the tag at once.
 func (s *Service) UpdateImage(ctx context.Context, in UpdateImageInput) (*ImagePayload, error) {
-	v, err := permit.Writer(ctx)
-	if err != nil {
+	if _, err := s.changeableImage(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	image, err := s.client.Image.Get(ctx, in.ID)
-	if err != nil {
-		return nil, permit.Missing(err, "image", "id")
-	}
-	if err := permit.To(ctx, access.Update, image); err != nil {
+	if err := in.check(); err != nil {
 		return nil, err
 	}
-	up := image.Update().SetNillableDescription(in.Description)
+	return s.changeImage(ctx, in.ID, func(tx *ent.Tx, i *ent.Image) (*ent.ImageUpdateOne, error) {
+		u := i.Update().SetNillableDescription(in.Description).SetNillableDeprecated(in.Deprecated)
+		if in.Visibility != nil {
+			if err := s.show(ctx, viewer.From(ctx), u, i, in); err != nil {
+				return nil, err
+			}
+		}
+		return u, in.follow(ctx, tx, u, i)
+	})
+}
+
+func (in *UpdateImageInput) check() error {
 	if in.Description != nil {
 		if err := CheckDescription(*in.Description); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if in.Project != nil && (in.Visibility == nil || *in.Visibility != entimage.VisibilityProject) {
-		return nil, problem.Invalid("project", "belongs to the visibility PROJECT")
+		return problem.Invalid("project", "belongs to the visibility PROJECT")
 	}
-	if in.Visibility != nil {
-		if err := s.show(ctx, v, up, image, in); err != nil {
-			return nil, err
+	if in.TagPolicy != nil {
+		if err := entimage.TagPolicyValidator(*in.TagPolicy); err != nil {
+			return problem.Invalid("tagPolicy", "must be REGISTRY, PINNED or FOLLOW")
 		}
 	}
-	if image, err = up.Save(viewer.SystemContext(ctx)); err != nil {
-		return nil, fmt.Errorf("change image: %w", err)
+	if in.Deprecated != nil {
+		return naming.Line("deprecated", *in.Deprecated, maxDeprecated)
 	}
-	return &ImagePayload{Image: image}, nil
+	return nil
+}
+
+// follow sets the tag policy of an image, and its digest if the policy changes it.
+func (in *UpdateImageInput) follow(ctx context.Context, tx *ent.Tx, u *ent.ImageUpdateOne, i *ent.Image) error {
+	if in.TagPolicy == nil {
+		return nil
+	}
+	if i.SessionID != nil {
+		return problem.Precondition("image %s was made of a session, and no scan changes it", i.Name).WithField("tagPolicy")
+	}
+	u.SetTagPolicy(*in.TagPolicy)
+	if i.Edges.Registry == nil {
+		return nil
+	}
+	i.TagPolicy = *in.TagPolicy
+	if pinned(i.Edges.Registry, i) || TagDigest(i) == i.Digest {
+		return nil
+	}
+	to, err := versionOf(ctx, tx, i, TagDigest(i))
+	if err != nil {
+		return err
+	}
+	take(u, to)
+	return nil
 }
 
 // show sets who can use an image.

@@ -42,10 +42,10 @@ func replaced(epoch, by int64) error {
 	return fmt.Errorf("epoch %d was replaced by %d: %w", epoch, by, errdefs.ErrAborted)
 }
 
-// RaiseFence begins a leader's epoch and returns it: atLeast, or one more than the last
-// epoch where that is not below atLeast. confirm asks the election, while the row is
-// locked, whether the caller still leads; so of two that believe so the one elected last
-// has the higher epoch.
+// RaiseFence begins a leader's epoch and returns it: atLeast, or one more than the last epoch where
+// that is not below atLeast. While the row is locked, confirm checks in the election whether the
+// caller still leads, so that of two managers that claim to lead, the one elected last has the
+// higher epoch.
 func RaiseFence(ctx context.Context, client *ent.Client, atLeast int64, confirm func(context.Context) error) (epoch int64, err error) {
 	err = client.Fence.Create().SetName(FenceName).SetEpoch(0).OnConflictColumns(fence.FieldName).Ignore().Exec(ctx)
 	if err != nil {

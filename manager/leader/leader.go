@@ -78,7 +78,7 @@ func (s *Service) Current(ctx context.Context) (*Leader, error) {
 	}
 	var l Leader
 	if json.Unmarshal([]byte(text), &l) != nil || l.Epoch == 0 {
-		return nil, nil // elected, but it has not begun to lead
+		return nil, nil // the leader is elected, but does not lead yet
 	}
 	return &l, nil
 }

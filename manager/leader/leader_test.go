@@ -17,15 +17,15 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// The leader is killed while sessions start: the other manager schedules on, and
-// nothing runs twice.
+// The leader is killed while sessions start. The other manager continues to schedule, and nothing
+// runs twice.
 func TestLeaderIsKilled(t *testing.T) {
 	c := clustertest.New(t, 0)
 	second := c.Start(t)
 	for _, name := range []string{"a", "b", "c"} {
 		n := &clustertest.Node{Name: name, Dir: t.TempDir(), Network: clustertest.NewFakeNetwork(len(c.Nodes)), Host: fake.NewHost(clustertest.PulledImage())}
 		c.Nodes = append(c.Nodes, n)
-		c.Join(t, n, c.Manager) // it learns of the other from the managers
+		c.Join(t, n, c.Manager) // the agent gets the address of the other manager
 		managertest.Eventually(t, "the second manager reaches "+name, func() bool { return second.Reaches(name) })
 	}
 	ctx := c.System(t)
@@ -45,7 +45,7 @@ func TestLeaderIsKilled(t *testing.T) {
 	c.Manager = second
 	all = append(all, c.Create(t, clustertest.SessionInput(nil, "sleep", "600")))
 	c.WaitFor(t, all[len(all)-1], lifecycle.Running)
-	t.Logf("a session that was asked for after the leader was killed runs after %s", time.Since(killed).Round(time.Millisecond))
+	t.Logf("a session that was requested after the leader was killed runs after %s", time.Since(killed).Round(time.Millisecond))
 	for _, id := range all {
 		c.WaitFor(t, id, lifecycle.Running)
 	}
@@ -74,7 +74,7 @@ func TestAnotherManagerTakesOver(t *testing.T) {
 	second := c.Start(t)
 	n := &clustertest.Node{Name: "a", Dir: t.TempDir(), Network: clustertest.NewFakeNetwork(len(c.Nodes)), Host: fake.NewHost(clustertest.PulledImage())}
 	c.Nodes = append(c.Nodes, n)
-	c.Join(t, n, c.Manager) // it learns of the other from the managers
+	c.Join(t, n, c.Manager) // the agent gets the address of the other manager
 	runs := c.Create(t, clustertest.SessionInput(nil, "sleep", "600"))
 	c.WaitFor(t, runs, lifecycle.Running)
 	old := c.Client.Fence.Query().Where(fence.Name(leader.FenceName)).OnlyX(c.System(t)).Epoch

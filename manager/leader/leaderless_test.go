@@ -117,10 +117,10 @@ func TestNobodyLeads(t *testing.T) {
 	var seen clusterState
 	m.As(t, w.A.Member).Must(t, `{ cluster { led } }`, nil, &seen)
 	if seen.Cluster.Led {
-		t.Error("a user is not told")
+		t.Error("a user does not see it")
 	}
 	if errs := m.As(t, w.A.Member).Ask(t, `{ cluster { leader { address } } }`, nil, nil); errs.Code() != "PERMISSION_DENIED" {
-		t.Errorf("a user asks where the leader is: %s", errs)
+		t.Errorf("a user reads the leader: %s", errs)
 	}
 	if _, err := etcd.Delete(t.Context(), before); err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 const (
 	// ManagersKey is the prefix of the addresses of live managers.
 	ManagersKey = "/berth/managers/"
-	// versionsKey is the prefix of their versions. It is separate from the addresses, because
-	// older managers take every value there for an address.
+	// versionsKey is the prefix of the managers' versions. It differs from that of the addresses,
+	// because older managers read every value there as an address.
 	versionsKey = "/berth/versions/"
 )
 

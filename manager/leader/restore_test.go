@@ -170,11 +170,11 @@ func TestRecoveryModeIsTurnedOn(t *testing.T) {
 	if errs := c.Member.Ask(t, `mutation { setRecovery(input: {on: false}) { recovery { since } } }`, nil, nil); errs.Code() != "PERMISSION_DENIED" {
 		t.Errorf("a member turns it off: %v", errs)
 	}
-	managertest.Eventually(t, "the metric says so", func() bool {
+	managertest.Eventually(t, "the metric shows recovery mode", func() bool {
 		return strings.Contains(c.Manager.Scrape(t), "berth_recovery_mode 1\n")
 	})
 	setMode(t, c, false)
-	managertest.Eventually(t, "the metric says that it is over", func() bool {
+	managertest.Eventually(t, "the metric shows the end of recovery mode", func() bool {
 		return strings.Contains(c.Manager.Scrape(t), "berth_recovery_mode 0\n")
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// way is the transport to storages: to the Internet, and to hosts that the configuration
+// way is the transport to object storages: to the Internet, and to hosts that the configuration
 // allows.
 type way struct{ *http.Transport }
 
@@ -43,7 +43,7 @@ func (u until) RoundTrip(r *http.Request) (*http.Response, error) {
 type bucket struct {
 	core   minio.Core
 	name   string
-	nobody bool // without credentials
+	nobody bool // requests have no credentials
 }
 
 // Number of attempts before an error of a busy or unreachable storage is returned. The library

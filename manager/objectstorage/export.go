@@ -39,7 +39,7 @@ func (e exporter) Run(ctx context.Context, at *tasks.Progress, input []byte) err
 // sending is a running export.
 type sending struct {
 	*run
-	top string // part of the paths that the keys do not have
+	top string // part of the paths that is left out of the keys
 }
 
 func (r *sending) all(ctx context.Context) error {
@@ -62,7 +62,7 @@ func (r *sending) list(ctx context.Context, after string, most int) ([]*storagep
 		return nil, false, at.Later(errgrpc.ToNative(err))
 	}
 	r.top = r.Path
-	if len(p.Files) == 1 && p.Files[0].Path == r.Path { // it is a file itself
+	if len(p.Files) == 1 && p.Files[0].Path == r.Path { // the exported path is a file
 		r.top = strings.TrimSuffix(strings.TrimSuffix(r.Path, path.Base(r.Path)), "/")
 	}
 	return p.Files, p.More, nil
@@ -72,8 +72,8 @@ func (r *sending) list(ctx context.Context, after string, most int) ([]*storagep
 type file struct {
 	*storagepb.TreeFile
 	key  string
-	ours bool // an existing object may come from an earlier run
-	left bool // an equal object exists
+	ours bool // an existing object may be from an earlier run of this task
+	left bool // an equal object exists and is kept
 	err  error
 }
 
@@ -140,8 +140,8 @@ func refusedFile(key string, f *storagepb.TreeFile) error {
 	return nil
 }
 
-// unreadable explains why a listed file is not found by its name: bytes that are not UTF-8 are
-// listed as U+FFFD.
+// unreadable explains why a listed file cannot be opened by its name: in the list, bytes that are
+// not UTF-8 appear as U+FFFD.
 func unreadable(path string, err error) error {
 	if errdefs.IsNotFound(err) && strings.ContainsRune(path, utf8.RuneError) {
 		return problem.Invalid("key", "the name of the file is not UTF-8, which S3 requires: rename the file")

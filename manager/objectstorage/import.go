@@ -110,8 +110,8 @@ type batch struct {
 
 func (b *batch) full() bool { return len(b.list) >= batchSize || b.bytes >= batchBytes }
 
-// above reports whether an object of the batch has the path of a directory that another key
-// needs. The shorter key comes first, so that it is always the longer one that is refused.
+// above reports whether an object of the batch has the path of a directory that another key needs.
+// The shorter key comes first, so the longer one is always the one that is rejected.
 func (b *batch) above(key string) bool {
 	for i := range len(key) {
 		if key[i] == '/' && b.keys[key[:i]] {
@@ -170,7 +170,7 @@ func (r *fetching) batch(ctx context.Context, b batch) error {
 	})
 }
 
-// item describes an object for a proxy. An existing file may come from an earlier run.
+// item describes an object for a proxy. An existing file may be from an earlier run of this task.
 func (r *fetching) item(ctx context.Context, o object, ours bool, life time.Duration) (*storagepb.ObjectItem, error) {
 	name, marker := strings.CutSuffix(strings.TrimPrefix(o.key, r.prefix), "/")
 	item := &storagepb.ObjectItem{

@@ -96,7 +96,7 @@ func (r *run) place(ctx context.Context) (*vfolder.At, error) {
 		return nil, err
 	}
 	if e, on, _ := permit.Of(r.row); !who.May(access.Transfer, e, on) || !r.write && r.row.ReadOnly {
-		return nil, problem.Precondition("the user who asked may no longer use the object storage")
+		return nil, problem.Precondition("the user of the task can no longer use the object storage")
 	}
 	return r.folders.At(ctx, vfolder.Use{User: r.at.By(), Folder: r.Folder, Write: r.write})
 }

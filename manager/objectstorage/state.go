@@ -19,9 +19,9 @@ const maxFailures = 100
 
 // Figures are the progress of a task.
 type Figures struct {
-	Files, FilesTotal int64 // done, and found
+	Files, FilesTotal int64 // finished and total number
 	Bytes, BytesTotal int64
-	Left              int64 // equal ones that existed
+	Left              int64 // files that existed and were equal
 	Failed            int64
 	Failures          []Failure
 }
@@ -31,17 +31,16 @@ type state struct {
 	Figures
 	Counted bool   // the totals are complete
 	Count   string // the last item that was counted
-	// After is the last of the finished pages, Settled the finished items of the page after
-	// them.
+	// After is the last finished page. Settled has the finished items of the next page.
 	After   string
 	Settled []string
-	// Sent is the last item that was ever begun: existing objects up to it may come from this
-	// task.
+	// Sent is the last item whose transfer has begun. Existing objects up to it may be from an
+	// earlier run of this task.
 	Sent  string
 	Ended bool
 	// Upload is the multipart upload of a file.
 	Upload *parts
-	// Stuck is the time since when the storage does not answer.
+	// Stuck is the time since which the storage has not responded.
 	Stuck *time.Time
 }
 
@@ -62,7 +61,7 @@ func FiguresOf(t *ent.Task) (*Figures, error) {
 	return &st.Figures, nil
 }
 
-// again starts again after a complete walk.
+// again resets the position after a complete walk.
 func (st *state) again() {
 	*st = state{Sent: st.Sent, Upload: st.Upload}
 }
@@ -102,8 +101,8 @@ func (st *state) outcome(verb string) error {
 	return problem.Precondition("%d of %d files could not be %s; %.80s: %s", st.Failed, st.Files, verb, first.Path, first.Error)
 }
 
-// before reports whether a path comes before another one, in the order in which a directory's
-// files come in the place of its name.
+// before reports whether a path comes before another one in a walk, where the files of a directory
+// take the place of the directory's name.
 func before(a, b string) bool {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/")) < 0
 }

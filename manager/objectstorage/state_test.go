@@ -15,7 +15,7 @@ import (
 )
 
 func TestBefore(t *testing.T) {
-	order := []string{"a/0", "a/b/c", "a/b-c", "a/z", "a.txt", "b"} // as a tree is walked
+	order := []string{"a/0", "a/b/c", "a/b-c", "a/z", "a.txt", "b"} // order of a walk
 	for i, a := range order {
 		for j, b := range order {
 			if before(a, b) != (i < j) {
@@ -83,8 +83,8 @@ func TestLifeOfSignedRequests(t *testing.T) {
 	}
 }
 
-// An upload whose id was lost is recognized by its start time, and by the uploads that existed
-// before.
+// An upload whose ID was lost is recognized by its start time, and by excluding the uploads that
+// existed before.
 func TestUploadsThatMayBeOurs(t *testing.T) {
 	now := time.Now()
 	up := upload{Key: "k", Intended: now, Others: []string{"other"}}
@@ -93,11 +93,11 @@ func TestUploadsThatMayBeOurs(t *testing.T) {
 		after time.Duration
 		want  bool
 	}{
-		"just then":                  {"x", time.Second, true},
-		"by a clock that runs after": {"x", -15 * time.Minute, true},
-		"there before":               {"other", 0, false},
-		"much earlier":               {"x", -time.Hour, false},
-		"much later":                 {"x", time.Hour, false},
+		"just then":               {"x", time.Second, true},
+		"by a clock that is slow": {"x", -15 * time.Minute, true},
+		"there before":            {"other", 0, false},
+		"much earlier":            {"x", -time.Hour, false},
+		"much later":              {"x", time.Hour, false},
 	} {
 		if got := up.may(minio.ObjectMultipartInfo{Key: "k", UploadID: c.id, Initiated: now.Add(c.after)}); got != c.want {
 			t.Errorf("%s: %v", name, got)
@@ -105,7 +105,8 @@ func TestUploadsThatMayBeOurs(t *testing.T) {
 	}
 }
 
-// An object that an earlier run may have written is not an error for a run that replaces nothing.
+// An object that may be from an earlier run of the task is not an error, even if the task must not
+// replace objects.
 func TestWhatIsThereMayBeOurs(t *testing.T) {
 	core, err := minio.NewCore("s3.example.org", &minio.Options{})
 	if err != nil {
@@ -138,10 +139,10 @@ func TestFilesThatCannotBeObjects(t *testing.T) {
 		file  *storagepb.TreeFile
 		field string
 	}{
-		"as long as can be":   {strings.Repeat("k", maxKey), &storagepb.TreeFile{Path: "k", Size: maxObject}, ""},
-		"a key too long":      {strings.Repeat("k", maxKey+1), &storagepb.TreeFile{Path: "k"}, "key"},
-		"a control character": {"k\n", &storagepb.TreeFile{Path: "k\n"}, "key"},
-		"too large":           {"k", &storagepb.TreeFile{Path: "k", Size: maxObject + 1}, "size"},
+		"the longest key":        {strings.Repeat("k", maxKey), &storagepb.TreeFile{Path: "k", Size: maxObject}, ""},
+		"a key that is too long": {strings.Repeat("k", maxKey+1), &storagepb.TreeFile{Path: "k"}, "key"},
+		"a control character":    {"k\n", &storagepb.TreeFile{Path: "k\n"}, "key"},
+		"too large":              {"k", &storagepb.TreeFile{Path: "k", Size: maxObject + 1}, "size"},
 	} {
 		p, known := problem.From(refusedFile(c.key, c.file))
 		if known != (c.field != "") || p.Field != c.field {
@@ -152,6 +153,6 @@ func TestFilesThatCannotBeObjects(t *testing.T) {
 		t.Errorf("a name that is not UTF-8: %s", p.Message)
 	}
 	if err := unreadable("a", errdefs.ErrNotFound); err != errdefs.ErrNotFound {
-		t.Errorf("a file that is gone: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 }

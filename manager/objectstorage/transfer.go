@@ -27,9 +27,9 @@ type Existing string
 
 // The treatments.
 const (
-	Update    Existing = "update"    // an equal one stays, another is replaced
+	Update    Existing = "update"    // an equal one is kept, a different one is replaced
 	Overwrite Existing = "overwrite" // it is replaced
-	Fail      Existing = "fail"      // it stays, and the task reports a failure
+	Fail      Existing = "fail"      // it is kept, and the task reports a failure
 )
 
 // ImportFolderInput imports the objects below a path of a storage into a directory of a
@@ -61,8 +61,8 @@ type FolderTransferPayload struct {
 // moving is the input of both kinds of tasks.
 type moving struct {
 	Storage, Folder uuid.UUID
-	Path            string // in the folder: the target directory, or the exported path; "" is the whole folder
-	Below           string // in the storage, without its prefix; no slash at the end
+	Path            string // path in the folder: the target directory, or the exported path; "" is the whole folder
+	Below           string // path in the storage below its prefix, without a final slash
 	Existing        Existing
 }
 

@@ -14,7 +14,7 @@ type walk[T any] struct {
 	verb string // past tense of the operation, such as imported
 }
 
-// Pages are small where each item is recorded, and large where items are only counted.
+// Pages are small when each item is recorded, and large when items are only counted.
 const (
 	pageSize  = 200
 	countSize = 1000

@@ -26,7 +26,7 @@ import (
 // state has both sides: the reports of the agents, and the rows of one later moment.
 type state struct {
 	*Service
-	agents  map[uuid.UUID]*ent.Agent // except those that are gone
+	agents  map[uuid.UUID]*ent.Agent // without removed agents
 	reports map[uuid.UUID]*agentpb.Report
 	live    map[uuid.UUID]map[uuid.UUID]*agentpb.KernelState // by agent and kernel, not exited
 	kernels map[uuid.UUID]*ent.Kernel                        // that have not ended or run somewhere, with their sessions
@@ -124,7 +124,7 @@ func (st *state) read(ctx context.Context) error {
 	return nil
 }
 
-// name adds the names of owners and projects, as far as the database knows them.
+// name adds the names of owners and projects that are in the database.
 func (st *state) name(ctx context.Context) error {
 	var ids []uuid.UUID
 	for _, d := range st.found {

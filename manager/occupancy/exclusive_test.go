@@ -111,7 +111,7 @@ func TestExclusiveSlots(t *testing.T) {
 	kinds := map[occupancy.Kind]occupancy.Drift{}
 	for deadline := time.Now().Add(2 * time.Minute); !held(mine); {
 		if time.Now().After(deadline) {
-			t.Fatal("what was freed by mistake is not held again")
+			t.Fatal("a device that was freed by mistake is not allocated again")
 		}
 		a, err := s.AuditOccupancy(f.As(t, f.Superadmin))
 		if err != nil {
@@ -124,7 +124,7 @@ func TestExclusiveSlots(t *testing.T) {
 		}
 	}
 	if held(late) {
-		t.Error("what does not go beside what somebody else was given is held again")
+		t.Error("a device that excludes another session's slot is allocated again")
 	}
 	if d := kinds[occupancy.Freed]; d.Repaired || d.Device != "taken" || *d.Session != late.SessionID {
 		t.Errorf("freed: %+v", d)
@@ -145,15 +145,15 @@ func TestWhoHoldsWhatIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := map[uuid.UUID]uuid.UUID{}
+	reported := map[uuid.UUID]uuid.UUID{}
 	for _, d := range a.Drift {
 		if d.Kind != occupancy.Gone || d.Device != "gone" || d.Kernel == nil || d.Session == nil {
 			t.Errorf("%+v", d)
 			continue
 		}
-		told[*d.Session] = *d.Kernel
+		reported[*d.Session] = *d.Kernel
 	}
-	if len(a.Drift) != 2 || told[one.SessionID] != one.KernelID || told[two.SessionID] != two.KernelID {
+	if len(a.Drift) != 2 || reported[one.SessionID] != one.KernelID || reported[two.SessionID] != two.KernelID {
 		t.Errorf("%+v", a.Drift)
 	}
 }

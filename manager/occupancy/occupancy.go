@@ -64,11 +64,11 @@ type Service struct {
 	drift    *prometheus.GaugeVec
 	repaired *prometheus.CounterVec
 
-	turn *semaphore.Weighted // held during an audit; waiting callers give up when their context ends
-	told map[string]Drift    // the differences of this manager's last audit as leader; protected by turn
+	turn      *semaphore.Weighted // acquired during an audit; waiting callers return when their context ends
+	lastDrift map[string]Drift    // the differences of this manager's last audit as leader; protected by turn
 
-	mu    sync.Mutex // never held during a statement
-	epoch int64      // of this manager's leadership; 0 while another one leads
+	mu    sync.Mutex // not locked during statements
+	epoch int64      // epoch of this manager's leadership; 0 while it does not lead
 }
 
 // New returns a Service.
@@ -239,16 +239,16 @@ func (s *Service) logChanges(found []Drift) {
 	now := map[string]Drift{}
 	for _, d := range found {
 		key := fmt.Sprint(d.Kind, d.Agent, d.Device, d.Kernel, d.Detail)
-		if now[key] = d; s.told[key].Kind == "" {
+		if now[key] = d; s.lastDrift[key].Kind == "" {
 			s.Logger.Warn("occupancy differs", "kind", d.Kind, "agent", d.Agent, "device", d.Device, "kernel", d.Kernel, "detail", d.Detail)
 		}
 	}
-	for key, d := range s.told {
+	for key, d := range s.lastDrift {
 		if now[key].Kind == "" {
 			s.Logger.Info("occupancy no longer differs", "kind", d.Kind, "agent", d.Agent, "device", d.Device, "kernel", d.Kernel)
 		}
 	}
-	s.told = now
+	s.lastDrift = now
 }
 
 // compareTwice returns the differences that two comparisons, a while apart, have in common.

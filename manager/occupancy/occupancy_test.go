@@ -40,7 +40,7 @@ func TestWhoLeavesDoesNotWaitForAnAudit(t *testing.T) {
 	}()
 	leave()
 	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left got %v", err)
+		t.Errorf("a caller whose context ended got %v", err)
 	}
 	<-led
 	unlock()

@@ -42,7 +42,7 @@ func (r *refusal) Unwrap() error { return r.cause }
 const (
 	codeProvider   = "provider"     // unknown provider
 	codeIssuer     = "unavailable"  // the issuer does not answer
-	codeState      = "state"        // too late, used twice, or begun in another browser
+	codeState      = "state"        // expired, used twice, or started in another browser
 	codeDenied     = "denied"       // the user or the issuer refused
 	codeToken      = "token"        // the ID token is not valid
 	codeUnverified = "unverified"   // the e-mail address is not verified
@@ -135,7 +135,7 @@ func (s *Service) provider(ctx context.Context, name string) (*ent.IdentityProvi
 func (s *Service) identify(r *http.Request, p *ent.IdentityProvider, st state) (*ent.User, error) {
 	q := r.URL.Query()
 	if said := q.Get("error"); said != "" {
-		return nil, refuse(codeDenied, "the issuer says %q", said)
+		return nil, refuse(codeDenied, "the issuer reports %q", said)
 	}
 	if iss := q.Get("iss"); iss != "" && iss != p.Issuer {
 		return nil, refuse(codeToken, "the answer comes from the issuer %q", iss)
@@ -213,5 +213,5 @@ func arrive(w http.ResponseWriter, path string) {
 	w.Header().Set("Referrer-Policy", "no-referrer") // the address contains the code
 	path = html.EscapeString(path)
 	fmt.Fprintf(w, `<!doctype html><meta charset="utf-8"><title>Berth</title>`+
-		`<meta http-equiv="refresh" content="0;url=%s"><p><a href="%s">Go on</a></p>`+"\n", path, path)
+		`<meta http-equiv="refresh" content="0;url=%s"><p><a href="%s">Continue</a></p>`+"\n", path, path)
 }

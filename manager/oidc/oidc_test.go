@@ -44,7 +44,7 @@ type issuer struct {
 	*httptest.Server
 	key    *rsa.PrivateKey
 	header map[string]any
-	claims map[string]any // over the usual ones
+	claims map[string]any // claims that replace the usual ones
 	sign   func(string) []byte
 
 	nonce, challenge string
@@ -114,7 +114,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// setup is a service with one provider for the first domain.
+// setup has a service with one provider for the first domain.
 type setup struct {
 	*identitytest.World
 	*issuer
@@ -245,7 +245,7 @@ func TestProvisionsThenKnows(t *testing.T) {
 		t.Errorf("made %v", u)
 	}
 	if resp := s.get(t, s.url+"/auth/session"); resp.StatusCode != http.StatusOK {
-		t.Errorf("the cookie logs nobody in: %s", resp.Status)
+		t.Errorf("the cookie is rejected: %s", resp.Status)
 	}
 	n := s.Client.LoginAttempt.Query().
 		Where(loginattempt.UserID(u.ID), loginattempt.MethodEQ(loginattempt.MethodOidc), loginattempt.ResultEQ(loginattempt.ResultSuccess)).CountX(ctx)
@@ -258,7 +258,7 @@ func TestProvisionsThenKnows(t *testing.T) {
 	}
 }
 
-// A login by a provider counts like any other.
+// A login by a provider counts toward the limit of logins.
 func TestLoginsAreLimited(t *testing.T) {
 	s := newSetup(t)
 	ctx := viewer.SystemContext(t.Context())
@@ -277,7 +277,7 @@ func TestLoginsAreLimited(t *testing.T) {
 		t.Fatalf("a third login: %q", got)
 	}
 	if n := s.Client.LoginSession.Query().Where(loginsession.RevokedAtIsNil()).CountX(ctx); n != 2 {
-		t.Fatalf("%d logins go on, want 2", n)
+		t.Fatalf("%d logins continue, want 2", n)
 	}
 	s.query = "&force=true"
 	if got := outcome(s.get(t, s.start(t))); got != "" {
@@ -286,7 +286,7 @@ func TestLoginsAreLimited(t *testing.T) {
 	select {
 	case <-open:
 	case <-time.After(wait.Timeout):
-		t.Error("what was open with the oldest login goes on")
+		t.Error("connections of the oldest login continue")
 	}
 	want := []string{"success", "success", "too_many_logins", "success", "evicted"}
 	var got []string
@@ -334,14 +334,14 @@ func TestNobodyIsProvisionedWithoutTheRule(t *testing.T) {
 	}
 	s.Client.User.UpdateOne(s.A.Member).SetEmail("new@corp.com").SetStatus(user.StatusBeforeVerification).ExecX(ctx)
 	if got := outcome(s.get(t, s.start(t))); got != "/login inactive" {
-		t.Errorf("somebody who waits for approval: %q", got)
+		t.Errorf("a user who waits for approval: %q", got)
 	}
 	s.Client.User.UpdateOne(s.A.Member).SetStatus(user.StatusActive).ExecX(ctx)
 	if got := outcome(s.get(t, s.start(t))); got != "" {
 		t.Errorf("somebody known: %q", got)
 	}
 	if n := s.Client.User.Query().CountX(ctx); n != before {
-		t.Errorf("%d users were made", n-before)
+		t.Errorf("%d users were created", n-before)
 	}
 }
 
@@ -391,7 +391,7 @@ func TestRefuses(t *testing.T) {
 		})
 	}
 	if n := s.Client.User.Query().CountX(ctx); n != before {
-		t.Errorf("%d users were made", n-before)
+		t.Errorf("%d users were created", n-before)
 	}
 	if n := s.Client.LoginAttempt.Query().CountX(ctx); n != len(rows) {
 		t.Errorf("%d lines of history, want %d", n, len(rows))

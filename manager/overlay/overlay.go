@@ -154,7 +154,8 @@ func (u *Used) free(from, to uint64, size int) (netip.Prefix, bool) {
 	at := (from + step - 1) / step * step
 	for at+step <= to {
 		p := netip.PrefixFrom(address(uint32(at)), 33-bits.Len64(step))
-		// Of the subnets in use, the last one that begins before its end can overlap.
+		// Of the used subnets, only the last one that begins before the end of this one can
+		// overlap.
 		i, _ := slices.BinarySearchFunc(u.subnets, p, compare)
 		switch {
 		case i < len(u.subnets) && u.subnets[i].Overlaps(p):

@@ -72,8 +72,8 @@ func TestPartsGoRound(t *testing.T) {
 	}
 }
 
-// In any sequence, no two sessions share an address or a number, and a session is refused only if
-// no range of its size is free.
+// In any sequence, no two sessions have the same address or number, and a request fails only if no
+// range of its size is free.
 func TestPartsAreOneSessions(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	u := used(t, "10.99.0.0/24")

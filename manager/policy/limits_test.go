@@ -151,7 +151,7 @@ func TestAttachReplacesTheSameNarrowing(t *testing.T) {
 	if diff := cmp.Diff([]string{"three"}, names()); diff != "" {
 		t.Error(diff)
 	}
-	// A keypair's attachment is out of sight for the admin, and yet theirs.
+	// The attachment to a keypair is invisible to the admin who created it.
 	key := s.attach(t, policy.CreateResourcePolicyInput{Name: "key"}, policy.AttachResourcePolicyInput{Keypair: &s.key.ID})
 	if _, err = s.DetachResourcePolicy(s.As(t, s.A.Admin), policy.DetachResourcePolicyInput{ID: key.ID}); err != nil {
 		t.Error(err)
@@ -169,10 +169,10 @@ func TestRefuses(t *testing.T) {
 		ask   policy.Ask
 		want  []string // what, used, requested, limit
 	}{
-		"what may fit later": {policy.Limit{TotalSlots: resource.Slots{"cpu": 1000}, Amounts: policy.Amounts{MaxSessions: p(1)}}, policy.Ask{Slots: resource.Slots{"cpu": 1000}}, nil},
-		"alone too much":     {policy.Limit{TotalSlots: resource.Slots{"cpu": 1000}}, policy.Ask{Slots: resource.Slots{"cpu": 1001}}, []string{"cpu 1.5 1.001 1"}},
-		"unlisted":           {policy.Limit{UnlistedZero: true, TotalSlots: resource.Slots{"cpu": 1000}}, policy.Ask{Slots: resource.Slots{"cpu": 1000, "cuda.device": 1}}, []string{"cuda.device 0 1 0"}},
-		"no sessions at all": {policy.Limit{Amounts: policy.Amounts{MaxSessions: p(0)}}, policy.Ask{}, []string{"sessions 3 1 0"}},
+		"a request that can fit later": {policy.Limit{TotalSlots: resource.Slots{"cpu": 1000}, Amounts: policy.Amounts{MaxSessions: p(1)}}, policy.Ask{Slots: resource.Slots{"cpu": 1000}}, nil},
+		"too much by itself":           {policy.Limit{TotalSlots: resource.Slots{"cpu": 1000}}, policy.Ask{Slots: resource.Slots{"cpu": 1001}}, []string{"cpu 1.5 1.001 1"}},
+		"unlisted":                     {policy.Limit{UnlistedZero: true, TotalSlots: resource.Slots{"cpu": 1000}}, policy.Ask{Slots: resource.Slots{"cpu": 1000, "cuda.device": 1}}, []string{"cuda.device 0 1 0"}},
+		"no sessions at all":           {policy.Limit{Amounts: policy.Amounts{MaxSessions: p(0)}}, policy.Ask{}, []string{"sessions 3 1 0"}},
 		"all at once": {
 			policy.Limit{TotalSlots: resource.Slots{"cuda.shares": 0, "cuda.device": 1}, PendingSlots: resource.Slots{"cpu": 999},
 				Amounts: policy.Amounts{MaxContainersPerSession: p(1), MaxPriority: p(10), MaxPendingSessions: p(2)}},

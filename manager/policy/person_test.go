@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 )
 
-// All usage of a person counts, whatever keypair requested it, so more keypairs do not give more. A
-// limit within a project counts only usage in the project, and a limit on a group only usage in the
+// All usage of a person counts, with any keypair, so more keypairs do not allow more. A limit
+// within a project counts only usage in the project, and a limit on a group only usage in the
 // group.
 func TestLimitsBindPeople(t *testing.T) {
 	s := newSite(t)
@@ -44,7 +44,7 @@ func TestLimitsBindPeople(t *testing.T) {
 		"person":             {User: &me.ID},
 		"person on a group":  {User: &me.ID, ResourceGroup: &s.gpu.ID},
 		"within":             {User: &me.ID, WithinProject: &s.A.Project.ID},
-		"within on a group":  {User: &me.ID, WithinProject: &s.A.Project.ID, ResourceGroup: &s.gpu.ID},
+		"project and group":  {User: &me.ID, WithinProject: &s.A.Project.ID, ResourceGroup: &s.gpu.ID},
 		"project":            {Project: &s.A.Project.ID},
 		"project on a group": {Project: &s.A.Project.ID, ResourceGroup: &s.cpu.ID},
 		"domain":             {Domain: &s.A.ID},
@@ -70,7 +70,7 @@ func TestLimitsBindPeople(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{
 		"one key": "7 in 3", "the other key": "7 in 3", "person": "7 in 3", "person on a group": "5 in 2",
-		"within": "3 in 2", "within on a group": "1 in 1", "project": "11 in 3", "project on a group": "2 in 1", "domain": "15 in 4", "another within": "0 in 0",
+		"within": "3 in 2", "project and group": "1 in 1", "project": "11 in 3", "project on a group": "2 in 1", "domain": "15 in 4", "another within": "0 in 0",
 	}, got); diff != "" {
 		t.Error(diff)
 	}

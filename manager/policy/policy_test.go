@@ -42,10 +42,10 @@ func TestCreateAndUpdate(t *testing.T) {
 		{"by a monitor", w.Monitor, policy.CreateResourcePolicyInput{Name: "p"}, problem.CodePermissionDenied, ""},
 		{"without a name", w.Superadmin, policy.CreateResourcePolicyInput{}, problem.CodeInvalidArgument, "name"},
 		{"negative slots", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", TotalSlots: resource.Slots{"cpu": -1}}, problem.CodeInvalidArgument, "totalSlots.cpu"},
-		{"no slot's name", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", TotalSlots: resource.Slots{"../x": 1}}, problem.CodeInvalidArgument, "totalSlots"},
+		{"an invalid slot name", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", TotalSlots: resource.Slots{"../x": 1}}, problem.CodeInvalidArgument, "totalSlots"},
 		{"negative sessions", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", Amounts: policy.Amounts{MaxSessions: p(-1)}}, problem.CodeInvalidArgument, "maxSessions"},
 		{"negative bytes", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", Amounts: policy.Amounts{MaxScopeBytes: p(int64(-1))}}, problem.CodeInvalidArgument, "maxScopeBytes"},
-		{"idle at once", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", Amounts: policy.Amounts{IdleTimeout: p(59)}}, problem.CodeInvalidArgument, "idleTimeout"},
+		{"an idle timeout of zero", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", Amounts: policy.Amounts{IdleTimeout: p(59)}}, problem.CodeInvalidArgument, "idleTimeout"},
 		{"all right", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p", TotalSlots: resource.Slots{"cpu": 2000}, Amounts: policy.Amounts{MaxSessions: p(3)}}, "", ""},
 		{"twice", w.Superadmin, policy.CreateResourcePolicyInput{Name: "p"}, problem.CodeAlreadyExists, "name"},
 	} {

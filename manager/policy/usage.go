@@ -33,15 +33,15 @@ type charge struct {
 // Usage is read with one statement, so that all of it is from one moment: allocations of
 // sessions, requests of pending sessions, or both.
 var (
-	held   = `WITH bound AS (` + bound + ` AND s.status <> 'pending')` + heldBy
+	held   = `WITH bound AS (` + bound + ` AND s.status <> 'pending')` + allocatedBy
 	queued = `WITH bound AS (` + bound + ` AND s.status = 'pending')` + queuedBy
-	either = `WITH bound AS (` + bound + `)` + heldBy + ` UNION ALL` + queuedBy
+	either = `WITH bound AS (` + bound + `)` + allocatedBy + ` UNION ALL` + queuedBy
 )
 
 const bound = `SELECT s.id, s.domain_id, s.project_id, s.owner_id, s.resource_group_id, s.status FROM sessions s WHERE s.terminated_at IS NULL AND
   (s.domain_id = ANY($1::text[]::uuid[]) OR s.project_id = ANY($2::text[]::uuid[]) OR s.owner_id = ANY($3::text[]::uuid[]))`
 
-var heldBy = `
+var allocatedBy = `
 SELECT s.domain_id, s.project_id, s.owner_id, s.resource_group_id, 'slots', a.slot, sum(a.amount)::bigint::text
   FROM bound s JOIN allocations a ON a.session_id = s.id AND a.freed_at IS NULL GROUP BY 1, 2, 3, 4, 6
 UNION ALL SELECT s.domain_id, s.project_id, s.owner_id, s.resource_group_id, 'sessions', '', count(*)::text

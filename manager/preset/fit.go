@@ -70,7 +70,7 @@ func (s *Service) Fits(ctx context.Context, questions []Question) (map[Question]
 	for _, q := range questions {
 		p := byID[q.Preset]
 		if p == nil {
-			out[q] = &PresetFit{State: StateNever, Reason: "the preset is gone"}
+			out[q] = &PresetFit{State: StateNever, Reason: "the preset does not exist"}
 			continue
 		}
 		r, open, why := request(v, q, p, projects, groups)

@@ -15,8 +15,8 @@ import (
 // term is what a leader knows about the age of the database.
 type term struct {
 	mu sync.Mutex
-	// An object with an id from between these two times is newer than the database, if the
-	// database does not have it.
+	// If an object has an ID from between these two times and is not in the database, the database
+	// is older than the object.
 	from, until time.Time
 }
 
@@ -48,8 +48,8 @@ func (s *Service) Begin(ctx context.Context) error {
 	return s.beat(ctx)
 }
 
-// Unknown is called for containers of an agent that the database does not know. later are
-// containers of a known kernel from a later start.
+// Unknown is called for containers of an agent that are not in the database. later are containers
+// of a known kernel from a later start.
 func (s *Service) Unknown(ctx context.Context, agent string, missing, later []uuid.UUID) error {
 	newer := len(later)
 	for _, id := range missing {

@@ -59,7 +59,7 @@ type UpdateRoleInput struct {
 	ID          uuid.UUID
 	Name        *string
 	Description *string
-	Allows      []Permission // nil: as before
+	Allows      []Permission // nil: unchanged
 }
 
 // DeleteRoleInput names the role to delete.
@@ -73,7 +73,7 @@ type DeleteRolePayload struct{ ID uuid.UUID }
 
 const maxDescription = 1000 // characters
 
-// CreateRole creates a role, which no user has until it is granted.
+// CreateRole creates a role. No user has it until it is granted.
 func (s *Service) CreateRole(ctx context.Context, in CreateRoleInput) (*RolePayload, error) {
 	if _, err := permit.Check(ctx, access.Create, access.Role, access.Object{}); err != nil {
 		return nil, err

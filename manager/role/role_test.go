@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/manager/role"
 )
 
-// cut records whose connections were closed.
+// cut records the users whose connections were closed.
 type cut struct{ ids []uuid.UUID }
 
 func (c *cut) Disconnect(_ context.Context, id uuid.UUID) { c.ids = append(c.ids, id) }
@@ -122,11 +122,11 @@ func TestScopesOfGrants(t *testing.T) {
 	}{
 		{"no scope", "moon", nil, problem.CodeInvalidArgument, "scope"},
 		{"a system with an id", "system", &w.A.ID, problem.CodeInvalidArgument, "scopeId"},
-		{"a domain without", "domain", nil, problem.CodeInvalidArgument, "scopeId"},
+		{"a domain without an id", "domain", nil, problem.CodeInvalidArgument, "scopeId"},
 		{"a project as a domain", "domain", &w.A.Project.ID, problem.CodeNotFound, "scopeId"},
 		{"a domain as a project", "project", &w.A.ID, problem.CodeNotFound, "scopeId"},
-		{"an id of nothing", "object", &none, problem.CodeNotFound, "scopeId"},
-		{"an object it says nothing about", "object", &w.A.Member.ID, problem.CodeInvalidArgument, "scopeId"},
+		{"an unknown id", "object", &none, problem.CodeNotFound, "scopeId"},
+		{"an object without permissions in the role", "object", &w.A.Member.ID, problem.CodeInvalidArgument, "scopeId"},
 		{"the system", "system", nil, "", ""},
 		{"a domain", "domain", &w.A.ID, "", ""},
 		{"a project", "project", &w.A.Project.ID, "", ""},
@@ -134,7 +134,7 @@ func TestScopesOfGrants(t *testing.T) {
 	} {
 		in := role.GrantRoleInput{Role: r.ID, User: w.B.Loner.ID, Scope: c.scope, ScopeID: c.id}
 		code := c.code
-		if c.name == "an id of nothing" { // whichever kind a random id has
+		if c.name == "an unknown id" { // a random id can be of any kind
 			if _, err := w.GrantRole(w.as(t, w.Superadmin), in); err == nil {
 				t.Error("a random id is accepted")
 			}
@@ -143,7 +143,7 @@ func TestScopesOfGrants(t *testing.T) {
 		_, err := w.GrantRole(w.as(t, w.Superadmin), in)
 		want(t, c.name, err, code, c.field)
 		if err == nil && !slices.Contains(w.ids, w.B.Loner.ID) {
-			t.Errorf("%s: open connections go on", c.name)
+			t.Errorf("%s: open connections continue", c.name)
 		}
 	}
 	if n := w.Client.RoleGrant.Query().CountX(system); n != 4 {
@@ -162,8 +162,8 @@ func TestScopesOfGrants(t *testing.T) {
 	}
 }
 
-// A user who can grant a role cannot give permissions that they lack on the scope, neither by a
-// grant nor by changing a granted role.
+// A user cannot grant permissions that they lack on the scope, neither with a new grant nor by
+// changing a granted role.
 func TestNobodyGrantsMoreThanHeHas(t *testing.T) {
 	w := start(t)
 	hands := w.role(t, "hands out", on(access.Role, access.Read, access.Update, access.Grant), on(access.User, access.Read))
@@ -174,28 +174,28 @@ func TestNobodyGrantsMoreThanHeHas(t *testing.T) {
 		return err
 	}
 	want(t, "on the system", try("system", nil), problem.CodePermissionDenied, "role")
-	want(t, "on his domain", try("domain", &w.A.ID), problem.CodePermissionDenied, "role")
+	want(t, "on the viewer's domain", try("domain", &w.A.ID), problem.CodePermissionDenied, "role")
 	want(t, "on another project", try("project", &w.B.Project.ID), problem.CodeNotFound, "scopeId")
-	want(t, "on the project he leads", try("project", &w.A.Project.ID), "", "")
+	want(t, "on the project that they lead", try("project", &w.A.Project.ID), "", "")
 	more := []role.Permission{on(access.Session, access.Read, access.Delete, access.Enter)}
 	_, err := w.UpdateRole(w.as(t, w.A.Lead), role.UpdateRoleInput{ID: sessions.ID, Allows: more})
-	want(t, "a role that is granted made larger", err, problem.CodePermissionDenied, "role")
+	want(t, "a granted role with more permissions", err, problem.CodePermissionDenied, "role")
 	less := []role.Permission{on(access.Session, access.Read)}
 	w.ids = nil
 	_, err = w.UpdateRole(w.as(t, w.A.Lead), role.UpdateRoleInput{ID: sessions.ID, Allows: less})
 	want(t, "made smaller", err, "", "")
 	if !slices.Contains(w.ids, w.A.Loner.ID) {
-		t.Error("its holder goes on as before")
+		t.Error("its holder is not disconnected")
 	}
 	_, err = w.UpdateRole(w.as(t, w.A.Lead), role.UpdateRoleInput{ID: hands.ID, Allows: []role.Permission{on(access.Domain, access.OperationsOn(access.Domain)...)}})
 	want(t, "one's own role", err, problem.CodePermissionDenied, "role")
 	_, err = w.GrantRole(w.as(t, w.A.Loner), role.GrantRoleInput{Role: sessions.ID, User: w.A.Loner.ID, Scope: "project", ScopeID: &w.A.Project.ID})
-	want(t, "by who only holds it", err, problem.CodePermissionDenied, "")
+	want(t, "by a user who only has it", err, problem.CodePermissionDenied, "")
 	_, err = w.GrantRole(w.as(t, w.A.Member), role.GrantRoleInput{Role: sessions.ID, User: w.A.Member.ID, Scope: "system"})
-	want(t, "by who does not see it", err, problem.CodeNotFound, "role")
+	want(t, "by a user who cannot see it", err, problem.CodeNotFound, "role")
 }
 
-// A grant opens rows at once, and its end closes them.
+// A grant makes rows visible at once, and its revocation hides them at once.
 func TestGrantsTakeEffect(t *testing.T) {
 	w := start(t)
 	r := w.role(t, "reader", on(access.User, access.Read))
@@ -204,7 +204,7 @@ func TestGrantsTakeEffect(t *testing.T) {
 		return err == nil
 	}
 	if sees() {
-		t.Fatal("a stranger is seen")
+		t.Fatal("a user of another domain is visible")
 	}
 	g := w.grant(t, r, w.A.Loner, "domain", w.B.ID)
 	if !sees() {
@@ -213,16 +213,16 @@ func TestGrantsTakeEffect(t *testing.T) {
 	_, err := w.RevokeRole(w.as(t, w.A.Loner), role.RevokeRoleInput{ID: g.ID})
 	want(t, "revoked by its holder", err, problem.CodePermissionDenied, "")
 	_, err = w.RevokeRole(w.as(t, w.B.Admin), role.RevokeRoleInput{ID: g.ID})
-	want(t, "revoked by who does not see it", err, problem.CodeNotFound, "id")
+	want(t, "revoked by a user who cannot see it", err, problem.CodeNotFound, "id")
 	if _, err := w.RevokeRole(w.as(t, w.Superadmin), role.RevokeRoleInput{ID: g.ID}); err != nil {
 		t.Fatal(err)
 	}
 	if sees() {
-		t.Error("the revoked grant goes on")
+		t.Error("the revoked grant is still in effect")
 	}
 }
 
-// The shown permissions on users equal those that mutations enforce.
+// The permissions that the API shows on users equal those that mutations enforce.
 func TestPermissionsOfUsers(t *testing.T) {
 	w := start(t)
 	support := w.role(t, "support", on(access.User, access.Read, access.Update))
@@ -234,7 +234,7 @@ func TestPermissionsOfUsers(t *testing.T) {
 	}{
 		{"oneself", w.A.Member, w.A.Member, []access.Operation{access.Read, access.Update}},
 		{"a fellow", w.A.Member, w.A.Lead, []access.Operation{access.Read}},
-		{"a member by his lead", w.A.Lead, w.A.Member, []access.Operation{access.Read}},
+		{"a member by their lead", w.A.Lead, w.A.Member, []access.Operation{access.Read}},
 		{"by the domain admin", w.A.Admin, w.A.Member, []access.Operation{access.Read, access.Create, access.Update, access.Delete}},
 		{"a superadmin by the domain admin", w.A.Admin, w.Superadmin, []access.Operation{access.Read}},
 		{"by a monitor", w.Monitor, w.A.Member, []access.Operation{access.Read}},

@@ -85,7 +85,7 @@ func (m *model) putAll(rows map[uuid.UUID]*live) {
 	}
 }
 
-// unpark takes a member out of those that are held back. The reasonWriter forgets why it waited.
+// unpark removes a member from those that are held back. The reasonWriter drops its reason.
 func (m *model) unpark(a *array, id uuid.UUID) {
 	if _, known := a.parked[id]; known {
 		delete(a.parked, id)

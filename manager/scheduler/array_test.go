@@ -48,7 +48,7 @@ func TestTheModelHoldsBackMembersOverTheLimit(t *testing.T) {
 	queued()
 	m.put(ids[4], nil)
 	queued(1)
-	m.put(ids[2], nil) // is cancelled while it is held back
+	m.put(ids[2], nil) // the member is cancelled while it is held back
 	m.put(ids[0], nil)
 	queued(1, 3)
 	again := *rows[ids[1]]

@@ -128,7 +128,7 @@ func (d *harness) submit(b *testing.B, decided func(uuid.UUID) time.Time, waitin
 	wait.Until(b, "all that fit are placed", func() bool { return d.count(b, "pending") == waiting })
 	var all []float64
 	for id, from := range asked {
-		wait.Until(b, "the decision is heard", func() bool { return !decided(id).IsZero() })
+		wait.Until(b, "the decision has arrived", func() bool { return !decided(id).IsZero() })
 		all = append(all, float64(max(decided(id).Sub(from), 0).Microseconds())/1000)
 	}
 	return all

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
-	msession "github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -26,7 +26,7 @@ import (
 // current limits do not allow it, or if its agents no longer accept sessions. Only the
 // leader of the current epoch adds allocations, so no limit can be exceeded.
 func (t *term) commit(ctx context.Context, batch []plan.Decision) error {
-	var places []msession.Place
+	var places []move.Place
 	err := store.InTx(ctx, t.client, func(tx *ent.Tx) (err error) {
 		places, err = t.place(ctx, tx, batch)
 		return err
@@ -60,7 +60,7 @@ func (t *term) commit(ctx context.Context, batch []plan.Decision) error {
 }
 
 // place writes the placements of a batch that are still allowed, and returns them.
-func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]msession.Place, error) {
+func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]move.Place, error) {
 	if err := leader.Fence(ctx, tx, t.epoch); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 	for i, d := range batch {
 		ids[i] = d.SessionID
 	}
-	still, err := msession.LockPending(ctx, tx, ids)
+	still, err := move.LockPending(ctx, tx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 		return nil, err
 	}
 	touched := map[uuid.UUID]bool{}
-	var places []msession.Place
+	var places []move.Place
 	for _, d := range batch {
 		w := byID[d.SessionID]
 		r := &t.model.live[d.SessionID].request
@@ -108,12 +108,12 @@ func (t *term) place(ctx context.Context, tx *ent.Tx, batch []plan.Decision) ([]
 			continue
 		}
 		ledger.Charge(r)
-		places = append(places, msession.Place{Session: w, Kernels: placements(d, touched), Network: network})
+		places = append(places, move.Place{Session: w, Kernels: placements(d, touched), Network: network})
 	}
 	if len(places) == 0 {
 		return nil, nil
 	}
-	if err := msession.Schedule(ctx, tx, places); err != nil {
+	if err := move.Schedule(ctx, tx, places); err != nil {
 		return nil, err
 	}
 	return places, verify(ctx, tx, store.IDs(touched), t.model.snap.SlotTypes)
@@ -152,8 +152,8 @@ func (t *term) ledger(ctx context.Context, tx *ent.Tx, batch []plan.Decision) (p
 	return plan.NewLedger(list), nil
 }
 
-// publish publishes what was placed: every session, and every agent once.
-func (t *term) publish(ctx context.Context, places []msession.Place) {
+// publish publishes an event for every placed session, and one for every agent.
+func (t *term) publish(ctx context.Context, places []move.Place) {
 	agents := map[uuid.UUID]bool{}
 	for _, p := range places {
 		on := make([]string, len(p.Kernels))
@@ -169,12 +169,12 @@ func (t *term) publish(ctx context.Context, places []msession.Place) {
 	}
 }
 
-func placements(d plan.Decision, touched map[uuid.UUID]bool) []msession.Placement {
-	var out []msession.Placement
+func placements(d plan.Decision, touched map[uuid.UUID]bool) []move.Placement {
+	var out []move.Placement
 	for _, a := range d.Assignments {
-		p := msession.Placement{Kernel: a.KernelID, Agent: a.AgentID}
+		p := move.Placement{Kernel: a.KernelID, Agent: a.AgentID}
 		for _, h := range a.Allocs {
-			p.Allocations = append(p.Allocations, msession.Allocation{Device: h.DeviceID, Slot: h.Slot, Amount: h.Amount})
+			p.Allocations = append(p.Allocations, move.Allocation{Device: h.DeviceID, Slot: h.Slot, Amount: h.Amount})
 			touched[h.DeviceID] = true
 		}
 		out = append(out, p)

@@ -99,16 +99,16 @@ func TestCommitPlacesTheBatch(t *testing.T) {
 
 func TestCommitIsRefusedAsAWhole(t *testing.T) {
 	for name, bend := range map[string]func(b *harness, all []plan.Decision) (epoch int64){
-		"under an epoch that is over": func(b *harness, _ []plan.Decision) int64 { return b.epoch - 1 },
-		"when a device would hold more than it has": func(b *harness, all []plan.Decision) int64 {
+		"in an earlier epoch": func(b *harness, _ []plan.Decision) int64 { return b.epoch - 1 },
+		"when a device's capacity is exceeded": func(b *harness, all []plan.Decision) int64 {
 			all[2].Assignments[0].Allocs[0].Amount = 64 << 32
 			return b.epoch
 		},
-		"when a hold is of nothing": func(b *harness, all []plan.Decision) int64 {
+		"when an allocation has amount zero": func(b *harness, all []plan.Decision) int64 {
 			all[2].Assignments[0].Allocs[0].Amount = 0
 			return b.epoch
 		},
-		"when a kernel is not there": func(b *harness, all []plan.Decision) int64 {
+		"when a kernel is missing": func(b *harness, all []plan.Decision) int64 {
 			all[2].Assignments[0].KernelID = uuid.New()
 			return b.epoch
 		},

@@ -86,7 +86,7 @@ type DryRun struct {
 	ResourceGroup *uuid.UUID         // nil when it would be refused
 	Agents        []uuid.UUID        // on which it would start
 	Pending       *report.Pending    // why it would wait
-	Ahead         []*Place           // who would be before it
+	Ahead         []*Place           // the sessions that would be ahead
 
 	suggest func(context.Context) ([]*Suggestion, error)
 }

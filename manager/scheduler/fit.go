@@ -49,7 +49,7 @@ const agentCacheAge = 30 * time.Second
 // agentCache is the agents of the cluster without their usage. Every manager has one, for
 // the check whether a request could ever be served.
 type agentCache struct {
-	turn   *semaphore.Weighted // held while rows are read
+	turn   *semaphore.Weighted // acquired while rows are read
 	events *event.Gathering
 	snap   *plan.Snapshot
 	idle   *plan.Idle

@@ -48,10 +48,10 @@ type alloc struct {
 	since         time.Time
 }
 
-// requestColumns is the part of a waiting session's request that is in other tables, as
-// JSON, so that one statement reads all of it. Kernels are read by a statement of their
-// own: their table is as large as that of the sessions, and PostgreSQL would scan all of
-// it for each session under a query plan that was made while the table was small.
+// requestColumns is the part of a waiting session's request that is in other tables, as JSON, so
+// that one statement reads all of it. Kernels are read by a separate statement: their table is as
+// large as that of the sessions, and with a query plan from the time when the table was small,
+// PostgreSQL would scan all of it for each session.
 const requestColumns = `CASE WHEN sessions.status = 'pending' THEN json_build_object(
 'architecture', (SELECT i.architecture FROM images i WHERE i.id = sessions.image_id),
 'image', (SELECT i.reference FROM images i WHERE i.id = sessions.image_id),

@@ -168,7 +168,7 @@ func TestLostEventsAreRepaired(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wait.Until(t, "what nobody told of is placed", func() bool { return b.count(t, "scheduled") == 5 })
+	wait.Until(t, "sessions without an event are placed", func() bool { return b.count(t, "scheduled") == 5 })
 }
 
 // A leader that does not notice that it was replaced places no more sessions, and no session is

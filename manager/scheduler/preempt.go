@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	msession "github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -95,7 +96,7 @@ func (t *term) evict(ctx context.Context, tx *ent.Tx, d plan.Decision) ([]*ent.S
 	if err := msession.Preempt(ctx, tx, other, victims, g.Preemption == resourcegroup.PreemptionReschedule); err != nil {
 		return nil, err
 	}
-	return victims, msession.Explain(ctx, tx, []msession.Wait{{Session: other.ID, Attempt: other.Attempt, Why: d.Waiting}})
+	return victims, move.Explain(ctx, tx, []move.Wait{{Session: other.ID, Attempt: other.Attempt, Why: d.Waiting}})
 }
 
 // promise records the devices that are promised to a waiting session; nil for none. The

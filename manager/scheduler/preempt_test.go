@@ -69,7 +69,7 @@ func TestRoomOutlivesTheLeader(t *testing.T) {
 		t.Errorf("under an epoch that is over: %v", err)
 	}
 	if s := client.Session.GetX(ctx, low); s.Status != lifecycle.Running {
-		t.Fatalf("it is %s all the same", s.Status)
+		t.Fatalf("it is %s anyway", s.Status)
 	}
 	if err := first.MakeRoom(ctx, b.epoch, []plan.Decision{d}); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestRoomOutlivesTheLeader(t *testing.T) {
 		t.Fatalf("it is %s, for %v", s.Status, s.TerminationReason)
 	}
 	if s := client.Session.GetX(ctx, high); s.Pending == nil || s.Pending.Room == nil || len(s.Pending.Room.Parts) == 0 {
-		t.Fatalf("its row says %+v", s.Pending)
+		t.Fatalf("its row has %+v", s.Pending)
 	}
 	if d := decide(first)[high]; d.Placed() || len(d.Victims) > 0 || d.Waiting.Room == nil {
 		t.Errorf("the next pass: %+v", d)

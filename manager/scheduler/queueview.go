@@ -25,7 +25,7 @@ type Advisor struct {
 	client    *ent.Client
 	sessions  Sessions
 
-	turn  *semaphore.Weighted // held while rows are read; a waiting caller stops when its context ends
+	turn  *semaphore.Weighted // acquired while rows are read; a waiting caller stops when its context ends
 	last  *view
 	begun time.Time // it was read
 	until time.Time // it is recent enough

@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler"
 )
 
-// TestWhoLeavesAQueueDoesNotWait lets one caller read the queues, which takes long. Other callers
-// wait for the result until they cancel.
+// TestWhoLeavesAQueueDoesNotWait makes one caller read the queues, which takes long. Other callers
+// wait for the result until their context ends.
 func TestWhoLeavesAQueueDoesNotWait(t *testing.T) {
 	client, db := identitytest.Store(t)
 	b := newHarness(t, client, db)
@@ -33,10 +33,10 @@ func TestWhoLeavesAQueueDoesNotWait(t *testing.T) {
 	go func() { awaited <- a.Await(ctx, time.Now()) }()
 	leave()
 	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left got %v", err)
+		t.Errorf("a caller whose context ended got %v", err)
 	}
 	if <-awaited {
-		t.Error("who left is told of news")
+		t.Error("a caller whose context ended gets changes")
 	}
 	unlock()
 	if err := <-read; err != nil {

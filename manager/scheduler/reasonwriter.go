@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/scheduler/plan"
-	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -158,7 +158,7 @@ func (t *reasonWriter) run(ctx context.Context) {
 }
 
 // next takes a batch: first the reasons of another kind, then those with other numbers.
-func (t *reasonWriter) next() (batch []session.Wait, urgent bool) {
+func (t *reasonWriter) next() (batch []move.Wait, urgent bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	urgent = len(t.changed) > 0
@@ -177,19 +177,19 @@ func (t *reasonWriter) next() (batch []session.Wait, urgent bool) {
 			continue
 		}
 		w.queued = false
-		batch = append(batch, session.Wait{Session: id, Attempt: w.attempt, Why: w.now, News: w.was == nil || kindOf(w.was) != kindOf(w.now)})
+		batch = append(batch, move.Wait{Session: id, Attempt: w.attempt, Why: w.now, News: w.was == nil || kindOf(w.was) != kindOf(w.now)})
 		w.was, w.at = w.now, time.Now()
 	}
 	return batch, urgent
 }
 
 // explain stores why sessions wait. If that fails, a later batch repeats it.
-func (t *reasonWriter) explain(ctx context.Context, batch []session.Wait) error {
+func (t *reasonWriter) explain(ctx context.Context, batch []move.Wait) error {
 	err := store.InTx(ctx, t.client, func(tx *ent.Tx) error {
 		if err := leader.Fence(ctx, tx, t.epoch); err != nil {
 			return err
 		}
-		return session.Explain(ctx, tx, batch)
+		return move.Explain(ctx, tx, batch)
 	})
 	if err != nil {
 		t.mu.Lock()

@@ -145,7 +145,7 @@ func (s *Scheduler) readPast(ctx context.Context, now time.Time, lookback time.D
 	err := s.client.Allocation.Query().
 		Where(allocation.Or(allocation.FreedAtIsNil(), allocation.FreedAtGT(now.Add(-lookback)))).
 		Modify(byHolder(func(s *sql.Selector) []string {
-			// Our clock wrote when they began; the database's may differ.
+			// The manager's clock set the time of their beginning; the database's clock may differ.
 			begin := s.C(allocation.FieldCreatedAt)
 			end := fmt.Sprintf("COALESCE(%s, '%s'::timestamptz)", s.C(allocation.FieldFreedAt), now.UTC().Format(time.RFC3339Nano))
 			s.GroupBy("date_trunc('day', "+begin+")", "date_trunc('day', "+end+")")
@@ -202,8 +202,8 @@ func (s *Scheduler) ShareHolders(ctx context.Context, groups []uuid.UUID) (map[u
 	return of, nil
 }
 
-// knows reports whether the viewer is allowed to see the usage of a holder: their own,
-// that of their domain and projects, and that of holders whose sessions they can see.
+// knows reports whether the viewer can see the usage of a holder: their own, that of their domain
+// and projects, and that of holders whose sessions they can see.
 func knows(v *viewer.Viewer, h plan.Holder) bool {
 	if v.May(access.Read, access.Session, access.Object{Domain: h.Domain, Project: h.Project, Owner: h.Owner}) {
 		return true

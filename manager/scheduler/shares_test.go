@@ -82,7 +82,7 @@ func TestHoldersStand(t *testing.T) {
 					continue
 				}
 				if h.Held["cpu"] != 4000 || h.Used < 0.66 || h.Used > 0.67 {
-					t.Errorf("%s has %v, %g of what was used", h.Scope, h.Held, h.Used)
+					t.Errorf("%s has %v, %g of the usage", h.Scope, h.Held, h.Used)
 				}
 				if order != resourcegroup.OrderDrf && (h.Due != 0.5 || h.Waiting != 1) {
 					t.Errorf("%s is due %g, %d wait", h.Scope, h.Due, h.Waiting)

@@ -22,7 +22,7 @@ import (
 	"github.com/berthhq/berth/manager/slot"
 )
 
-// SuggestionKind is what a suggestion changes.
+// SuggestionKind is the part of a request that a suggestion changes.
 type SuggestionKind string
 
 // The kinds of suggestions.

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/manager/overlay"
 	"github.com/berthhq/berth/manager/scheduler/plan"
-	msession "github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/move"
 )
 
 // targets are the agents of a batch that still accept sessions, with their overlay
@@ -59,7 +59,7 @@ func (t *term) lockTargets(ctx context.Context, tx *ent.Tx, batch []plan.Decisio
 
 // network reserves a network for a session that is placed on several agents, and returns
 // nil for a session on one agent. It returns false if no network is available.
-func (h *targets) network(ctx context.Context, tx *ent.Tx, d plan.Decision) (*msession.Network, bool, error) {
+func (h *targets) network(ctx context.Context, tx *ent.Tx, d plan.Decision) (*move.Network, bool, error) {
 	on := map[uuid.UUID]bool{}
 	mtu := 0
 	for _, a := range d.Assignments {
@@ -87,5 +87,5 @@ func (h *targets) network(ctx context.Context, tx *ent.Tx, d plan.Decision) (*ms
 	if !ok {
 		return nil, false, nil
 	}
-	return &msession.Network{Part: p, MTU: mtu}, true, nil
+	return &move.Network{Part: p, MTU: mtu}, true, nil
 }

@@ -28,8 +28,8 @@ const (
 	repairShare = 50
 	repairMost  = 30 * time.Second
 	repairIdle  = time.Minute
-	// reviewEvery is the same for a decision about every waiting session without a change
-	// that could let it start: it updates the numbers in the reasons, and the positions.
+	// reviewEvery is the interval for deciding about every waiting session although no change could
+	// let it start. It updates the numbers in the reasons, and the positions.
 	reviewEvery = 2 * time.Second
 	reviewShare = 100
 	reviewMost  = 30 * time.Second

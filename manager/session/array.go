@@ -19,8 +19,14 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/session/arrayindex"
+	"github.com/berthhq/berth/manager/session/move"
+	"github.com/berthhq/berth/manager/session/syntax"
 	"github.com/berthhq/berth/manager/store"
 )
+
+// DefaultArraySize is the largest number of members of an array, unless configured.
+const DefaultArraySize = 10_000
 
 // CreateSessionArrayInput describes an array: sessions with the same request.
 type CreateSessionArrayInput struct {
@@ -55,7 +61,7 @@ type member struct {
 // newArray is an array to be stored.
 type newArray struct {
 	name string
-	*indexes
+	*arrayindex.Indexes
 }
 
 // counted reports whether the limits count this member together with the first one.
@@ -81,7 +87,7 @@ func (s *Service) CreateSessionArray(ctx context.Context, in CreateSessionArrayI
 			return s.arrayOf(ctx, prior, err)
 		}
 	}
-	x, err := parseIndexes(in.Indexes, cmp.Or(s.MaxArraySize, DefaultArraySize))
+	x, err := arrayindex.Parse(in.Indexes, cmp.Or(s.MaxArraySize, DefaultArraySize))
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +122,7 @@ func (s *Service) arrayOf(ctx context.Context, one *ent.Session, err error) (*Se
 }
 
 // members makes the specs of a new array.
-func (s *Service) members(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, x *indexes) ([]*sessionSpec, error) {
+func (s *Service) members(ctx context.Context, v *viewer.Viewer, in CreateSessionInput, x *arrayindex.Indexes) ([]*sessionSpec, error) {
 	in, err := s.complete(ctx, v, in)
 	if err != nil {
 		return nil, err
@@ -128,15 +134,15 @@ func (s *Service) members(ctx context.Context, v *viewer.Viewer, in CreateSessio
 	if spec.kind != session.TypeBatch {
 		return nil, problem.Invalid("type", "only batch sessions can be members of an array")
 	}
-	if most := maxName - 1 - len(fmt.Sprint(x.list[len(x.list)-1])); len(spec.name) > most {
+	if most := syntax.MaxName - 1 - len(fmt.Sprint(x.List[len(x.List)-1])); len(spec.name) > most {
 		return nil, problem.Invalid("name", "must have at most %d characters, so that the names of the members have room for the index", most).WithLimit(fmt.Sprint(most))
 	}
-	made, array := &newArray{name: spec.name, indexes: x}, id.New(id.SessionArray)
-	specs := make([]*sessionSpec, len(x.list))
-	for i, index := range x.list {
+	made, array := &newArray{name: spec.name, Indexes: x}, id.New(id.SessionArray)
+	specs := make([]*sessionSpec, len(x.List))
+	for i, index := range x.List {
 		one := *spec
 		one.name = fmt.Sprintf("%s-%d", spec.name, index)
-		one.member = &member{array: array, index: index, of: len(x.list)}
+		one.member = &member{array: array, index: index, of: len(x.List)}
 		if i == 0 {
 			one.member.first, one.member.made = true, made
 		} else {
@@ -153,7 +159,7 @@ func insertArray(ctx context.Context, tx *ent.Tx, spec *sessionSpec) error {
 		return nil
 	}
 	made := spec.member.made
-	err := tx.SessionArray.Create().SetID(spec.member.array).SetName(made.name).SetIndexes(made.text).SetSize(len(made.list)).SetNillableMaxRunning(made.most).
+	err := tx.SessionArray.Create().SetID(spec.member.array).SetName(made.name).SetIndexes(made.Text).SetSize(len(made.List)).SetNillableMaxRunning(made.MaxRunning).
 		SetDomainID(spec.domain).SetProjectID(spec.project).SetOwnerID(spec.owner).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store array %s: %w", made.name, err)
@@ -218,8 +224,8 @@ func (s *Service) endMembers(ctx context.Context, ids []uuid.UUID, pending bool,
 		return n, nil
 	}
 	reason := session.TerminationReasonUserRequested
-	m := move{to: lifecycle.Cancelled, result: sessionevent.ResultInfo, phase: "terminate", code: "user_requested",
-		message: "cancelled before it started", reason: &reason}
+	m := move.Move{To: lifecycle.Cancelled, Result: sessionevent.ResultInfo, Phase: "terminate", Code: "user_requested",
+		Message: "cancelled before it started", Reason: &reason}
 	var rows []*ent.Session
 	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) (err error) {
 		rows, err = tx.Session.Query().Where(func(q *sql.Selector) { q.Where(store.In(q.C(session.FieldID), ids)) }, session.StatusEQ(lifecycle.Pending)).
@@ -227,7 +233,7 @@ func (s *Service) endMembers(ctx context.Context, ids []uuid.UUID, pending bool,
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		return Move(ctx, tx, m, rows...)
+		return move.Make(ctx, tx, m, rows...)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("cancel members: %w", err)
@@ -239,63 +245,57 @@ func (s *Service) endMembers(ctx context.Context, ids []uuid.UUID, pending bool,
 	return len(rows), nil
 }
 
-// RetrySessionArray starts the members again that ended without success, and whose restart was
-// not requested before.
-func (s *Service) RetrySessionArray(ctx context.Context, in RetrySessionArrayInput) (*SessionArrayPayload, error) {
-	a, err := s.findArray(ctx, in.ID, access.Delete)
-	if err != nil {
-		return nil, err
-	}
-	v := viewer.From(ctx)
-	if a.OwnerID != v.User {
-		return nil, problem.Forbidden("array %s belongs to another user", a.Name).WithField("id")
-	}
-	rows, err := s.Client.Session.Query().Where(session.ArrayID(a.ID), session.Replaced(false), session.TerminatedAtNotNil(),
-		session.ResultNEQ(session.ResultSuccess)).Order(session.ByArrayIndex(), session.ByID()).All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("list members of array %s: %w", a.ID, err)
-	}
-	specs, err := s.retries(ctx, v, rows)
-	if err != nil || len(specs) == 0 {
-		return &SessionArrayPayload{Array: a}, err
-	}
-	stored, err := s.storer.store(ctx, specs)
-	if sqlgraph.IsUniqueConstraintError(err) {
-		return nil, problem.Exists("id", "a live session of yours has the name of a member of array %q", a.Name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.created(ctx, stored...)
-	return &SessionArrayPayload{Array: a, Sessions: len(stored)}, nil
+// ArrayCounts is the number of members of an array by state.
+type ArrayCounts struct {
+	Pending, Starting, Running, Ending int
+	Succeeded, Failed, Cancelled       int
 }
 
-// retries returns the specs of members to start again. Their requests are equal, unless some of
-// them were changed while they waited.
-func (s *Service) retries(ctx context.Context, v *viewer.Viewer, rows []*ent.Session) (specs []*sessionSpec, err error) {
-	alike := map[string][]*ent.Session{}
-	var order []string
-	for _, row := range rows {
-		key := fmt.Sprint(row.Slots.String(), row.ResourceGroupID, row.StrictAgents)
-		if alike[key] == nil {
-			order = append(order, key)
-		}
-		alike[key] = append(alike[key], row)
+// live counts the members that have not ended.
+func (c ArrayCounts) live() int { return c.Pending + c.Starting + c.Running + c.Ending }
+
+// ArrayCounts counts the members of arrays; of each index, the latest session. The caller has
+// checked that the viewer can see the arrays.
+func (s *Service) ArrayCounts(ctx context.Context, arrays []uuid.UUID) (map[uuid.UUID]ArrayCounts, error) {
+	var rows []struct {
+		ArrayID uuid.UUID                  `json:"array_id"`
+		Status  lifecycle.Status           `json:"status"`
+		Result  session.Result             `json:"result"`
+		Reason  *session.TerminationReason `json:"termination_reason"`
+		Count   int                        `json:"count"`
 	}
-	for _, key := range order {
-		same := alike[key]
-		found, err := s.Requests(ctx, []uuid.UUID{same[0].ID})
-		if err != nil {
-			return nil, err
-		}
-		if found[same[0].ID] == nil {
-			return nil, problem.Forbidden("you may not enter session %s, so you cannot read its request", same[0].Name).WithField("id")
-		}
-		more, err := s.again(ctx, v, *found[same[0].ID], same...)
-		if err != nil {
-			return nil, err
-		}
-		specs = append(specs, more...)
+	err := s.Client.Session.Query().Where(session.ArrayIDIn(arrays...), session.Replaced(false)).
+		GroupBy(session.FieldArrayID, session.FieldStatus, session.FieldResult, session.FieldTerminationReason).
+		Aggregate(ent.Count()).Scan(viewer.SystemContext(ctx), &rows)
+	if err != nil {
+		return nil, fmt.Errorf("count members of arrays: %w", err)
 	}
-	return specs, nil
+	out := make(map[uuid.UUID]ArrayCounts, len(arrays))
+	for _, r := range rows {
+		c := out[r.ArrayID]
+		*c.of(r.Status, r.Result, r.Reason) += r.Count
+		out[r.ArrayID] = c
+	}
+	return out, nil
+}
+
+// of returns the counter for members in a state.
+func (c *ArrayCounts) of(status lifecycle.Status, result session.Result, reason *session.TerminationReason) *int {
+	switch status {
+	case lifecycle.Pending:
+		return &c.Pending
+	case lifecycle.Running:
+		return &c.Running
+	case lifecycle.Terminating:
+		return &c.Ending
+	case lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared, lifecycle.Creating:
+		return &c.Starting
+	}
+	switch {
+	case result == session.ResultSuccess:
+		return &c.Succeeded
+	case status == lifecycle.Cancelled, reason != nil && *reason == session.TerminationReasonUserRequested:
+		return &c.Cancelled
+	}
+	return &c.Failed
 }

@@ -2,9 +2,6 @@ package session
 
 import (
 	"context"
-	"fmt"
-	"path"
-	"strings"
 	"time"
 
 	"entgo.io/ent/dialect/sql/sqlgraph"
@@ -25,6 +22,15 @@ type MountInput struct {
 	Target   *string
 	Subpath  *string
 	ReadOnly *bool
+}
+
+// AppInput describes an app of a session: a program that listens on a loopback port.
+type AppInput struct {
+	Name        string
+	Title       *string
+	Port        int
+	Command     []string // nil: the session itself starts it, or the catalogue knows how
+	Environment map[string]string
 }
 
 // CreateSessionInput is the request of a user.
@@ -62,20 +68,6 @@ type CreateSessionInput struct {
 type TerminateSessionInput struct {
 	ID    uuid.UUID
 	Force *bool
-}
-
-// RenameSessionInput is the new name of a session.
-type RenameSessionInput struct {
-	ID   uuid.UUID
-	Name string
-}
-
-// UpdatePendingSessionInput changes the request of a pending session; nil fields stay unchanged.
-type UpdatePendingSessionInput struct {
-	ID            uuid.UUID
-	Slots         resource.Slots
-	ResourceGroup *uuid.UUID
-	StrictAgents  *bool
 }
 
 // SessionPayload is the result of mutations of a session.
@@ -116,7 +108,7 @@ func (s *Service) CreateSession(ctx context.Context, in CreateSessionInput) (*Se
 		return nil, err
 	}
 	created := stored[0]
-	s.meter.created.Inc()
+	s.meter.Created.Inc()
 	s.Logger.InfoContext(ctx, "session created", "session", created.ID, "owner", created.OwnerID, "group", created.ResourceGroupID, "slots", created.Slots.String())
 	s.changedBy(ctx, created.ID, byCreation)
 	return &SessionPayload{Session: created}, nil
@@ -134,26 +126,6 @@ func (s *Service) byKey(ctx context.Context, v *viewer.Viewer, key string) (*ent
 	return prior, err
 }
 
-// RenameSession changes the name of a session.
-func (s *Service) RenameSession(ctx context.Context, in RenameSessionInput) (*SessionPayload, error) {
-	sess, err := s.find(ctx, in.ID, access.Update)
-	if err != nil {
-		return nil, err
-	}
-	if err := CheckName(in.Name); err != nil {
-		return nil, err
-	}
-	sess, err = s.Client.Session.UpdateOne(sess).SetName(in.Name).AddVersion(1).Save(ctx)
-	if ent.IsConstraintError(err) {
-		return nil, problem.Exists("name", "a live session is already named %q", in.Name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("rename session: %w", err)
-	}
-	s.changed(ctx, sess.ID)
-	return &SessionPayload{Session: sess}, nil
-}
-
 // find returns a session if the viewer is allowed to do op with it.
 func (s *Service) find(ctx context.Context, id uuid.UUID, op access.Operation) (*ent.Session, error) {
 	if _, err := permit.Writer(ctx); err != nil {
@@ -167,47 +139,9 @@ func (s *Service) find(ctx context.Context, id uuid.UUID, op access.Operation) (
 }
 
 const (
-	minName, maxName = 1, 64
-	maxBootstrap     = 64 << 10
-	maxEnvironment   = 64 << 10
-	maxCommand       = 128 << 10
-	maxShm           = 1 << 40
-	maxMounts        = 64
-	maxKey           = 128
-	maxKernels       = 29 // the number of addresses in the network of a session
+	maxBootstrap = 64 << 10
+	maxShm       = 1 << 40
+	maxMounts    = 64
+	maxKey       = 128
+	maxKernels   = 29 // the number of addresses in the network of a session
 )
-
-// CheckName checks the name of a session, or of an object with the same rules for names.
-func CheckName(name string) error {
-	if len(name) < minName || len(name) > maxName {
-		return problem.Invalid("name", "must have %d to %d characters", minName, maxName).
-			WithLimit(fmt.Sprintf("%d..%d", minName, maxName))
-	}
-	for i := range len(name) {
-		c := name[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		digit := c >= '0' && c <= '9'
-		if !letter && !digit && (i == 0 || c != '-' && c != '_' && c != '.') {
-			return problem.Invalid("name", "may contain letters, digits and, after the first character, dots, dashes and underscores")
-		}
-	}
-	return nil
-}
-
-// reserved are mount targets that would break the container.
-var reserved = []string{"/proc", "/sys", "/dev", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/usr", "/opt/berth", "/run", "/boot"}
-
-func checkTarget(field, target string) error {
-	if !path.IsAbs(target) || path.Clean(target) != target || target == "/" || strings.ContainsAny(target, "\x00\n") || len(target) > 1024 {
-		return problem.Invalid(field, "must be a clean absolute path below /")
-	}
-	for _, r := range reserved {
-		if target == r || strings.HasPrefix(target, r+"/") {
-			return problem.Invalid(field, "%s is reserved for the system", r)
-		}
-	}
-	if target == "/home/work" {
-		return problem.Invalid(field, "/home/work is the home directory of the session; choose a path below it")
-	}
-	return nil
-}

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -171,8 +172,8 @@ func (s *Service) cancelAfter(ctx context.Context, epoch int64, d *ent.SessionDe
 
 func (s *Service) cancelFor(ctx context.Context, epoch int64, d *ent.SessionDependency, why string) error {
 	reason := session.TerminationReasonDependencyFailed
-	return s.apply(ctx, epoch, d.Edges.Session, move{to: lifecycle.Cancelled, result: sessionevent.ResultFailure, phase: "schedule",
-		code: string(reason), message: why, reason: &reason})
+	return s.apply(ctx, epoch, d.Edges.Session, move.Move{To: lifecycle.Cancelled, Result: sessionevent.ResultFailure, Phase: "schedule",
+		Code: string(reason), Message: why, Reason: &reason})
 }
 
 // satisfyArrays is satisfy for the dependencies on arrays, or on some arrays: an array

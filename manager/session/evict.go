@@ -19,6 +19,8 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/leader"
+	"github.com/berthhq/berth/manager/session/history"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -138,8 +140,8 @@ func (s *Service) notify(ctx context.Context, epoch int64, sess *ent.Session, co
 		if err != nil || n == 0 { // its state has changed; the next check notifies it
 			return err
 		}
-		return record(ctx, tx, entry{session: sess.ID, phase: phaseOf(sess.Status), from: &sess.Status, to: sess.Status,
-			result: sessionevent.ResultInfo, attempt: sess.Attempt, code: code, message: text})
+		return history.Record(ctx, tx, history.Entry{Session: sess.ID, Phase: history.Phase(sess.Status), From: &sess.Status, To: sess.Status,
+			Result: sessionevent.ResultInfo, Attempt: sess.Attempt, Code: code, Message: text})
 	})
 	if err != nil {
 		return fmt.Errorf("notify the owner of session %s: %w", sess.ID, err)
@@ -151,11 +153,11 @@ func (s *Service) notify(ctx context.Context, epoch int64, sess *ent.Session, co
 // displacing is the move with which the platform ends a session. If the session is to start again,
 // it returns to pending after its containers have ended, and this does not count as a failure of
 // the session.
-func displacing(reason session.TerminationReason, restarts bool, text string) move {
-	m := move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo, code: string(reason), message: text, reason: &reason}
+func displacing(reason session.TerminationReason, restarts bool, text string) move.Move {
+	m := move.Move{To: lifecycle.Terminating, Phase: "run", Result: sessionevent.ResultInfo, Code: string(reason), Message: text, Reason: &reason}
 	if restarts {
 		now := clock.Now()
-		m.retryAt = &now
+		m.RetryAt = &now
 	}
 	return m
 }
@@ -183,9 +185,9 @@ func (s step) displace(ctx context.Context) (bool, error) {
 	m := displacing(session.TerminationReasonDrained, restarts, drainedText(due[0].Edges.Agent, restarts))
 	if s.starting() && restarts {
 		s.stopKernels(ctx, time.Millisecond)
-		m = move{to: lifecycle.Pending, result: sessionevent.ResultInfo, code: m.code, message: m.message, avoid: agentsOf(due)}
+		m = move.Move{To: lifecycle.Pending, Result: sessionevent.ResultInfo, Code: m.Code, Message: m.Message, Avoid: agentsOf(due)}
 	}
-	m.phase = phaseOf(s.sess.Status)
+	m.Phase = history.Phase(s.sess.Status)
 	return true, s.move(ctx, m)
 }
 
@@ -229,8 +231,8 @@ func (s step) startAgain(ctx context.Context) error {
 	left := s.on(func(a *ent.Agent) bool {
 		return a.Status != agent.StatusAlive || reason == session.TerminationReasonDrained && a.DrainAction != nil
 	})
-	return s.move(ctx, move{to: lifecycle.Pending, phase: "terminate", result: sessionevent.ResultInfo,
-		code: string(reason), message: s.sess.StatusMessage, avoid: agentsOf(left)})
+	return s.move(ctx, move.Move{To: lifecycle.Pending, Phase: "terminate", Result: sessionevent.ResultInfo,
+		Code: string(reason), Message: s.sess.StatusMessage, Avoid: agentsOf(left)})
 }
 
 // starting reports whether the session is between its placement and its run.
@@ -264,7 +266,7 @@ func names(kernels []*ent.Kernel) string {
 // are to start again, they return to the queue, and this does not count as a failure. Their message
 // names the other session only if it has the same owner.
 func Preempt(ctx context.Context, tx *ent.Tx, other *ent.Session, victims []*ent.Session, restarts bool) error {
-	if err := lockRows(ctx, tx, victims...); err != nil {
+	if err := move.LockRows(ctx, tx, victims...); err != nil {
 		return err
 	}
 	for _, v := range victims {
@@ -275,7 +277,7 @@ func Preempt(ctx context.Context, tx *ent.Tx, other *ent.Session, victims []*ent
 		if restarts {
 			text += "; it starts again when its turn comes"
 		}
-		if err := Move(ctx, tx, displacing(session.TerminationReasonPreempted, restarts, text), v); err != nil {
+		if err := move.Make(ctx, tx, displacing(session.TerminationReasonPreempted, restarts, text), v); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/leader"
+	"github.com/berthhq/berth/manager/session/agentcall"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -35,7 +37,7 @@ const notFound = "not-found"
 
 // exited reports whether a kernel's container has ended, according to the latest report.
 func (s step) exited(k *ent.Kernel) bool {
-	ob, ok := s.observed.current(k)
+	ob, ok := s.observed.Current(k)
 	return ok && ob.Phase == agentpb.KernelState_EXITED
 }
 
@@ -59,13 +61,13 @@ func (s step) awaitEnd(ctx context.Context) (bool, time.Duration, error) {
 		return false, 0, nil
 	}
 	why := s.verdict()
-	return true, 0, s.move(ctx, move{to: lifecycle.Terminating, phase: "run", reason: &why.reason,
-		code: string(why.reason), message: why.text, result: sessionevent.ResultInfo})
+	return true, 0, s.move(ctx, move.Move{To: lifecycle.Terminating, Phase: "run", Reason: &why.reason,
+		Code: string(why.reason), Message: why.text, Result: sessionevent.ResultInfo})
 }
 
 // failed reports whether a kernel's container ended without completing its work.
 func (s step) failed(k *ent.Kernel) bool {
-	ob, ok := s.observed.current(k)
+	ob, ok := s.observed.Current(k)
 	return ok && ob.Phase == agentpb.KernelState_EXITED && (ob.ExitCode != 0 || ob.Reason != completed)
 }
 
@@ -110,7 +112,7 @@ func (s step) stopKernels(ctx context.Context, grace time.Duration) {
 		}
 		state, err := s.terminateKernel(ctx, k.Edges.Agent.Name, k.ID, grace)
 		if err != nil {
-			if !unreachable(err) {
+			if !agentcall.Unreachable(err) {
 				s.Logger.Warn("end container", "session", s.sess.ID, "kernel", k.ID, "error", err)
 			}
 			continue
@@ -127,7 +129,7 @@ func (s step) terminateKernel(ctx context.Context, agent string, id uuid.UUID, g
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, agentcall.Timeout)
 	defer cancel()
 	state, err := rpc.TerminateKernel(ctx, &agentpb.TerminateKernelRequest{
 		Epoch: s.epoch, KernelId: id.String(), GraceMs: grace.Milliseconds(), Reason: string(s.sess.Status),
@@ -195,7 +197,7 @@ func (s step) decider() (first *ent.Kernel) {
 
 // end describes the end of a kernel.
 func (s step) end(k *ent.Kernel) verdict {
-	ob, _ := s.observed.current(k)
+	ob, _ := s.observed.Current(k)
 	code := int(ob.ExitCode)
 	v := verdict{reason: session.TerminationReasonFailed, outcome: session.ResultFailure, exit: &code, text: fmt.Sprintf("exit code %d", code)}
 	if r, ok := reasons[ob.Reason]; ok {
@@ -212,7 +214,7 @@ func (s step) end(k *ent.Kernel) verdict {
 // endedItself reports whether the main container ended before its end was requested.
 func (s step) endedItself() bool {
 	for _, k := range s.sess.Edges.Kernels {
-		if ob, ok := s.observed.current(k); k.Role == kernel.RoleMain && ok && ob.Phase == agentpb.KernelState_EXITED {
+		if ob, ok := s.observed.Current(k); k.Role == kernel.RoleMain && ok && ob.Phase == agentpb.KernelState_EXITED {
 			return ob.Reason == completed || reasons[ob.Reason] == session.TerminationReasonOutOfMemory
 		}
 	}
@@ -237,20 +239,20 @@ func (s step) finish(ctx context.Context, note string) error {
 		kernels = append(kernels, k.ID)
 	}
 	s.saveStats(ctx, kernels)
-	m := move{to: lifecycle.Terminated, phase: "terminate", code: string(v.reason), message: v.text,
-		reason: &v.reason, outcome: v.outcome, exitCode: v.exit, result: sessionevent.ResultSuccess}
+	m := move.Move{To: lifecycle.Terminated, Phase: "terminate", Code: string(v.reason), Message: v.text,
+		Reason: &v.reason, Outcome: v.outcome, ExitCode: v.exit, Result: sessionevent.ResultSuccess}
 	if s.sess.StartedAt == nil && s.sess.Status == lifecycle.Terminating {
-		m.to, m.exitCode = lifecycle.Cancelled, nil
+		m.To, m.ExitCode = lifecycle.Cancelled, nil
 	}
 	if v.reason == session.TerminationReasonAgentLost && s.sess.Status == lifecycle.Terminating {
-		m.to, m.exitCode, m.result = lifecycle.Error, nil, sessionevent.ResultFailure
+		m.To, m.ExitCode, m.Result = lifecycle.Error, nil, sessionevent.ResultFailure
 	}
 	if err := s.move(ctx, m); err != nil {
 		return err
 	}
 	for _, k := range s.sess.Edges.Kernels {
 		if k.AgentID != nil && s.exited(k) {
-			s.observed.drop(k.ID, *k.AgentID)
+			s.observed.Drop(k.ID, *k.AgentID)
 		}
 	}
 	return nil
@@ -272,7 +274,7 @@ func (s step) cleaningUp() bool {
 		if k.Edges.Agent == nil || s.exited(k) {
 			continue
 		}
-		ob, ok := s.observed.current(k)
+		ob, ok := s.observed.Current(k)
 		if !ok || ob.ExitedUnixMs == 0 || clock.Now().Sub(millis(ob.ExitedUnixMs)) > cleanUpTime {
 			return false
 		}

@@ -18,6 +18,8 @@ import (
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/session/history"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -60,8 +62,8 @@ func (s *Service) SetSessionIdleExempt(ctx context.Context, in SetSessionIdleExe
 		if sess, err = up.Save(ctx); err != nil {
 			return fmt.Errorf("exempt session %s: %w", in.ID, err)
 		}
-		return record(ctx, tx, entry{session: sess.ID, phase: "run", from: &sess.Status, to: sess.Status,
-			result: sessionevent.ResultInfo, attempt: sess.Attempt, code: code, message: text})
+		return history.Record(ctx, tx, history.Entry{Session: sess.ID, Phase: "run", From: &sess.Status, To: sess.Status,
+			Result: sessionevent.ResultInfo, Attempt: sess.Attempt, Code: code, Message: text})
 	})
 	if err != nil {
 		return nil, err
@@ -118,14 +120,14 @@ WHERE s.id = w.id AND s.id = ANY ($1::text[]::uuid[]) AND s.status = $3 AND (w.i
 		}
 		rows.Close()
 		running := lifecycle.Running
-		var history []entry
+		var lines []history.Entry
 		for _, id := range changed {
 			if n := byID[id]; n.Warning != "" {
-				history = append(history, entry{session: id, phase: "run", from: &running, to: running,
-					result: sessionevent.ResultInfo, attempt: n.Session.Attempt, code: "idle_warning", message: n.Warning})
+				lines = append(lines, history.Entry{Session: id, Phase: "run", From: &running, To: running,
+					Result: sessionevent.ResultInfo, Attempt: n.Session.Attempt, Code: "idle_warning", Message: n.Warning})
 			}
 		}
-		return record(ctx, tx, history...)
+		return history.Record(ctx, tx, lines...)
 	})
 	if err != nil {
 		return err
@@ -152,8 +154,8 @@ WHERE s.id = $1 AND NOT s.idle_exempt AND NOT EXISTS (SELECT FROM idle_activitie
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return fmt.Errorf("session %s was used in the meantime: %w", sess.ID, errdefs.ErrAborted)
 		}
-		return Move(ctx, tx, move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo,
-			code: "idle", message: message, reason: &reason}, sess)
+		return move.Make(ctx, tx, move.Move{To: lifecycle.Terminating, Phase: "run", Result: sessionevent.ResultInfo,
+			Code: "idle", Message: message, Reason: &reason}, sess)
 	})
 	if err != nil {
 		return err

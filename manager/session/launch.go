@@ -13,10 +13,15 @@ import (
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/session/agentcall"
+	"github.com/berthhq/berth/manager/session/move"
+	"github.com/berthhq/berth/manager/session/peers"
+	"github.com/berthhq/berth/manager/session/secrets"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -25,19 +30,36 @@ import (
 func (s step) prepare(ctx context.Context) (bool, time.Duration, error) {
 	for _, k := range s.sess.Edges.Kernels {
 		if !s.Agents.HasImage(k.Edges.Agent.Name, s.sess.Edges.Image.Reference) {
-			return true, 0, s.move(ctx, move{to: lifecycle.Preparing, phase: "prepare", message: "fetching the image"})
+			return true, 0, s.move(ctx, move.Move{To: lifecycle.Preparing, Phase: "prepare", Message: "fetching the image"})
 		}
 	}
 	if err := s.refreshMounts(ctx); err != nil {
 		return false, 0, err
 	}
 	m := creating
-	m.after = &move{to: lifecycle.Prepared, phase: "prepare", message: imagePresent}
+	m.After = &move.Move{To: lifecycle.Prepared, Phase: "prepare", Message: imagePresent}
 	return true, 0, s.move(ctx, m)
 }
 
+// refreshMounts makes the mounts of a session that is about to start agree with the current
+// permissions.
+func (s step) refreshMounts(ctx context.Context) error {
+	if len(s.sess.Edges.Mounts) == 0 {
+		return nil
+	}
+	if err := s.mounts.Check(ctx, s.epoch, sessionmount.SessionID(s.sess.ID)); err != nil {
+		return err
+	}
+	mounts, err := s.sess.QueryMounts().WithVfolder(atVolume).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read mounts: %w", err)
+	}
+	s.sess.Edges.Mounts = mounts
+	return nil
+}
+
 // creating is the move before the agents are asked.
-var creating = move{to: lifecycle.Creating, phase: "create", message: "starting"}
+var creating = move.Move{To: lifecycle.Creating, Phase: "create", Message: "starting"}
 
 const imagePresent = "image present"
 
@@ -49,7 +71,7 @@ func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
 		switch {
 		case errdefs.IsNotFound(err), errdefs.IsInvalidArgument(err), errdefs.IsFailedPrecondition(err):
 			return true, 0, s.giveUp(ctx, session.TerminationReasonImagePullFailed, "image", err.Error())
-		case err != nil && unreachable(err):
+		case err != nil && agentcall.Unreachable(err):
 			return false, retryAfter, nil // the deadline limits this
 		case errdefs.IsResourceExhausted(err):
 			return true, 0, s.unfit(ctx, err.Error(), k)
@@ -61,7 +83,7 @@ func (s step) awaitImage(ctx context.Context) (bool, time.Duration, error) {
 	if !ready {
 		return false, 0, nil
 	}
-	return true, 0, s.move(ctx, move{to: lifecycle.Prepared, phase: "prepare", message: imagePresent})
+	return true, 0, s.move(ctx, move.Move{To: lifecycle.Prepared, Phase: "prepare", Message: imagePresent})
 }
 
 // pulls are the images that are being fetched, each once per agent.
@@ -114,7 +136,7 @@ func (p *pulls) ensure(ctx context.Context, agent string, sess *ent.Session) (bo
 		waiting := store.IDs(one.waiting)
 		p.mu.Unlock()
 		for _, id := range waiting {
-			p.s.queue.add(id)
+			p.s.queue.Add(id)
 		}
 		// A session that has ended in the meantime does not read the result.
 		time.AfterFunc(passEvery, func() { p.forget(key, one) })
@@ -143,7 +165,7 @@ func (s *Service) fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.I
 	}
 	stream, err := rpc.PullImage(ctx, &agentpb.PullImageRequest{
 		Reference: img.Reference, Digest: img.Digest,
-		PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: password,
+		PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: password, Proxy: reg.Proxy, Certificates: reg.Certificates,
 	})
 	for err == nil {
 		var m *agentpb.PullProgress
@@ -159,7 +181,7 @@ func (s *Service) fetch(ctx context.Context, rpc agentpb.AgentClient, img *ent.I
 func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 	var steps []report.Step
 	for _, k := range s.sess.Edges.Kernels {
-		ob, seen := s.observed.current(k)
+		ob, seen := s.observed.Current(k)
 		state := ob.KernelState
 		if !seen || state.Phase == agentpb.KernelState_CREATING {
 			rpc, err := s.Agents.RPC(k.Edges.Agent.Name)
@@ -170,12 +192,12 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 			if err != nil {
 				return false, 0, err
 			}
-			call, cancel := context.WithTimeout(ctx, callTimeout)
+			call, cancel := context.WithTimeout(ctx, agentcall.Timeout)
 			s.requests.Store(k.ID, true)
 			state, err = rpc.CreateKernel(call, request)
 			s.requests.Delete(k.ID)
 			cancel()
-			if err = errgrpc.ToNative(err); err != nil && unreachable(err) {
+			if err = errgrpc.ToNative(err); err != nil && agentcall.Unreachable(err) {
 				return false, retryAfter, nil
 			}
 			if errdefs.IsInvalidArgument(err) {
@@ -198,11 +220,11 @@ func (s step) create(ctx context.Context) (bool, time.Duration, error) {
 		case state.Phase == agentpb.KernelState_EXITED && state.StartedUnixMs == 0:
 			return true, 0, s.tryAgain(ctx, session.TerminationReasonStartFailed, state.Reason, state.Message, k)
 		case state.Phase == agentpb.KernelState_CREATING, state.Phase == agentpb.KernelState_UNKNOWN:
-			s.kept.put(s.sess, s.readAt)
+			s.kept.Put(s.sess, s.readAt)
 			return false, startingAgain, s.says(ctx, state.Message)
 		}
 	}
-	return true, 0, s.move(ctx, move{to: lifecycle.Running, phase: "create", message: "running", steps: steps})
+	return true, 0, s.move(ctx, move.Move{To: lifecycle.Running, Phase: "create", Message: "running", Steps: steps})
 }
 
 // refused is the reason of a kernel whose agent refuses to start it, as in the agents' contract.
@@ -225,14 +247,14 @@ func (s step) says(ctx context.Context, text string) error {
 }
 
 func (s step) request(k *ent.Kernel) (r *agentpb.CreateKernelRequest, err error) {
-	x, err := s.open(s.sess)
+	x, err := secrets.Open(s.Keys, s.sess)
 	if err != nil {
 		return nil, err
 	}
 	r = &agentpb.CreateKernelRequest{
 		Epoch: s.epoch, KernelId: k.ID.String(), SessionId: s.sess.ID.String(), LaunchEpoch: k.LaunchEpoch,
 		SessionName: s.sess.Name, Hostname: k.Hostname, Image: s.sess.Edges.Image.Reference,
-		Environment: environment(s.sess, k, x.Environment), Command: s.sess.Command, BootstrapScript: x.BootstrapScript,
+		Environment: peers.Environment(s.sess, k, x.Environment), Command: s.sess.Command, BootstrapScript: x.BootstrapScript,
 		ShmBytes: s.sess.ShmBytes, DiskBytes: s.sess.DiskBytes, ProjectId: s.sess.ProjectID.String(), UserId: s.sess.OwnerID.String(),
 		Allocations: holds(k), AllowedNetworks: s.sess.Edges.ResourceGroup.AllowedNetworks,
 	}
@@ -248,8 +270,8 @@ func (s step) request(k *ent.Kernel) (r *agentpb.CreateKernelRequest, err error)
 		})
 	}
 	runAs(r, s.sess.Edges.Owner)
-	r.Cluster = cluster(s.sess, x.Peers)
-	r.Network, err = s.network(k)
+	r.Cluster = peers.Cluster(s.sess, x.Peers)
+	r.Network, err = peers.Network(s.sess, k)
 	return r, err
 }
 

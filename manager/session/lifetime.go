@@ -17,6 +17,8 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/session/history"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -141,8 +143,8 @@ func (s *Service) endOlder(ctx context.Context, epoch int64) (time.Duration, err
 			next = min(next, max(end.Sub(now), 100*time.Millisecond))
 			soon = append(soon, ending{sess, end, t})
 		default:
-			err := s.apply(ctx, epoch, sess, move{to: lifecycle.Terminating, phase: "run", result: sessionevent.ResultInfo,
-				code: lived, reason: &over, message: t.why})
+			err := s.apply(ctx, epoch, sess, move.Move{To: lifecycle.Terminating, Phase: "run", Result: sessionevent.ResultInfo,
+				Code: lived, Reason: &over, Message: t.why})
 			if err != nil && !isAborted(err) {
 				return passEvery, fmt.Errorf("end session %s: %w", sess.ID, err)
 			}
@@ -211,8 +213,8 @@ func (s *Service) warn(ctx context.Context, epoch int64, soon []ending) error {
 			if err != nil || n == 0 {
 				return err
 			}
-			return record(ctx, tx, entry{session: id, phase: "run", from: &e.Status, to: e.Status,
-				result: sessionevent.ResultInfo, attempt: e.Attempt, code: warned, message: text})
+			return history.Record(ctx, tx, history.Entry{Session: id, Phase: "run", From: &e.Status, To: e.Status,
+				Result: sessionevent.ResultInfo, Attempt: e.Attempt, Code: warned, Message: text})
 		})
 		if err != nil {
 			return fmt.Errorf("warn session %s: %w", id, err)
@@ -279,8 +281,8 @@ func (s *Service) waitedOut(ctx context.Context, epoch int64) error {
 		if sess.Status != lifecycle.Pending {
 			continue
 		}
-		err = s.apply(ctx, epoch, sess, move{to: lifecycle.Cancelled, phase: "schedule", result: sessionevent.ResultExpired,
-			code: string(reason), message: text, reason: &reason, outcome: session.ResultFailure})
+		err = s.apply(ctx, epoch, sess, move.Move{To: lifecycle.Cancelled, Phase: "schedule", Result: sessionevent.ResultExpired,
+			Code: string(reason), Message: text, Reason: &reason, Outcome: session.ResultFailure})
 		if err != nil && !isAborted(err) {
 			return err
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/session/syntax"
 )
 
 // checkMounts finds the folders that a session mounts, which its owner must be allowed to mount.
@@ -52,7 +53,7 @@ func (s *Service) checkMounts(ctx context.Context, v *viewer.Viewer, in CreateSe
 		if m.Target != nil && *m.Target != "" {
 			out.target = *m.Target
 		}
-		if err := checkTarget(field+".target", out.target); err != nil {
+		if err := syntax.Target(field+".target", out.target); err != nil {
 			return err
 		}
 		if seen[out.target] {

@@ -16,6 +16,8 @@ import (
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/session/agentcall"
+	"github.com/berthhq/berth/manager/session/launch"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -31,7 +33,7 @@ func (s *Service) ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*ag
 		}
 		known[id] = true
 		if over[id] {
-			s.gone(ctx, agent, launch{id, k.LaunchEpoch})
+			s.gone(ctx, agent, launch.ID{Kernel: id, Epoch: k.LaunchEpoch})
 			continue
 		}
 		s.Observe(ctx, agent, k)
@@ -51,7 +53,7 @@ func (s *Service) ObserveAll(ctx context.Context, agent uuid.UUID, kernels []*ag
 			Phase: agentpb.KernelState_EXITED, Reason: notFound, ExitCode: 255,
 			Message: "its agent no longer knows the container",
 		})
-		s.queue.add(k.SessionID)
+		s.queue.Add(k.SessionID)
 	}
 }
 
@@ -88,7 +90,7 @@ func (s *Service) unknown(ctx context.Context, k *ent.Kernel) bool {
 	if err != nil {
 		return false // its next list decides
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, agentcall.Timeout)
 	defer cancel()
 	_, err = rpc.GetKernel(ctx, &agentpb.GetKernelRequest{KernelId: k.ID.String()})
 	return errdefs.IsNotFound(errgrpc.ToNative(err))
@@ -108,7 +110,7 @@ func (s *Service) Observe(ctx context.Context, agent uuid.UUID, k *agentpb.Kerne
 	if _, asked := s.requests.Load(id); asked && k.Phase == agentpb.KernelState_CREATING {
 		return // the worker that starts the kernel gets this as the answer
 	}
-	s.queue.add(sess)
+	s.queue.Add(sess)
 }
 
 // ObservePull shows the progress of a pull on the sessions that wait for it.

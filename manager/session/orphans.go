@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,149 +15,21 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
-	"github.com/berthhq/berth/internal/resource"
+	"github.com/berthhq/berth/manager/session/agentcall"
+	"github.com/berthhq/berth/manager/session/launch"
 	"github.com/berthhq/berth/manager/store"
 )
-
-// Orphans are launches whose containers still use devices although no session refers to
-// them: the session gave the launch up before its agent confirmed the container's exit, or
-// the agent reconnected with it. Until the container has exited, no other session can use
-// its devices. The agents report their containers to every new leader.
-type Orphans struct {
-	mu sync.Mutex
-	m  map[uuid.UUID]map[launch]orphan // by agent
-}
-
-// NewOrphans returns an empty set, for a Service and the scheduler.
-func NewOrphans() *Orphans { return &Orphans{m: map[uuid.UUID]map[launch]orphan{}} }
-
-// launch is one start of a kernel. An agent has at most one container of a kernel: a later
-// launch begins when the one before has ended.
-type launch struct {
-	kernel uuid.UUID
-	epoch  int64
-}
-
-type orphan struct {
-	session uuid.UUID
-	givenUp time.Time // by its session; zero: only its agent has reported it
-	holds   []*agentpb.Allocation
-}
-
-// reportDelay limits how much older than the request for a launch an agent's list can be. No call takes
-// that long.
-const reportDelay = 2 * callTimeout
-
-// set replaces the orphans of an agent. It keeps those that were given up so recently that
-// the agent's list may not contain them yet.
-func (s *Orphans) set(agent uuid.UUID, now map[launch]orphan) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for l, old := range s.m[agent] {
-		one, listed := now[l]
-		switch {
-		case listed:
-			one.givenUp = old.givenUp
-			now[l] = one
-		case clock.Now().Sub(old.givenUp) < reportDelay:
-			now[l] = old
-		}
-	}
-	delete(s.m, agent)
-	if len(now) > 0 {
-		s.m[agent] = now
-	}
-}
-
-// add adds an orphan, and reports whether it is a new one.
-func (s *Orphans) add(agent uuid.UUID, l launch, one orphan) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, was := s.m[agent][l]
-	if s.m[agent] == nil {
-		s.m[agent] = map[launch]orphan{}
-	}
-	s.m[agent][l] = one
-	return !was
-}
-
-// drop removes the orphans of a kernel on an agent up to the last launch, as they have
-// ended, and reports whether there were any.
-func (s *Orphans) drop(agent uuid.UUID, last launch) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := len(s.m[agent])
-	maps.DeleteFunc(s.m[agent], func(l launch, _ orphan) bool { return l.kernel == last.kernel && l.epoch <= last.epoch })
-	left := len(s.m[agent])
-	if left == 0 {
-		delete(s.m, agent)
-	}
-	return left < before
-}
-
-// sessions returns the sessions that gave launches up.
-func (s *Orphans) sessions() []uuid.UUID {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found := map[uuid.UUID]bool{}
-	for _, on := range s.m {
-		for _, one := range on {
-			if !one.givenUp.IsZero() {
-				found[one.session] = true
-			}
-		}
-	}
-	return store.IDs(found)
-}
-
-// of returns, by agent, the launches that a session gave up.
-func (s *Orphans) of(session uuid.UUID) map[uuid.UUID][]launch {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found := map[uuid.UUID][]launch{}
-	for agent, on := range s.m {
-		for l, one := range on {
-			if one.session == session && !one.givenUp.IsZero() {
-				found[agent] = append(found[agent], l)
-			}
-		}
-	}
-	return found
-}
-
-// On returns the slots that orphans use on an agent, by the agent's device names.
-func (s *Orphans) On(agent uuid.UUID) map[string]resource.Slots {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var sum map[string]resource.Slots
-	for _, one := range s.m[agent] {
-		for _, a := range one.holds {
-			amount, err := resource.Parse(a.Slot, a.Amount)
-			if err != nil {
-				continue
-			}
-			if sum == nil {
-				sum = map[string]resource.Slots{}
-			}
-			if sum[a.DeviceId] == nil {
-				sum[a.DeviceId] = resource.Slots{}
-			}
-			sum[a.DeviceId][a.Slot] += amount
-		}
-	}
-	return sum
-}
 
 // Adopt takes the list of an agent's kernels before the scheduler can use the agent. Kernels that
 // should not exist become orphans and keep their devices.
 func (s *Service) Adopt(ctx context.Context, agent uuid.UUID, kernels []*agentpb.KernelState) error {
-	found := map[launch]orphan{}
+	found := map[launch.ID]launch.Orphan{}
 	epochs := map[uuid.UUID]int64{}
 	var lives []uuid.UUID
 	for _, k := range kernels {
 		if id, err := uuid.Parse(k.KernelId); err == nil && k.Phase != agentpb.KernelState_EXITED {
 			session, _ := uuid.Parse(k.SessionId)
-			found[launch{id, k.LaunchEpoch}] = orphan{session: session, holds: k.Allocations}
+			found[launch.ID{Kernel: id, Epoch: k.LaunchEpoch}] = launch.Orphan{Session: session, Holds: k.Allocations}
 			lives, epochs[id] = append(lives, id), k.LaunchEpoch
 		}
 	}
@@ -173,11 +43,11 @@ func (s *Service) Adopt(ctx context.Context, agent uuid.UUID, kernels []*agentpb
 		}
 		for _, k := range known {
 			if k.AgentID != nil && *k.AgentID == agent && k.TerminatedAt == nil && slices.Contains(lifecycle.Occupying, k.Status) {
-				delete(found, launch{k.ID, k.LaunchEpoch})
+				delete(found, launch.ID{Kernel: k.ID, Epoch: k.LaunchEpoch})
 			}
 		}
 	}
-	s.Orphans.set(agent, found)
+	s.Orphans.Set(agent, found)
 	return nil
 }
 
@@ -213,35 +83,32 @@ func (s step) abandon(ctx context.Context) {
 	}
 	for _, k := range s.sess.Edges.Kernels {
 		if k.AgentID != nil && !s.exited(k) {
-			s.orphan(ctx, *k.AgentID, launch{k.ID, k.LaunchEpoch}, holds(k))
+			s.orphan(ctx, *k.AgentID, launch.ID{Kernel: k.ID, Epoch: k.LaunchEpoch}, holds(k))
 		}
 	}
 }
 
 // orphan records that the session gives up a launch.
-func (s step) orphan(ctx context.Context, agent uuid.UUID, l launch, holds []*agentpb.Allocation) {
-	if s.Orphans.add(agent, l, orphan{s.sess.ID, clock.Now(), holds}) {
+func (s step) orphan(ctx context.Context, agent uuid.UUID, l launch.ID, holds []*agentpb.Allocation) {
+	if s.Orphans.Add(agent, l, launch.Orphan{Session: s.sess.ID, GivenUp: clock.Now(), Holds: holds}) {
 		s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: agent})
 	}
 }
 
 // gone records that an agent has no launch of a kernel up to the last one: the devices of
 // its orphans are free.
-func (s *Service) gone(ctx context.Context, agent uuid.UUID, last launch) {
-	if s.Orphans.drop(agent, last) {
+func (s *Service) gone(ctx context.Context, agent uuid.UUID, last launch.ID) {
+	if s.Orphans.Drop(agent, last) {
 		s.Bus.Publish(ctx, event.Event{Topic: event.Agent, ID: agent})
 	}
 }
 
-// anyLaunch is every launch of a kernel, for gone.
-func anyLaunch(kernel uuid.UUID) launch { return launch{kernel, math.MaxInt64} }
-
 // report stores an agent's report of a kernel. A launch that exists has replaced those before it.
 func (s *Service) report(ctx context.Context, agent, kernel uuid.UUID, state *agentpb.KernelState) {
-	s.observed.put(kernel, observation{agent, state})
-	last := launch{kernel, state.LaunchEpoch}
+	s.observed.Put(kernel, launch.Observation{Agent: agent, KernelState: state})
+	last := launch.ID{Kernel: kernel, Epoch: state.LaunchEpoch}
 	if state.Phase != agentpb.KernelState_EXITED {
-		last.epoch--
+		last.Epoch--
 	}
 	s.gone(ctx, agent, last)
 }
@@ -251,25 +118,25 @@ func (s *Service) report(ctx context.Context, agent, kernel uuid.UUID, state *ag
 // replaces an earlier launch.
 func (s step) endOrphans(ctx context.Context) {
 	for _, k := range s.sess.Edges.Kernels {
-		for _, ob := range s.observed.all(k.ID) {
+		for _, ob := range s.observed.All(k.ID) {
 			// A launch that the database has not come to yet is left to an admin: the
 			// database may be older than the launch.
-			if s.placed(k.ID, ob.agent) != nil || ob.LaunchEpoch > k.LaunchEpoch {
+			if s.placed(k.ID, ob.Agent) != nil || ob.LaunchEpoch > k.LaunchEpoch {
 				continue
 			}
 			if ob.Phase != agentpb.KernelState_EXITED {
-				s.orphan(ctx, ob.agent, launch{k.ID, ob.LaunchEpoch}, ob.Allocations)
+				s.orphan(ctx, ob.Agent, launch.ID{Kernel: k.ID, Epoch: ob.LaunchEpoch}, ob.Allocations)
 			}
-			s.observed.drop(k.ID, ob.agent)
+			s.observed.Drop(k.ID, ob.Agent)
 		}
 	}
-	for agent, launches := range s.Orphans.of(s.sess.ID) {
+	for agent, launches := range s.Orphans.Of(s.sess.ID) {
 		for _, l := range launches {
-			k := s.placed(l.kernel, agent)
+			k := s.placed(l.Kernel, agent)
 			switch {
 			case k == nil:
-				s.endOrphan(ctx, agent, l.kernel)
-			case k.LaunchEpoch == l.epoch: // it was not given up after all
+				s.endOrphan(ctx, agent, l.Kernel)
+			case k.LaunchEpoch == l.Epoch: // it was not given up after all
 				s.gone(ctx, agent, l)
 			}
 		}
@@ -291,7 +158,7 @@ func (s step) placed(id, agent uuid.UUID) *ent.Kernel {
 func (s step) endOrphan(ctx context.Context, on, kernel uuid.UUID) {
 	a, err := s.Client.Agent.Get(ctx, on)
 	if ent.IsNotFound(err) {
-		s.gone(ctx, on, anyLaunch(kernel))
+		s.gone(ctx, on, launch.Any(kernel))
 		return
 	}
 	var state *agentpb.KernelState
@@ -300,8 +167,8 @@ func (s step) endOrphan(ctx context.Context, on, kernel uuid.UUID) {
 	}
 	switch {
 	case err == nil && state.Phase == agentpb.KernelState_EXITED:
-		s.gone(ctx, on, anyLaunch(kernel))
-	case err != nil && !unreachable(err):
+		s.gone(ctx, on, launch.Any(kernel))
+	case err != nil && !agentcall.Unreachable(err):
 		s.Logger.Warn("end orphaned container", "kernel", kernel, "agent", on, "error", err)
 	}
 }

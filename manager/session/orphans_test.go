@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/session/launch"
 )
 
 // The devices of a launch that was requested and never observed stay reserved until its agent has
@@ -54,9 +55,9 @@ func TestGivenUpUnseen(t *testing.T) {
 		says(2, agentpb.KernelState_EXITED)
 		spared(0, "when it has ended")
 
-		s.observed.drop(k.ID, agent)
+		s.observed.Drop(k.ID, agent)
 		on.abandon(t.Context())
-		time.Sleep(reportDelay)
+		time.Sleep(launch.ReportDelay)
 		list()
 		spared(0, "by a list that would contain it")
 

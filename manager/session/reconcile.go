@@ -7,18 +7,26 @@ import (
 	"sync"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/ent/sessionnetwork"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/session/logs"
+	"github.com/berthhq/berth/manager/session/move"
+	"github.com/berthhq/berth/manager/session/secrets"
 )
 
 const (
@@ -32,9 +40,6 @@ const (
 	// startingAgain is the interval at which an agent is asked whether it still starts a kernel,
 	// for a report of the agent that was lost.
 	startingAgain = 5 * time.Second
-	// callTimeout limits a call to an agent; the longest waits 20 s for the end of an earlier
-	// launch. A call that hangs must not block a worker.
-	callTimeout = 30 * time.Second
 )
 
 // Marks of events that the reconciler ignores. It knows its own moves, and the next move of a
@@ -49,13 +54,14 @@ func (s *Service) Lead(ctx context.Context, epoch int64) {
 	ctx = viewer.SystemContext(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { s.forgetOld(ctx, epoch) })
+	old := logs.Cleaner{Client: s.Client, Agents: s.Agents, Retention: s.LogRetention, Logger: s.Logger}
+	wg.Go(func() { old.Run(ctx, epoch) })
 	wg.Go(func() { s.endOverdue(ctx, epoch) })
 	wg.Go(func() { s.followUp(ctx, epoch) })
 	wg.Go(func() { s.followDrains(ctx, epoch) })
 	wg.Go(func() { s.cancelWaitedOut(ctx, epoch) })
-	wg.Go(func() { s.followMounts(ctx, epoch) })
-	wg.Go(func() { s.sealOld(ctx) })
+	wg.Go(func() { s.mounts.Follow(ctx, epoch) })
+	wg.Go(func() { secrets.SealOld(ctx, s.Client, s.Keys, s.Logger) })
 	s.drive(ctx, epoch, false)
 }
 
@@ -76,7 +82,7 @@ func (s *Service) drive(ctx context.Context, epoch int64, recovering bool) {
 	}
 	tick := clock.NewTicker("sessions", passEvery)
 	defer tick.Stop()
-	s.seen.clear()
+	s.seen.Clear()
 	s.pass(ctx, true)
 	whole := clock.Now()
 	for {
@@ -98,7 +104,7 @@ func (s *Service) drive(ctx context.Context, epoch int64, recovering bool) {
 				continue
 			}
 			if e.By != byMoves && e.By != byCreation && e.By != event.ByReasons {
-				s.queue.add(e.ID)
+				s.queue.Add(e.ID)
 			}
 		}
 	}
@@ -106,21 +112,66 @@ func (s *Service) drive(ctx context.Context, epoch int64, recovering bool) {
 
 func (s *Service) work(ctx context.Context, epoch int64, pulls *pulls, recovering bool) {
 	for {
-		id, ok := s.queue.next(ctx)
+		id, ok := s.queue.Next(ctx)
 		if !ok {
 			return
 		}
 		ctx := s.onBehalf(ctx, id)
 		again, err := s.reconcile(ctx, epoch, pulls, id, recovering)
-		s.queue.done(id)
+		s.queue.Done(id)
 		if err != nil && ctx.Err() == nil && !isAborted(err) {
 			s.Logger.Warn("reconcile session", "session", id, "by", requestid.From(ctx), "error", err)
 			again = retryAfter
 		}
 		if again > 0 {
-			s.queue.addAfter(id, again)
+			s.queue.AddAfter(id, again)
 		}
 	}
+}
+
+// troubled returns sessions with a kernel on an agent that they may have to leave: a drained or
+// lost one. Such a change of an agent does not change the version of the session.
+var troubled = session.HasKernelsWith(kernel.HasAgentWith(agent.Or(
+	agent.StatusNEQ(agent.StatusAlive), agent.DrainActionNotNil())))
+
+// pass queues the sessions that are between two states, that have changed since the last check, or
+// that left something behind; with all, every live session. A session that only runs costs a
+// fraction of one statement.
+func (s *Service) pass(ctx context.Context, all bool) {
+	live := []predicate.Session{session.TerminatedAtIsNil(), session.StatusNEQ(lifecycle.Pending)}
+	if err := s.queueLive(ctx, live, all); err != nil && ctx.Err() == nil {
+		s.Logger.Error("list live sessions", "error", err)
+	}
+	for _, id := range s.Orphans.Sessions() {
+		s.queue.Add(id)
+	}
+}
+
+func (s *Service) queueLive(ctx context.Context, live []predicate.Session, all bool) error {
+	rows, err := s.Client.Session.Query().Where(live...).
+		Select(session.FieldID, session.FieldVersion, session.FieldStatus).All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if all || row.Status != lifecycle.Running {
+			s.queue.Add(row.ID)
+		}
+	}
+	for _, id := range s.seen.Unseen(rows) {
+		s.queue.Add(id)
+	}
+	if all {
+		return nil
+	}
+	away, err := s.Client.Session.Query().Where(append(live, troubled)...).IDs(ctx)
+	if err != nil && !ent.IsNotFound(err) {
+		return err
+	}
+	for _, id := range away {
+		s.queue.Add(id)
+	}
+	return nil
 }
 
 func isAborted(err error) bool { return errors.Is(err, errdefs.ErrAborted) }
@@ -148,7 +199,7 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 	if err != nil {
 		return 0, fmt.Errorf("read session: %w", err)
 	}
-	s.seen.put(id, sess.Version)
+	s.seen.Put(id, sess.Version)
 	st := step{s, epoch, pulls, sess, readAt}
 	if !recovering {
 		st.endOrphans(ctx)
@@ -166,7 +217,7 @@ func (s *Service) reconcile(ctx context.Context, epoch int64, pulls *pulls, id u
 // database knows.
 func (s *Service) outrun(sess *ent.Session) bool {
 	for _, k := range sess.Edges.Kernels {
-		for _, ob := range s.observed.all(k.ID) {
+		for _, ob := range s.observed.All(k.ID) {
 			if ob.LaunchEpoch > k.LaunchEpoch {
 				return true
 			}
@@ -178,7 +229,7 @@ func (s *Service) outrun(sess *ent.Session) bool {
 // current returns a session as read does, and a time before it was read. A session whose containers
 // have started since is not read again if its version is the same.
 func (s *Service) current(ctx context.Context, id uuid.UUID) (*ent.Session, time.Time, error) {
-	if known, at := s.kept.take(id); known != nil && s.answered(known) {
+	if known, at := s.kept.Take(id); known != nil && s.answered(known) {
 		same, err := s.Client.Session.Query().Where(session.ID(id), session.StatusEQ(known.Status), session.Version(known.Version)).Exist(ctx)
 		if same && err == nil {
 			return known, at, nil
@@ -192,7 +243,7 @@ func (s *Service) current(ctx context.Context, id uuid.UUID) (*ent.Session, time
 // answered reports whether no kernel of a session is still starting: each one runs or has ended.
 func (s *Service) answered(sess *ent.Session) bool {
 	for _, k := range sess.Edges.Kernels {
-		ob, seen := s.observed.current(k)
+		ob, seen := s.observed.Current(k)
 		if !seen || ob.Phase == agentpb.KernelState_CREATING || ob.Phase == agentpb.KernelState_UNKNOWN {
 			return false
 		}
@@ -214,6 +265,11 @@ func (s *Service) read(ctx context.Context, id uuid.UUID) (*ent.Session, error) 
 // atVolume loads folders with their volume and place.
 func atVolume(q *ent.VfolderQuery) {
 	q.WithQuotaScope(func(q *ent.QuotaScopeQuery) { q.WithVolume() })
+}
+
+// present are the networks that are not given back.
+func present(q *ent.SessionNetworkQuery) {
+	q.Where(func(s *sql.Selector) { s.Where(sql.IsNull(s.C(sessionnetwork.FieldFreedAt))) })
 }
 
 // take makes at most one move and reports whether it did.
@@ -247,11 +303,11 @@ func (s step) take(ctx context.Context) (moved bool, again time.Duration, err er
 }
 
 // move applies m; the default result is success.
-func (s step) move(ctx context.Context, m move) error {
-	if m.result == "" {
-		m.result = sessionevent.ResultSuccess
+func (s step) move(ctx context.Context, m move.Move) error {
+	if m.Result == "" {
+		m.Result = sessionevent.ResultSuccess
 	}
-	if m.to == lifecycle.Pending || m.to.Final() {
+	if m.To == lifecycle.Pending || m.To.Final() {
 		s.abandon(ctx)
 	}
 	if err := s.commit(ctx, s.epoch, s.sess, m); err != nil {
@@ -259,43 +315,26 @@ func (s step) move(ctx context.Context, m move) error {
 	}
 	s.changedBy(ctx, s.sess.ID, byMoves)
 	s.sess.Version++
-	s.seen.put(s.sess.ID, s.sess.Version)
+	s.seen.Put(s.sess.ID, s.sess.Version)
 	now := clock.Now()
-	s.sess.Status, s.sess.StatusMessage, s.sess.DeadlineAt = m.to, m.message, nil
-	if d := lifecycle.Deadline(m.to); d > 0 {
+	s.sess.Status, s.sess.StatusMessage, s.sess.DeadlineAt = m.To, m.Message, nil
+	if d := lifecycle.Deadline(m.To); d > 0 {
 		d := now.Add(d)
 		s.sess.DeadlineAt = &d
 	}
-	if m.to == lifecycle.Running {
+	if m.To == lifecycle.Running {
 		s.sess.StartedAt = &now
 	}
-	if m.reason != nil {
-		s.sess.TerminationReason = m.reason
+	if m.Reason != nil {
+		s.sess.TerminationReason = m.Reason
 	}
-	if m.to == lifecycle.Terminating {
-		s.sess.RetryAt = m.retryAt
+	if m.To == lifecycle.Terminating {
+		s.sess.RetryAt = m.RetryAt
 	}
-	if m.to == lifecycle.Pending {
+	if m.To == lifecycle.Pending {
 		for _, k := range s.sess.Edges.Kernels {
 			k.AgentID, k.Edges.Agent, k.Edges.Allocations = nil, nil, nil
 		}
 	}
 	return nil
-}
-
-func phaseOf(s lifecycle.Status) string {
-	switch s {
-	case lifecycle.Scheduled, lifecycle.Preparing, lifecycle.Prepared:
-		return "prepare"
-	case lifecycle.Creating:
-		return "create"
-	case lifecycle.Running:
-		return "run"
-	}
-	return "terminate"
-}
-
-// unreachable logs that an agent did not answer, and retries the call later.
-func unreachable(err error) bool {
-	return errdefs.IsUnavailable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/session/secrets"
 )
 
 // Templates finds saved requests.
@@ -64,13 +65,23 @@ func (s *Service) Requests(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]
 	return out, nil
 }
 
+// Environment returns the requested variables with their values. The caller has checked that the
+// viewer can enter the session.
+func (s *Service) Environment(row *ent.Session) (map[string]string, error) {
+	x, err := secrets.Open(s.Keys, row)
+	if x.Environment == nil {
+		x.Environment = map[string]string{}
+	}
+	return x.Environment, err
+}
+
 // requestOf returns the request of a row with its edges.
 func (s *Service) requestOf(row *ent.Session) (*CreateSessionInput, error) {
-	secret, err := s.open(row)
+	secret, err := secrets.Open(s.Keys, row)
 	if err != nil {
 		return nil, err
 	}
-	apps, err := Apps(s.Keys, row)
+	apps, err := secrets.Apps(s.Keys, row)
 	if err != nil {
 		return nil, err
 	}

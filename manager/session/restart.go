@@ -16,6 +16,8 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/session/history"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -93,10 +95,71 @@ func (s *Service) again(ctx context.Context, v *viewer.Viewer, in CreateSessionI
 	return specs, nil
 }
 
+// RetrySessionArray starts the members again that ended without success, and whose restart was
+// not requested before.
+func (s *Service) RetrySessionArray(ctx context.Context, in RetrySessionArrayInput) (*SessionArrayPayload, error) {
+	a, err := s.findArray(ctx, in.ID, access.Delete)
+	if err != nil {
+		return nil, err
+	}
+	v := viewer.From(ctx)
+	if a.OwnerID != v.User {
+		return nil, problem.Forbidden("array %s belongs to another user", a.Name).WithField("id")
+	}
+	rows, err := s.Client.Session.Query().Where(session.ArrayID(a.ID), session.Replaced(false), session.TerminatedAtNotNil(),
+		session.ResultNEQ(session.ResultSuccess)).Order(session.ByArrayIndex(), session.ByID()).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list members of array %s: %w", a.ID, err)
+	}
+	specs, err := s.retries(ctx, v, rows)
+	if err != nil || len(specs) == 0 {
+		return &SessionArrayPayload{Array: a}, err
+	}
+	stored, err := s.storer.store(ctx, specs)
+	if sqlgraph.IsUniqueConstraintError(err) {
+		return nil, problem.Exists("id", "a live session of yours has the name of a member of array %q", a.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.created(ctx, stored...)
+	return &SessionArrayPayload{Array: a, Sessions: len(stored)}, nil
+}
+
+// retries returns the specs of members to start again. Their requests are equal, unless some of
+// them were changed while they waited.
+func (s *Service) retries(ctx context.Context, v *viewer.Viewer, rows []*ent.Session) (specs []*sessionSpec, err error) {
+	alike := map[string][]*ent.Session{}
+	var order []string
+	for _, row := range rows {
+		key := fmt.Sprint(row.Slots.String(), row.ResourceGroupID, row.StrictAgents)
+		if alike[key] == nil {
+			order = append(order, key)
+		}
+		alike[key] = append(alike[key], row)
+	}
+	for _, key := range order {
+		same := alike[key]
+		found, err := s.Requests(ctx, []uuid.UUID{same[0].ID})
+		if err != nil {
+			return nil, err
+		}
+		if found[same[0].ID] == nil {
+			return nil, problem.Forbidden("you may not enter session %s, so you cannot read its request", same[0].Name).WithField("id")
+		}
+		more, err := s.again(ctx, v, *found[same[0].ID], same...)
+		if err != nil {
+			return nil, err
+		}
+		specs = append(specs, more...)
+	}
+	return specs, nil
+}
+
 // created counts the stored sessions and wakes the scheduler.
 func (s *Service) created(ctx context.Context, sessions ...*ent.Session) {
 	for _, c := range sessions {
-		s.meter.created.Inc()
+		s.meter.Created.Inc()
 		s.Logger.InfoContext(ctx, "session created", "session", c.ID, "owner", c.OwnerID, "group", c.ResourceGroupID, "slots", c.Slots.String())
 		s.changedBy(ctx, c.ID, byCreation)
 	}
@@ -113,7 +176,7 @@ func (spec *sessionSpec) queued() string {
 // endedMove is a move that was made with the statements of another change.
 type endedMove struct {
 	from *ent.Session
-	move move
+	move move.Move
 }
 
 // replaced frees the names of the sessions that specs restart, and requests the end of those that
@@ -133,7 +196,7 @@ func replaced(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) (ended []e
 	if err != nil {
 		return nil, fmt.Errorf("lock sessions to restart: %w", err)
 	}
-	var history []entry
+	var lines []history.Entry
 	for _, row := range rows {
 		if row.Replaced {
 			return nil, problem.Aborted("another request has started session %s again", row.Name)
@@ -146,13 +209,13 @@ func replaced(ctx context.Context, tx *ent.Tx, specs ...*sessionSpec) (ended []e
 			ended = append(ended, *m)
 			continue
 		}
-		history = append(history, entry{session: row.ID, phase: "terminate", from: &row.Status, to: row.Status,
-			result: sessionevent.ResultInfo, attempt: row.Attempt, code: codeRestarted, message: "started again as a new session"})
+		lines = append(lines, history.Entry{Session: row.ID, Phase: "terminate", From: &row.Status, To: row.Status,
+			Result: sessionevent.ResultInfo, Attempt: row.Attempt, Code: codeRestarted, Message: "started again as a new session"})
 	}
 	if err := tx.Session.Update().Where(which).SetReplaced(true).AddVersion(1).Exec(ctx); err != nil {
 		return nil, fmt.Errorf("replace sessions: %w", err)
 	}
-	return ended, record(ctx, tx, history...)
+	return ended, history.Record(ctx, tx, lines...)
 }
 
 // codeRestarted is the code of entries about a restart.
@@ -168,12 +231,12 @@ func endReplaced(ctx context.Context, tx *ent.Tx, row *ent.Session) (*endedMove,
 	if row.Status.Final() || row.Status == lifecycle.Terminating {
 		return nil, nil
 	}
-	m := move{to: lifecycle.Terminating, result: sessionevent.ResultInfo, phase: "terminate", code: codeRestarted,
-		message: "ended to be started again", reason: &reason}
+	m := move.Move{To: lifecycle.Terminating, Result: sessionevent.ResultInfo, Phase: "terminate", Code: codeRestarted,
+		Message: "ended to be started again", Reason: &reason}
 	if row.Status == lifecycle.Pending {
-		m.to = lifecycle.Cancelled
+		m.To = lifecycle.Cancelled
 	}
-	if err := Move(ctx, tx, m, row); err != nil {
+	if err := move.Make(ctx, tx, m, row); err != nil {
 		return nil, err
 	}
 	return &endedMove{from: row, move: m}, nil

@@ -13,13 +13,13 @@ import (
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/manager/session/history"
+	"github.com/berthhq/berth/manager/session/move"
 )
 
 const (
 	// backoff is the pause after the first failed attempt; it doubles with each further one.
 	backoff = 5 * time.Second
-	// maxAvoided limits the agents that a session remembers because it failed there.
-	maxAvoided = 8
 	// codeUnfit marks a start that failed because of a condition of the machine.
 	codeUnfit = "agent_unfit"
 	// agentUnfit is the reason that an agent gives for that.
@@ -56,8 +56,8 @@ func (s step) tryAgain(ctx context.Context, reason session.TerminationReason, co
 	}
 	s.stopKernels(ctx, time.Millisecond)
 	later := clock.Now().Add(time.Duration(before+1) * backoff)
-	return s.move(ctx, move{to: lifecycle.Pending, phase: phaseOf(s.sess.Status), result: sessionevent.ResultRetry,
-		code: code, message: text, retryAt: &later, avoid: agentsOf(failed)})
+	return s.move(ctx, move.Move{To: lifecycle.Pending, Phase: history.Phase(s.sess.Status), Result: sessionevent.ResultRetry,
+		Code: code, Message: text, RetryAt: &later, Avoid: agentsOf(failed)})
 }
 
 // unfit takes the session off agents whose machines could not start it, because of missing disk
@@ -66,8 +66,8 @@ func (s step) tryAgain(ctx context.Context, reason session.TerminationReason, co
 func (s step) unfit(ctx context.Context, text string, failed ...*ent.Kernel) error {
 	s.stopKernels(ctx, time.Millisecond)
 	later := clock.Now().Add(backoff)
-	return s.move(ctx, move{to: lifecycle.Pending, phase: phaseOf(s.sess.Status), result: sessionevent.ResultInfo,
-		code: codeUnfit, message: names(failed) + " could not start it: " + text, retryAt: &later, avoid: agentsOf(failed)})
+	return s.move(ctx, move.Move{To: lifecycle.Pending, Phase: history.Phase(s.sess.Status), Result: sessionevent.ResultInfo,
+		Code: codeUnfit, Message: names(failed) + " could not start it: " + text, RetryAt: &later, Avoid: agentsOf(failed)})
 }
 
 // failures counts the attempts that failed since the session last ran, without those after which
@@ -93,8 +93,8 @@ func (s step) failures(ctx context.Context) (int, error) {
 // giveUp ends the session with the reason, because another attempt would fail in the same way.
 func (s step) giveUp(ctx context.Context, reason session.TerminationReason, code, text string) error {
 	s.stopKernels(ctx, time.Millisecond)
-	return s.move(ctx, move{to: lifecycle.Error, phase: phaseOf(s.sess.Status), result: sessionevent.ResultFailure,
-		code: code, message: text, reason: &reason, outcome: session.ResultFailure})
+	return s.move(ctx, move.Move{To: lifecycle.Error, Phase: history.Phase(s.sess.Status), Result: sessionevent.ResultFailure,
+		Code: code, Message: text, Reason: &reason, Outcome: session.ResultFailure})
 }
 
 // agentsOf returns the agents of kernels.
@@ -106,11 +106,4 @@ func agentsOf(kernels []*ent.Kernel) []uuid.UUID {
 		}
 	}
 	return out
-}
-
-// avoiding adds agents to the list of those where a session failed; the latest ones are kept.
-func avoiding(old, more []uuid.UUID) []uuid.UUID {
-	list := slices.DeleteFunc(slices.Clone(old), func(id uuid.UUID) bool { return slices.Contains(more, id) })
-	list = append(list, more...)
-	return list[max(0, len(list)-maxAvoided):]
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,7 +22,11 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/manager/policy"
-	"github.com/berthhq/berth/manager/vfolder"
+	"github.com/berthhq/berth/manager/session/launch"
+	"github.com/berthhq/berth/manager/session/logs"
+	"github.com/berthhq/berth/manager/session/meter"
+	"github.com/berthhq/berth/manager/session/mounts"
+	"github.com/berthhq/berth/manager/session/workqueue"
 )
 
 // Agents reaches the worker machines.
@@ -70,20 +73,12 @@ type Policies interface {
 // allowed to do with folders.
 type Volumes interface {
 	Allow(ctx context.Context, f *ent.Vfolder, need ...access.VolumePermission) error
-	GrantsOf(ctx context.Context, volumes []uuid.UUID) (map[uuid.UUID][]*ent.VolumeGrant, error)
-	Lost(ctx context.Context, uses []vfolder.Use) ([]vfolder.Loss, error)
+	mounts.Volumes
 }
 
 // Samples are the latest statistics of kernels.
 type Samples interface {
 	Latest(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]report.Stats, error)
-}
-
-// LogRetention returns for how long the logs of ended sessions are kept.
-type LogRetention interface {
-	// LogsBefore is zero when they are kept forever.
-	LogsBefore(ctx context.Context) (time.Time, error)
-	LogsRemoved(ctx context.Context, n int) error
 }
 
 // Config has the dependencies of a Service.
@@ -99,9 +94,9 @@ type Config struct {
 	// MaxArraySize limits the members of an array; 0: DefaultArraySize.
 	MaxArraySize int
 	Samples      Samples
-	LogRetention LogRetention // nil: logs of ended sessions stay until their agents remove them
-	Orphans      *Orphans     // shared with the scheduler; nil: a set of its own
-	Keys         *seal.Ring   // encrypts environments and scripts; nil: they are stored in plaintext
+	LogRetention logs.Retention  // nil: logs of ended sessions stay until their agents remove them
+	Orphans      *launch.Orphans // shared with the scheduler; nil: a set of its own
+	Keys         *seal.Ring      // encrypts environments and scripts; nil: they are stored in plaintext
 	// Unknown, if set, is called for containers of an agent that the database does not know:
 	// missing ones have no kernel, later ones are a later start of a known kernel.
 	Unknown  func(ctx context.Context, agent string, missing, later []uuid.UUID) error
@@ -112,20 +107,22 @@ type Config struct {
 // Service creates, changes and ends sessions.
 type Service struct {
 	Config
-	queue    *queue
-	observed *observations
-	seen     *seen
-	kept     kept
+	queue    *workqueue.Queue
+	observed *launch.Observations
+	seen     workqueue.Seen
+	kept     workqueue.Kept
 	requests sync.Map // ids of kernels whose agents are processing a request to start them
 	resolver resolver
 	storer   storer
-	meter    meter
+	meter    meter.Meter
+	mounts   mounts.Keeper
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	cfg.Orphans = cmp.Or(cfg.Orphans, NewOrphans())
-	s := &Service{Config: cfg, queue: newQueue(), observed: newObservations(), seen: &seen{}, meter: newMeter(cfg.Registry)}
+	cfg.Orphans = cmp.Or(cfg.Orphans, launch.NewOrphans())
+	s := &Service{Config: cfg, queue: workqueue.New(), observed: launch.NewObservations(), kept: workqueue.Kept{For: passEvery}, meter: meter.New(cfg.Registry)}
+	s.mounts = mounts.Keeper{Client: cfg.Client, Bus: cfg.Bus, Agents: cfg.Agents, Volumes: cfg.Volumes, Logger: cfg.Logger}
 	batching := &batchingStore{next: database{s}}
 	s.storer, s.resolver = batching, newCoalescer(database{s}, batching.gather)
 	return s

@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/session/syntax"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -43,7 +44,7 @@ func (s *Service) CreateSessionGroup(ctx context.Context, in CreateSessionGroupI
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckName(in.Name); err != nil {
+	if err := syntax.Name(in.Name); err != nil {
 		return nil, err
 	}
 	spec := &sessionSpec{owner: v.User}

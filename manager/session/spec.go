@@ -13,11 +13,11 @@ import (
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/clock"
-	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/session/syntax"
 )
 
 // sessionSpec is a request that has been checked and completed.
@@ -140,7 +140,7 @@ func checkBasics(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spe
 	if in.Name != nil {
 		spec.name = *in.Name
 	}
-	if err := CheckName(spec.name); err != nil {
+	if err := syntax.Name(spec.name); err != nil {
 		return err
 	}
 	if spec.kind == session.TypeBatch && len(in.Command) == 0 {
@@ -157,8 +157,8 @@ func checkBasics(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spe
 	if spec.key != nil && (*spec.key == "" || len(*spec.key) > maxKey || strings.ContainsRune(*spec.key, 0)) {
 		return problem.Invalid("idempotencyKey", "must have 1 to %d bytes", maxKey).WithLimit(fmt.Sprintf("1..%d", maxKey))
 	}
-	if n := size(in.Command); n > maxCommand {
-		return problem.Invalid("command", "has %d bytes", n).WithLimit(fmt.Sprint(maxCommand))
+	if n := syntax.Bytes(in.Command); n > syntax.MaxCommand {
+		return problem.Invalid("command", "has %d bytes", n).WithLimit(fmt.Sprint(syntax.MaxCommand))
 	}
 	if in.BootstrapScript != nil {
 		spec.bootstrap = *in.BootstrapScript
@@ -178,7 +178,10 @@ func checkBasics(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spe
 	if spec.shmBytes < 0 || spec.shmBytes > maxShm {
 		return problem.Invalid("shmBytes", "must be between 0 and 1 TiB").WithLimit(fmt.Sprint(int64(maxShm)))
 	}
-	return checkEnvironment(spec)
+	if spec.environment == nil {
+		spec.environment = map[string]string{}
+	}
+	return syntax.Environment(spec.environment)
 }
 
 const (
@@ -209,30 +212,23 @@ func checkTimes(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spec
 	return nil
 }
 
-func checkEnvironment(spec *sessionSpec) error {
-	if spec.environment == nil {
-		spec.environment = map[string]string{}
-	}
-	total := 0
-	for k, val := range spec.environment {
-		total += len(k) + len(val) + 2
-		if !naming.IsVariable(k) || strings.ContainsRune(val, 0) {
-			return problem.Invalid("environment", "%q cannot be an environment variable", k)
-		}
-		if strings.HasPrefix(k, "BERTH_") {
-			return problem.Invalid("environment", "%s: names that begin with BERTH_ are set by the platform", k)
+// checkApps checks the apps of a request.
+func checkApps(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) error {
+	spec.apps = make([]appstate.App, len(in.Apps))
+	for i, a := range in.Apps {
+		spec.apps[i] = appstate.App{Name: a.Name, Port: a.Port, Command: a.Command, Environment: a.Environment}
+		if a.Title != nil {
+			spec.apps[i].Title = *a.Title
 		}
 	}
-	if total > maxEnvironment {
-		return problem.Invalid("environment", "has %d bytes", total).WithLimit(fmt.Sprint(maxEnvironment))
-	}
-	return nil
+	return syntax.Apps(spec.apps)
 }
 
-func size(list []string) int {
-	n := 0
-	for _, s := range list {
-		n += len(s) + 1
+// checkTags checks the tags of a request.
+func checkTags(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spec *sessionSpec) error {
+	spec.tags = in.Tags
+	if spec.tags == nil {
+		spec.tags = []string{}
 	}
-	return n
+	return syntax.Tags(in.Tags)
 }

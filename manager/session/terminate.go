@@ -16,6 +16,8 @@ import (
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/session/history"
+	"github.com/berthhq/berth/manager/session/move"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -63,13 +65,13 @@ func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool)
 		}
 		return nil
 	}
-	m := move{to: lifecycle.Terminating, result: sessionevent.ResultInfo, phase: "terminate", code: "user_requested",
-		message: "ended by its user", reason: &reason}
+	m := move.Move{To: lifecycle.Terminating, Result: sessionevent.ResultInfo, Phase: "terminate", Code: "user_requested",
+		Message: "ended by its user", Reason: &reason}
 	if sess.Status == lifecycle.Pending {
-		m.to, m.message = lifecycle.Cancelled, "cancelled before it started"
+		m.To, m.Message = lifecycle.Cancelled, "cancelled before it started"
 	}
 	if force {
-		m.code, m.within = "forced", killTime
+		m.Code, m.Within = "forced", killTime
 	}
 	return s.end(ctx, sess, m)
 }
@@ -86,18 +88,9 @@ func (s *Service) stay(ctx context.Context, sess *ent.Session, reason session.Te
 		if n == 0 {
 			return fmt.Errorf("session %s was no longer going to start again: %w", sess.ID, errdefs.ErrAborted)
 		}
-		return record(ctx, tx, entry{session: sess.ID, phase: "terminate", from: &sess.Status, to: sess.Status,
-			result: sessionevent.ResultInfo, attempt: sess.Attempt, code: string(reason), message: text})
+		return history.Record(ctx, tx, history.Entry{Session: sess.ID, Phase: "terminate", From: &sess.Status, To: sess.Status,
+			Result: sessionevent.ResultInfo, Attempt: sess.Attempt, Code: string(reason), Message: text})
 	})
-}
-
-// end makes a move that any manager can make.
-func (s *Service) end(ctx context.Context, sess *ent.Session, m move) error {
-	if err := s.moveAlone(ctx, m, sess); err != nil {
-		return err
-	}
-	s.noteMove(ctx, sess, m)
-	return nil
 }
 
 // EndOwned requests the end of all live sessions of a user, including waiting ones, and returns how
@@ -118,8 +111,8 @@ func (s *Service) EndOwned(ctx context.Context, owner uuid.UUID, why string) (le
 		if sess.Status == lifecycle.Pending {
 			to = lifecycle.Cancelled
 		}
-		err := s.end(ctx, sess, move{to: to, result: sessionevent.ResultInfo, phase: "terminate",
-			code: "owner_purged", message: why, reason: &reason})
+		err := s.end(ctx, sess, move.Move{To: to, Result: sessionevent.ResultInfo, Phase: "terminate",
+			Code: "owner_purged", Message: why, Reason: &reason})
 		if err != nil && !isAborted(err) {
 			return 0, fmt.Errorf("end session %s: %w", sess.Name, err)
 		}
@@ -145,8 +138,8 @@ func (s *Service) StopAll(ctx context.Context) error {
 				continue
 			}
 			reason := session.TerminationReasonShutdown
-			err := s.end(ctx, sess, move{to: lifecycle.Terminating, result: sessionevent.ResultInfo, phase: "terminate",
-				code: string(reason), message: "the platform was stopped", reason: &reason})
+			err := s.end(ctx, sess, move.Move{To: lifecycle.Terminating, Result: sessionevent.ResultInfo, Phase: "terminate",
+				Code: string(reason), Message: "the platform was stopped", Reason: &reason})
 			if err != nil && !isAborted(err) {
 				return fmt.Errorf("end session %s: %w", sess.Name, err)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -20,9 +21,19 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/policy"
+	"github.com/berthhq/berth/manager/session/history"
+	"github.com/berthhq/berth/manager/session/syntax"
 	"github.com/berthhq/berth/manager/slot"
 	"github.com/berthhq/berth/manager/store"
 )
+
+// UpdatePendingSessionInput changes the request of a pending session; nil fields stay unchanged.
+type UpdatePendingSessionInput struct {
+	ID            uuid.UUID
+	Slots         resource.Slots
+	ResourceGroup *uuid.UUID
+	StrictAgents  *bool
+}
 
 // UpdatePendingSession changes the request of a pending session, which keeps its place in the
 // queue.
@@ -186,6 +197,57 @@ func (s *Service) carryOut(ctx context.Context, tx *ent.Tx, sess *ent.Session, c
 		}
 	}
 	pending := lifecycle.Pending
-	return record(ctx, tx, entry{session: sess.ID, phase: "schedule", from: &pending, to: pending, result: sessionevent.ResultInfo,
-		attempt: now.Attempt, code: "changed", message: "changed while it waits: " + strings.Join(c.said, ", ")})
+	return history.Record(ctx, tx, history.Entry{Session: sess.ID, Phase: "schedule", From: &pending, To: pending, Result: sessionevent.ResultInfo,
+		Attempt: now.Attempt, Code: "changed", Message: "changed while it waits: " + strings.Join(c.said, ", ")})
+}
+
+// RenameSessionInput is the new name of a session.
+type RenameSessionInput struct {
+	ID   uuid.UUID
+	Name string
+}
+
+// RenameSession changes the name of a session.
+func (s *Service) RenameSession(ctx context.Context, in RenameSessionInput) (*SessionPayload, error) {
+	sess, err := s.find(ctx, in.ID, access.Update)
+	if err != nil {
+		return nil, err
+	}
+	if err := syntax.Name(in.Name); err != nil {
+		return nil, err
+	}
+	sess, err = s.Client.Session.UpdateOne(sess).SetName(in.Name).AddVersion(1).Save(ctx)
+	if ent.IsConstraintError(err) {
+		return nil, problem.Exists("name", "a live session is already named %q", in.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rename session: %w", err)
+	}
+	s.changed(ctx, sess.ID)
+	return &SessionPayload{Session: sess}, nil
+}
+
+// SetSessionTagsInput replaces the tags of a session.
+type SetSessionTagsInput struct {
+	ID   uuid.UUID
+	Tags []string
+}
+
+// SetSessionTags replaces the tags of a session, which may have ended.
+func (s *Service) SetSessionTags(ctx context.Context, in SetSessionTagsInput) (*SessionPayload, error) {
+	sess, err := s.find(ctx, in.ID, access.Update)
+	if err != nil {
+		return nil, err
+	}
+	if err := syntax.Tags(in.Tags); err != nil {
+		return nil, err
+	}
+	if slices.Equal(sess.Tags, in.Tags) {
+		return &SessionPayload{Session: sess}, nil
+	}
+	if sess, err = s.Client.Session.UpdateOne(sess).SetTags(in.Tags).AddVersion(1).Save(ctx); err != nil {
+		return nil, fmt.Errorf("set tags of session %s: %w", in.ID, err)
+	}
+	s.changed(ctx, sess.ID)
+	return &SessionPayload{Session: sess}, nil
 }

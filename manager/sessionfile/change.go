@@ -17,7 +17,7 @@ type Changes struct {
 	Paths     []string             `json:"paths"`     // of directories to make, and of entries to delete
 	Items     []containerfile.Item `json:"items"`     // of moves
 	Overwrite bool                 `json:"overwrite"` // of moves: replaces files, never directories
-	Recursive bool                 `json:"recursive"` // of deletions: directories with what is in them
+	Recursive bool                 `json:"recursive"` // of deletions: directories with their contents
 }
 
 // Result is the outcome for one path. Code and Error are empty if it was done.
@@ -78,7 +78,7 @@ func moves(in Changes) (containerfile.Request, error) {
 	return q, nil
 }
 
-// change makes changes, and records them: before, and with the outcome after.
+// change changes files, and records the change before and, with the result, after it.
 func change(of kind) action {
 	return func(v *fileRequest) error {
 		q, err := changesOf(v, of)

@@ -15,7 +15,7 @@ import (
 // maxUnsized limits files that report no size and have a content, such as those of /proc.
 const maxUnsized = 64 << 20
 
-// tagOf is what a tag of a file can have. Everything else would be a header of the container's.
+// tagOf matches a valid tag of a file. Any other text could add a header from the container.
 var tagOf = regexp.MustCompile(`^[0-9a-f-]{1,100}$`)
 
 // content sends a file, with ranges, conditions and HEAD as net/http supports them. A file that

@@ -98,8 +98,9 @@ const (
 	maxIdle  = 3                // of a kernel
 )
 
-// pool keeps connections between the requests of people who browse. Starting a command in a container
-// takes far longer than a request. Rights are checked for every request, so connections have none.
+// pool keeps connections between the requests of users who browse files. Starting a command in a
+// container takes far longer than a request. Permissions are checked for every request, not for the
+// connection.
 type pool struct {
 	mu   sync.Mutex
 	idle map[uuid.UUID][]*conn

@@ -48,7 +48,7 @@ type Revocations interface {
 	Watch(ctx context.Context, v *viewer.Viewer) <-chan struct{}
 }
 
-// Metrics of a manager. NewMetrics makes them.
+// Metrics of a manager. NewMetrics creates them.
 type Metrics struct {
 	open  prometheus.Gauge
 	bytes *prometheus.CounterVec
@@ -182,7 +182,7 @@ func (v *fileRequest) enter() (err error) {
 func (v *fileRequest) watch(end context.CancelFunc) (stop func()) {
 	ctx := v.r.Context()
 	cut := func() {
-		// A client that neither sends nor reads must not hold the request.
+		// A client that neither sends nor reads must not block the request.
 		control := http.NewResponseController(v.w)
 		_ = control.SetReadDeadline(time.Now())
 		_ = control.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))

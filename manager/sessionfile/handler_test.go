@@ -125,7 +125,8 @@ func TestArchiveOfADirectory(t *testing.T) {
 	}
 }
 
-// Who cannot enter a session reaches none of its files, and that is in the audit log.
+// A user who cannot enter a session can reach none of its files, and the attempt is in the audit
+// log.
 func TestWhoReachesFiles(t *testing.T) {
 	w := newWorld(t)
 	w.as(w.A.Member).do("PUT", "/content?path=secret", "s")
@@ -150,7 +151,7 @@ func TestWhoReachesFiles(t *testing.T) {
 		"a colleague in no project":  {w.as(w.A.Loner), 404},
 		"an admin of the project":    {w.as(w.A.Lead), 403},
 		"a token that reads":         {token(access.TokenRead), 403},
-		"a token of another purpose": {token(access.TokenFolders), 404},
+		"a token without the scope":  {token(access.TokenFolders), 404},
 		"an admin of another domain": {w.as(w.B.Admin), 404},
 	} {
 		for _, route := range routes {
@@ -177,7 +178,7 @@ func TestWhoReachesFiles(t *testing.T) {
 	}
 }
 
-// A file is never a page of ours, whatever its name and content are.
+// A file is never shown as a page of Berth, whatever its name and content are.
 func TestContentIsNeverAPage(t *testing.T) {
 	w := newWorld(t)
 	p := w.as(w.A.Member)
@@ -208,7 +209,7 @@ func TestUploadInParts(t *testing.T) {
 	if status, body, _ := p.do("GET", "/content?path=big", ""); status != 404 {
 		t.Errorf("the half of a file: %d %s", status, body)
 	}
-	// A client that goes away in the middle of a part.
+	// A client that disconnects in the middle of a part.
 	r, sender := io.Pipe()
 	go func() { _, _ = sender.Write([]byte(text[4:500_000])); sender.CloseWithError(io.ErrUnexpectedEOF) }()
 	if resp, err := p.send("PUT", at+"&offset=4", r, 900_000); err == nil {
@@ -242,7 +243,7 @@ func TestUploadInParts(t *testing.T) {
 	}
 }
 
-// An editor does not overwrite what somebody else has saved.
+// An editor does not overwrite another user's version.
 func TestConditionalUpload(t *testing.T) {
 	w := newWorld(t)
 	p := w.as(w.A.Member)
@@ -362,7 +363,7 @@ func TestRevokedTransfer(t *testing.T) {
 		case err := <-failed:
 			t.Logf("the client gets: %v", err)
 		case <-time.After(time.Minute):
-			t.Fatal("the upload goes on")
+			t.Fatal("the upload continues")
 		}
 		wait.Until(t, "nothing of the upload is left", func() bool {
 			names, _ := os.ReadDir(w.machine.home)
@@ -371,8 +372,8 @@ func TestRevokedTransfer(t *testing.T) {
 	})
 }
 
-// A container that ends in the middle breaks the download, so that half a file never looks whole. An
-// upload goes on in the next one.
+// If the container ends, the download breaks, so that a partial file never looks complete. An
+// upload continues in the next container.
 func TestContainerEndsInTheMiddle(t *testing.T) {
 	w := newWorld(t)
 	p := w.as(w.A.Member)
@@ -391,7 +392,7 @@ func TestContainerEndsInTheMiddle(t *testing.T) {
 	if _, err := io.Copy(io.Discard, resp.Body); err == nil {
 		t.Error("the download looks complete")
 	}
-	// What is kept for the next request has ended too.
+	// The connection in the pool has ended too.
 	p.do("GET", "", "")
 	w.machine.kill()
 	if status, body, _ := p.do("GET", "", ""); status != 200 {
@@ -432,7 +433,7 @@ func TestHostileContainer(t *testing.T) {
 		return fmt.Sprintf(`printf 'h\0\0\%03o\%03o'; printf %%s '%s'; exec cat >/dev/null`, len(text)>>8, len(text)&255, text)
 	}
 	for name, c := range map[string]struct{ script, path string }{
-		"nothing, and ends":       {"exit 0", ""},
+		"no answer, and the end":  {"exit 0", ""},
 		"an error":                {"exit 3", ""},
 		"garbage":                 {"head -c 100000 /dev/zero", ""},
 		"a frame of 4 GiB":        {`printf 'h\377\377\377\377'; exec cat /dev/zero`, ""},

@@ -86,7 +86,7 @@ func typeOf(kind string) string {
 	return "OTHER"
 }
 
-// timeOf returns a time that JSON can have, whatever a container says.
+// timeOf returns a time that JSON can represent, whatever the container sends.
 func timeOf(ms int64) time.Time {
 	t := time.UnixMilli(ms).UTC()
 	if t.Year() < 0 || t.Year() > 9999 {

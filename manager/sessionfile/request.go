@@ -146,7 +146,7 @@ func refused(f *containerfile.Failure) error {
 	return &refusal{p}
 }
 
-// clean makes a text of a container fit for a message.
+// clean makes a text from a container safe for a message.
 func clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {

@@ -30,7 +30,7 @@ const (
 	secretBytes  = 32 // guessing one needs no throttle
 )
 
-// CreateInvitationInput says who may sign up where.
+// CreateInvitationInput names the invited person and the domain and project of the new user.
 type CreateInvitationInput struct {
 	Email          string
 	Domain         uuid.UUID

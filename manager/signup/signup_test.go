@@ -75,11 +75,11 @@ func TestOffIsNotThere(t *testing.T) {
 		t.Errorf("with an invitation: %d", code)
 	}
 	if n := s.users(t); n != before {
-		t.Errorf("%d rows were made", n-before)
+		t.Errorf("%d rows were created", n-before)
 	}
 }
 
-// Everyone may ask how to sign up; it costs no try.
+// Every client can read how to sign up, and this does not count as an attempt.
 func TestOffer(t *testing.T) {
 	s := newSetup(t, domain.SignUpOff)
 	ctx := viewer.With(context.Background(), &viewer.Viewer{})
@@ -210,7 +210,7 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// Attempts of others at the same address do not lock out who was invited.
+// Attempts of others at the same address do not lock out an invited person.
 func TestInvitedAreNotLockedOut(t *testing.T) {
 	s := newSetup(t, domain.SignUpApproval)
 	made, err := s.service.CreateInvitation(s.as(s.A.Admin), signup.CreateInvitationInput{Email: "guest@example.org", Domain: s.A.ID})
@@ -221,7 +221,7 @@ func TestInvitedAreNotLockedOut(t *testing.T) {
 		s.signUp("no address", "an invitation that there is not", "")
 	}
 	if code, _ := s.signUp("new@example.org", "", ""); code != http.StatusTooManyRequests {
-		t.Errorf("a stranger at the address: %d", code)
+		t.Errorf("another user at the address: %d", code)
 	}
 	if code, body := s.signUp("guest@example.org", *made.Secret, ""); code != http.StatusCreated {
 		t.Errorf("who was invited: %d %s", code, body)

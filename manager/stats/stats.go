@@ -23,7 +23,7 @@ import (
 const Topic event.Topic = "stats"
 
 // keep is how long samples outlive their source: 720 intervals of 5 s, enough to distinguish a
-// delayed source from one that is gone.
+// delayed source from one that has ended.
 const keep = time.Hour
 
 // Service stores and reads samples.

@@ -28,9 +28,9 @@ func In(column string, ids []uuid.UUID) *sql.Predicate {
 	})
 }
 
-// planEach makes PostgreSQL plan a statement with a list at each execution. A cached plan knows
-// neither the list nor the current number of rows: a plan that was made for few rows compares each
-// element with every row, for seconds, until the statistics are updated.
+// planEach makes PostgreSQL plan a statement with a list at each execution. A cached plan depends
+// neither on the list nor on the current number of rows: a plan for few rows compares each element
+// with every row, for seconds, until the statistics are updated.
 func planEach(query string, args []any) []any {
 	if !strings.Contains(query, "::text[]") || strings.HasPrefix(query, "INSERT") { // a new row has no other rows to join
 		return args

@@ -51,7 +51,7 @@ func TestLanesDoNotTakeEachOthersConnections(t *testing.T) {
 	gone, leave := context.WithCancel(ctx)
 	leave()
 	if _, err := client.Tx(gone); err == nil || errdefs.IsUnavailable(err) {
-		t.Errorf("a caller who left: %v, want their own error", err)
+		t.Errorf("a caller whose context ended: %v, want their own error", err)
 	}
 }
 

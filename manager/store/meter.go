@@ -59,7 +59,8 @@ func (p Pools) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. It asks database/sql, and not PostgreSQL.
+// Collect implements prometheus.Collector. It reads the counters of database/sql, and sends nothing
+// to PostgreSQL.
 func (p Pools) Collect(out chan<- prometheus.Metric) {
 	for l, db := range p {
 		collectPool(out, names[l], db.Stats())

@@ -45,7 +45,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// enqueue adds a task whose steps fail as its input says.
+// enqueue adds a task whose input determines which of its steps fail.
 func (c *cluster) enqueue(t *testing.T, in input) uuid.UUID {
 	t.Helper()
 	ctx := c.As(t, c.A.Member)
@@ -118,7 +118,7 @@ func (work) Run(ctx context.Context, p *task.Progress, raw []byte) error {
 
 // TestEveryTaskEnds runs many tasks of every kind, cancels some of them, and changes the leader
 // between two managers, sometimes without stopping the old leader. In the end, no task waits, and
-// each has ended as its input says.
+// each has ended as its input determines.
 func TestEveryTaskEnds(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

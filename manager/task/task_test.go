@@ -21,7 +21,7 @@ import (
 	"github.com/berthhq/berth/manager/task"
 )
 
-// counter counts to 5, saves each number, and acts at each number as the test says.
+// counter counts to 5, saves each number, and calls the test's action for each number.
 type counter struct {
 	mu   sync.Mutex
 	seen []int
@@ -133,13 +133,13 @@ func TestTaskGoesOnAfterACrash(t *testing.T) {
 
 // A run that counts only the remaining work does not decrease the reported progress.
 func TestProgressNeverGoesBack(t *testing.T) {
-	var told []int64
+	var progress []int64
 	var w *world
 	var c *counter
 	crashes := 0
 	w, c = start(t, func(ctx context.Context, n int) error {
 		now := w.Client.Task.GetX(viewer.SystemContext(ctx), w.id)
-		told = append(told, now.Done)
+		progress = append(progress, now.Done)
 		if crashes < 2 && n == 2*(crashes+1) {
 			crashes++
 			return errors.New("a cable")
@@ -150,8 +150,8 @@ func TestProgressNeverGoesBack(t *testing.T) {
 	if got := w.lead(t, nil); got.Status != enttask.StatusDone || got.Done != 5 || got.Total != 5 {
 		t.Errorf("in the end: %v", got)
 	}
-	if !slices.Equal(told, []int64{0, 1, 1, 2, 3, 3, 4}) {
-		t.Errorf("told %v", told)
+	if !slices.Equal(progress, []int64{0, 1, 1, 2, 3, 3, 4}) {
+		t.Errorf("told %v", progress)
 	}
 }
 
@@ -161,9 +161,9 @@ func TestRetries(t *testing.T) {
 		err                error
 		want               enttask.Status
 	}{
-		"twice":          {2, 3, errors.New("a cable"), enttask.StatusDone},
-		"for ever":       {99, 5, problem.Unavailable("nobody there"), enttask.StatusFailed},
-		"without a cure": {99, 1, problem.Precondition("never"), enttask.StatusFailed},
+		"twice":             {2, 3, errors.New("a cable"), enttask.StatusDone},
+		"for ever":          {99, 5, problem.Unavailable("nobody there"), enttask.StatusFailed},
+		"a permanent error": {99, 1, problem.Precondition("never"), enttask.StatusFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			left := c.failures

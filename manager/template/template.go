@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/syntax"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -231,7 +232,7 @@ func checkCount(ctx context.Context, tx *ent.Tx, on access.Object) error {
 
 func checkNames(name, description *string) error {
 	if name != nil {
-		if err := session.CheckName(*name); err != nil {
+		if err := syntax.Name(*name); err != nil {
 			return err
 		}
 	}

@@ -40,14 +40,14 @@ func TestLoss(t *testing.T) {
 		{"shared to read, and written", reader, anns, true, lostReadWrite},
 		{"not shared", user(bob), anns, false, lostShare},
 		{"not shared, and written", user(bob), anns, true, lostShare},
-		{"who is not active", nil, anns, false, lostInactive},
+		{"an inactive user", nil, anns, false, lostInactive},
 		{"in the trash", reader, in(vfolder.StatusTrash), false, lostTrashed},
-		{"in the trash, of who is not active", nil, in(vfolder.StatusTrash), false, lostTrashed},
+		{"in the trash, of an inactive user", nil, in(vfolder.StatusTrash), false, lostTrashed},
 		{"being deleted", user(ann), in(vfolder.StatusDeleting), false, lostDeleted},
 		{"forgotten", user(ann), nil, false, lostDeleted},
 		{"a member's", member, project(true), false, ""},
 		{"a member's, and written", member, project(true), true, lostReadWrite},
-		{"who is no member", user(bob), project(true), false, lostMember},
+		{"not a member", user(bob), project(true), false, lostMember},
 		{"of a project that is not active", user(bob), project(false), false, lostProject},
 	} {
 		if got := loss(c.who, c.of, c.write); got != c.want {

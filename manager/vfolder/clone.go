@@ -195,7 +195,7 @@ func (s *Service) cloned(ctx context.Context, p *proxy, from, to *ent.Vfolder, a
 	return whole, nil
 }
 
-// leftOut lists what a clone lacks.
+// leftOut lists the paths that a clone lacks.
 type leftOut struct {
 	paths []string // the first of the paths
 	all   int

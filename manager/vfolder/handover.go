@@ -153,7 +153,7 @@ func (s *Service) HandOver(ctx context.Context, folder, to uuid.UUID) error {
 	return nil
 }
 
-// clear deletes the files of a folder that no row refers to any more.
+// clear deletes the files of a folder that no row refers to any longer.
 func (s *Service) clear(ctx context.Context, p *proxy, f *storagepb.FolderRef) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -54,7 +54,7 @@ type search struct {
 	vol   *ent.Volume
 	rpc   storagepb.StorageClient
 	begun time.Time
-	seen  map[uuid.UUID]bool // folders that are where their row says
+	seen  map[uuid.UUID]bool // folders at the place in their row
 	out   *VolumeOrphans
 }
 
@@ -176,7 +176,7 @@ var states = map[storagepb.FolderEntry_State]string{
 	storagepb.FolderEntry_DELETING: "deleting", storagepb.FolderEntry_UNKNOWN: "unknown",
 }
 
-// lies reports whether a folder's row exists and says that the folder is at this place.
+// lies reports whether a folder has a row with this place.
 func lies(row *ent.Vfolder, vol uuid.UUID, scope string) bool {
 	return row != nil && row.Edges.QuotaScope.VolumeID == vol && row.Edges.QuotaScope.HolderID.String() == scope
 }

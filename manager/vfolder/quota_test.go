@@ -35,7 +35,7 @@ func TestLimitsOfAVolume(t *testing.T) {
 		vol := &ent.Volume{Name: "fast", Capabilities: c.capabilities}
 		got := request(scope, vol, amount(5))
 		if (got.LimitBytes != nil) != c.bytes || (got.LimitInodes != nil) != c.inodes {
-			t.Errorf("%s: asks for %v", c.name, got)
+			t.Errorf("%s: requests %v", c.name, got)
 		}
 		for _, l := range limitKinds {
 			if err := l.check(vol, nil); err != nil {
@@ -50,7 +50,7 @@ func TestLimitsOfAVolume(t *testing.T) {
 	}
 }
 
-// When a plugin refuses a limit, the error has the field name that the caller knows.
+// When a plugin rejects a limit, the error names the field of the API.
 func TestLimitsThatAPluginRefuses(t *testing.T) {
 	for text, field := range map[string]string{"limit.bytes: 0 is no limit to it": "limitBytes", "limit.inodes: too many": "limitInodes", "scope: odd": ""} {
 		said, known := problem.From(refused(fmt.Errorf("limit quota scope: %s: %w", text, errdefs.ErrInvalidArgument)))

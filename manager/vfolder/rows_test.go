@@ -50,7 +50,7 @@ func TestGoneWhereItWas(t *testing.T) {
 	before := folder("data", "p")
 	moved := h.Client.Vfolder.UpdateOne(before).SetQuotaScope(h.to).SetOwnerID(h.A.Loner.ID).SaveX(h.ctx)
 	if err := h.gone(h.ctx, before); err == nil {
-		t.Error("deleted where it was, and taken for gone")
+		t.Error("deleted in its old place, and counted as deleted")
 	}
 	if f := h.Client.Vfolder.GetX(h.ctx, before.ID); f.Status != vfolder.StatusDeleting {
 		t.Errorf("it is %s", f.Status)
@@ -79,7 +79,7 @@ func TestSettle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := h.Client.QuotaScope.GetX(h.ctx, h.from.ID); s.UsedBytes != nil || s.MeasuredAt != nil {
-		t.Errorf("measured by nobody: %v", s)
+		t.Errorf("measured by no proxy: %v", s)
 	}
 	r := &rounder{used: amount(77)}
 	h.proxies = map[string]*proxy{"s1": {rpc: r, volumes: map[string]storagepb.Volume_Health{"main": storagepb.Volume_HEALTHY}}}

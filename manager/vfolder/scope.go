@@ -82,7 +82,7 @@ func (s *Service) limited(ctx context.Context, scope *ent.QuotaScope, bytes, ino
 	return after, nil
 }
 
-// holder returns the owner of the scope, whom the viewer must be allowed to change.
+// holder returns the owner of the scope, if the viewer can change the owner.
 func (s *Service) holder(ctx context.Context, in SetQuotaScopeInput) (quotascope.Kind, uuid.UUID, uuid.UUID, error) {
 	if in.User != nil {
 		u, err := s.Client.User.Get(ctx, *in.User)

@@ -278,8 +278,8 @@ func (s *Service) move(ctx context.Context, share *ent.VfolderShare, set func(*e
 	return &VfolderSharePayload{Share: after}, nil
 }
 
-// shareChanged notifies subscribers, and makes open mounts and transfers be checked again,
-// because permissions may be reduced.
+// shareChanged notifies subscribers, and triggers a check of open mounts and transfers, because
+// permissions may be reduced.
 func (s *Service) shareChanged(ctx context.Context, share *ent.VfolderShare) {
 	s.Bus.Publish(ctx, event.Event{Topic: event.Share, ID: share.ID})
 	s.changed(ctx, share.VfolderID)

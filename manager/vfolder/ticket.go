@@ -98,9 +98,9 @@ func (s *Service) revokedFolders(ctx context.Context) ([]*storagepb.RevokedFolde
 	return list, nil
 }
 
-// revokedEvery is how soon the proxies learn of a change whose event was lost. A running
-// upload of a user who was disabled ends within 5 s. Each check scans the users once: 1.5 ms
-// of PostgreSQL's time for 10,000 users, 15 ms for 100,000, which is 0.5 % of a core.
+// revokedEvery is how soon the proxies get a change whose event was lost. A running upload of a
+// user who was disabled ends within 5 s. Each check scans the users once: 1.5 ms of PostgreSQL's
+// time for 10,000 users, 15 ms for 100,000, which is 0.5 % of a core.
 const revokedEvery = 3 * time.Second
 
 // sharesEvery is how soon a permission that was lost without an event is noticed.

@@ -137,11 +137,11 @@ func (s *Service) inState(ctx context.Context, id uuid.UUID, status vfolder.Stat
 }
 
 func wrongState(is, want vfolder.Status) error {
-	says := map[vfolder.Status]string{
+	messages := map[vfolder.Status]string{
 		vfolder.StatusCloning: "it is being cloned", vfolder.StatusReady: "it is not in the trash", vfolder.StatusTrash: "it is in the trash",
 		vfolder.StatusDeleting: "it is being deleted", vfolder.StatusDeleted: "it was deleted",
 	}
-	return problem.Precondition("%s; this is for folders that are %s", says[is], want).WithField("id")
+	return problem.Precondition("%s; this is for folders that are %s", messages[is], want).WithField("id")
 }
 
 // changeable returns an error if the viewer lacks one of the operations on a folder, or if its

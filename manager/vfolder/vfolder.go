@@ -31,8 +31,7 @@ import (
 	"github.com/berthhq/berth/storage/storagepb"
 )
 
-// Users looks up the permissions of users, and makes the mounts and transfers of one be
-// checked again.
+// Users returns the permissions of users, and triggers checks of a user's mounts and transfers.
 type Users interface {
 	Rights(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]*viewer.Viewer, error)
 	Recheck(ctx context.Context, user uuid.UUID)

@@ -160,11 +160,11 @@ func TestGrants(t *testing.T) {
 	}
 	s.Slots[0].AllowedCounts = []uint32{2, 4}
 	if _, err := accelerator.Grants(s, []*pb.Allocation{a("a", "x.device", "1")}); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("one of what comes in twos: %v", err)
+		t.Errorf("one of a slot with steps of two: %v", err)
 	}
 	s.Slots[0].AllowedCounts = []uint32{1, 4}
 	if _, err := accelerator.Grants(s, []*pb.Allocation{a("a", "x.device", "1")}); err != nil {
-		t.Errorf("one of what comes in ones: %v", err)
+		t.Errorf("one of a slot with steps of one: %v", err)
 	}
 	if _, err := accelerator.Grants(nil, nil); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("without a snapshot: %v", err)

@@ -75,7 +75,7 @@ func launch(t *testing.T, o accelerator.Options) *accelerator.Client {
 	return c
 }
 
-// gone waits until a process is neither running nor our zombie.
+// gone waits until a process has exited and is not a zombie of the test.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	wait.For(t, func() error {
@@ -201,7 +201,7 @@ func TestPluginOutlivesItsLauncherThread(t *testing.T) {
 	defer c.Close()
 	select {
 	case <-c.Done():
-		t.Error("the plugin died with the thread that asked for it")
+		t.Error("the plugin died with the thread that started it")
 	case <-time.After(300 * time.Millisecond):
 	}
 }

@@ -84,13 +84,13 @@ func TestValidate(t *testing.T) {
 		"long attribute": {func(s *pb.DeviceSnapshot) {
 			s.Devices[0].Attributes = map[string]string{"x": strings.Repeat("x", 5000)}
 		}, "longer"},
-		"many attributes":    {func(s *pb.DeviceSnapshot) { s.Devices[0].Attributes = numbered(500) }, "attributes: 500"},
-		"nameless attribute": {func(s *pb.DeviceSnapshot) { s.Devices[0].Attributes = map[string]string{"": "x"} }, "without a name"},
-		"long group":         {func(s *pb.DeviceSnapshot) { s.Devices[0].Groups = []string{strings.Repeat("x", 5000)} }, "longer"},
-		"many counters":      {func(s *pb.DeviceSnapshot) { s.Counters[0].Counters = numbered(500) }, "counters: 500"},
-		"many counter sets":  {func(s *pb.DeviceSnapshot) { s.Counters = make([]*pb.CounterSet, 5000) }, "5000 counter sets"},
-		"much driver info":   {func(s *pb.DeviceSnapshot) { s.DriverInfo = numbered(500) }, "driver_info: 500"},
-		"counts of nothing":  {func(s *pb.DeviceSnapshot) { s.Slots[0].AllowedCounts = []uint32{0, 1} }, "allowed_counts"},
+		"many attributes":         {func(s *pb.DeviceSnapshot) { s.Devices[0].Attributes = numbered(500) }, "attributes: 500"},
+		"nameless attribute":      {func(s *pb.DeviceSnapshot) { s.Devices[0].Attributes = map[string]string{"": "x"} }, "without a name"},
+		"long group":              {func(s *pb.DeviceSnapshot) { s.Devices[0].Groups = []string{strings.Repeat("x", 5000)} }, "longer"},
+		"many counters":           {func(s *pb.DeviceSnapshot) { s.Counters[0].Counters = numbered(500) }, "counters: 500"},
+		"many counter sets":       {func(s *pb.DeviceSnapshot) { s.Counters = make([]*pb.CounterSet, 5000) }, "5000 counter sets"},
+		"much driver info":        {func(s *pb.DeviceSnapshot) { s.DriverInfo = numbered(500) }, "driver_info: 500"},
+		"an empty list of counts": {func(s *pb.DeviceSnapshot) { s.Slots[0].AllowedCounts = []uint32{0, 1} }, "allowed_counts"},
 		"counts of parts": {func(s *pb.DeviceSnapshot) {
 			s.Slots[0].Name, s.Slots[0].Kind, s.Slots[0].AllowedCounts = "mock.shares", pb.SlotType_SHARES, []uint32{1}
 		}, "allowed_counts"},
@@ -128,23 +128,23 @@ func many(s *pb.DeviceSnapshot) {
 
 func TestValidateDescription(t *testing.T) {
 	for name, spoil := range map[string]func(*pb.DescribeResponse){
-		"no key":       func(d *pb.DescribeResponse) { d.Key = "" },
-		"key in caps":  func(d *pb.DescribeResponse) { d.Key = "X" },
-		"key of path":  func(d *pb.DescribeResponse) { d.Key = "../x" },
-		"no version":   func(d *pb.DescribeResponse) { d.PluginVersion = "" },
-		"no slots":     func(d *pb.DescribeResponse) { d.Slots = nil },
-		"other's slot": func(d *pb.DescribeResponse) { d.Slots[0].Name = "cuda.device" },
-		"slot twice":   func(d *pb.DescribeResponse) { d.Slots[1] = d.Slots[0] },
-		"no unit":      func(d *pb.DescribeResponse) { d.Slots[0].Unit = "" },
-		"no kind":      func(d *pb.DescribeResponse) { d.Slots[0].Kind = 0 },
-		"bad quantum":  func(d *pb.DescribeResponse) { d.Slots[1].Quantum = "0.0001" },
-		"pci vendor":   func(d *pb.DescribeResponse) { d.PciVendors = []string{"0x10de"} },
-		"long vendor":  func(d *pb.DescribeResponse) { d.Vendor = strings.Repeat("x", 5000) },
-		"long unit":    func(d *pb.DescribeResponse) { d.Slots[0].Unit = strings.Repeat("x", 5000) },
-		"schema":       func(d *pb.DescribeResponse) { d.ConfigSchema = []byte("{") },
-		"large schema": func(d *pb.DescribeResponse) { d.ConfigSchema = []byte(`"` + strings.Repeat("x", 1<<20) + `"`) },
-		"many vendors": func(d *pb.DescribeResponse) { d.PciVendors = slices.Repeat([]string{"1234"}, 500) },
-		"many slots":   func(d *pb.DescribeResponse) { d.Slots = make([]*pb.SlotType, 1000) },
+		"no key":           func(d *pb.DescribeResponse) { d.Key = "" },
+		"key in caps":      func(d *pb.DescribeResponse) { d.Key = "X" },
+		"key with a slash": func(d *pb.DescribeResponse) { d.Key = "../x" },
+		"no version":       func(d *pb.DescribeResponse) { d.PluginVersion = "" },
+		"no slots":         func(d *pb.DescribeResponse) { d.Slots = nil },
+		"other's slot":     func(d *pb.DescribeResponse) { d.Slots[0].Name = "cuda.device" },
+		"slot twice":       func(d *pb.DescribeResponse) { d.Slots[1] = d.Slots[0] },
+		"no unit":          func(d *pb.DescribeResponse) { d.Slots[0].Unit = "" },
+		"no kind":          func(d *pb.DescribeResponse) { d.Slots[0].Kind = 0 },
+		"bad quantum":      func(d *pb.DescribeResponse) { d.Slots[1].Quantum = "0.0001" },
+		"pci vendor":       func(d *pb.DescribeResponse) { d.PciVendors = []string{"0x10de"} },
+		"long vendor":      func(d *pb.DescribeResponse) { d.Vendor = strings.Repeat("x", 5000) },
+		"long unit":        func(d *pb.DescribeResponse) { d.Slots[0].Unit = strings.Repeat("x", 5000) },
+		"schema":           func(d *pb.DescribeResponse) { d.ConfigSchema = []byte("{") },
+		"large schema":     func(d *pb.DescribeResponse) { d.ConfigSchema = []byte(`"` + strings.Repeat("x", 1<<20) + `"`) },
+		"many vendors":     func(d *pb.DescribeResponse) { d.PciVendors = slices.Repeat([]string{"1234"}, 500) },
+		"many slots":       func(d *pb.DescribeResponse) { d.Slots = make([]*pb.SlotType, 1000) },
 	} {
 		d := description()
 		spoil(d)
@@ -200,8 +200,8 @@ func TestValidatePrepared(t *testing.T) {
 		}
 	}
 	for name, row := range map[string]struct {
-		r    *pb.PrepareResponse
-		says string
+		r        *pb.PrepareResponse
+		wantText string
 	}{
 		"edits":        {&pb.PrepareResponse{Edits: &pb.ContainerEdits{LibraryDirs: []string{"a"}}}, "edits: library path"},
 		"two lines":    {lines("X", "0\nPATH=/evil"), "X is not one line"},
@@ -215,8 +215,8 @@ func TestValidatePrepared(t *testing.T) {
 		"device's id":  {&pb.PrepareResponse{Attached: []*pb.AttachedDevice{{DeviceId: "a b"}}}, `"a b"`},
 		"many devices": {&pb.PrepareResponse{Attached: make([]*pb.AttachedDevice, 100_000)}, "100000 attached devices are more than 1024"},
 	} {
-		if err := accelerator.ValidatePrepared(row.r); err == nil || !strings.Contains(err.Error(), row.says) {
-			t.Errorf("%s: %v, want %s", name, err, row.says)
+		if err := accelerator.ValidatePrepared(row.r); err == nil || !strings.Contains(err.Error(), row.wantText) {
+			t.Errorf("%s: %v, want %s", name, err, row.wantText)
 		}
 	}
 }

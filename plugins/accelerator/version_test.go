@@ -47,7 +47,7 @@ func TestVersionsAreAgreedOn(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		host, plugin string
-		want         int      // 0 = none in common
+		want         int      // 0 = no common version
 		names        []string // the error must contain these
 	}{
 		"same":              {host: "1", plugin: "1", want: 1},

@@ -24,9 +24,9 @@ type describer[Q, D any] interface {
 	Describe(ctx context.Context, q *Q, o ...grpc.CallOption) (D, error)
 }
 
-// Launch starts a program, creates the client of its contract and calls Describe, passing who as
-// the caller. This is the first call that shows that both sides understand each other: if only one
-// side uses TLS, everything before it succeeds. The caller must close the process.
+// Launch starts a program, creates the client of its contract and calls Describe, with who as the
+// caller's name. This is the first call that shows that both sides understand each other: if only
+// one side uses TLS, everything before it succeeds. The caller must close the process.
 func Launch[S describer[Q, D], Q, D any](ctx context.Context, c Contract, o Options, dial func(grpc.ClientConnInterface) S, who *Q, check func(D) error) (client S, p *Described[D], err error) {
 	if o.StartTimeout <= 0 {
 		o.StartTimeout = startTimeout

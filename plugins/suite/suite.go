@@ -63,7 +63,7 @@ func Conclude(c Check, err error, took time.Duration, log *Log) Result {
 	return r
 }
 
-// Show reports the result as that of a Go test.
+// Show reports the result as the result of a Go test.
 func (r Result) Show(t *testing.T) {
 	t.Helper()
 	switch r.Outcome {

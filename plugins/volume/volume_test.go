@@ -147,7 +147,7 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Bytes != want || got.Files != 304 || got.Directories != 14 || !got.Exact {
-		t.Errorf("usage %v, du says %d", got, want)
+		t.Errorf("usage %v, du reports %d", got, want)
 	}
 	if _, err := volume.Usage(context.Background(), in("link")); err == nil {
 		t.Error("measured through a link")

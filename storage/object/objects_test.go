@@ -201,7 +201,7 @@ func TestLargeObjectsSurviveKillsAtRandom(t *testing.T) {
 		}
 		_ = cmd.Wait() // the process was killed
 		if begun := s.begun(t); begun < reached-keptEvery-inFlight || begun > reached+inFlight {
-			t.Errorf("kill %d: it goes on at %d, the proxy before had got to %d", kill, begun, reached)
+			t.Errorf("kill %d: it continues at %d, the previous proxy had reached %d", kill, begun, reached)
 		}
 		reached = max(at, reached)
 	}
@@ -211,7 +211,7 @@ func TestLargeObjectsSurviveKillsAtRandom(t *testing.T) {
 		t.Fatalf("%v, %v", r, err)
 	}
 	if begun := s.begun(t); begun == 0 || begun < reached-keptEvery-inFlight {
-		t.Errorf("at last it goes on at %d of %d", begun, reached)
+		t.Errorf("at last it continues at %d of %d", begun, reached)
 	}
 	wantObject(h, s.object)
 	if left := h.Staged(); len(left) > 0 {
@@ -252,7 +252,7 @@ func TestALargeObjectAfterARestart(t *testing.T) {
 		t.Fatalf("%v, %v", r, err)
 	}
 	if at := s.begun(t); at < 100<<20-inFlight {
-		t.Errorf("it goes on at %d", at)
+		t.Errorf("it continues at %d", at)
 	}
 	wantObject(h, s.object)
 
@@ -270,7 +270,7 @@ func TestALargeObjectAfterARestart(t *testing.T) {
 		t.Errorf("another object: %v, %v", r, err)
 	}
 	if left := h.Staged(); len(left) > 0 {
-		t.Errorf("left behind of what has changed: %v", left)
+		t.Errorf("left behind of a changed object: %v", left)
 	}
 	halfway()
 	s.mu.Lock()
@@ -278,10 +278,10 @@ func TestALargeObjectAfterARestart(t *testing.T) {
 	s.etag = s.object.etag(t)
 	s.mu.Unlock()
 	if r, err := bring(h, t.Context(), s, s.etag); err != nil || r.GetError() != "" {
-		t.Fatalf("listed anew: %v, %v", r, err)
+		t.Fatalf("listed again: %v, %v", r, err)
 	}
 	if at := s.begun(t); at != 0 {
-		t.Errorf("another object is gone on with at %d", at)
+		t.Errorf("another object is continued at %d", at)
 	}
 	wantObject(h, s.object)
 	if left := h.Staged(); len(left) > 0 {
@@ -321,9 +321,9 @@ func TestALargeObjectTwiceAtOnce(t *testing.T) {
 func TestObjectsThatAreOthers(t *testing.T) {
 	h := storagetest.New(t)
 	for name, c := range map[string]struct {
-		etag func(listed string) string
-		size int64
-		says string
+		etag     func(listed string) string
+		size     int64
+		wantText string
 	}{
 		"longer":      {func(listed string) string { return listed }, 4 << 20, "longer than the 3145728 bytes"},
 		"another tag": {func(string) string { return "another" }, 3 << 20, "has changed since it was listed"},
@@ -335,7 +335,7 @@ func TestObjectsThatAreOthers(t *testing.T) {
 			_, _ = io.Copy(w, made{5, c.size}.reader())
 		})
 		r, err := bring(h, t.Context(), s, s.etag)
-		if err != nil || codes.Code(r.GetCode()) != codes.FailedPrecondition || !strings.Contains(r.GetError(), c.says) {
+		if err != nil || codes.Code(r.GetCode()) != codes.FailedPrecondition || !strings.Contains(r.GetError(), c.wantText) {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
 		if left := h.Staged(); len(left) > 0 {

@@ -22,15 +22,15 @@ func TestRefusals(t *testing.T) {
 		is     func(error) bool
 		passes bool
 	}{
-		"busy":            {http.StatusServiceUnavailable, "<Error><Code>SlowDown</Code></Error>", errdefs.IsUnavailable, true},
-		"too many":        {http.StatusTooManyRequests, "", errdefs.IsUnavailable, true},
-		"slow body":       {http.StatusBadRequest, "<Error><Code>RequestTimeout</Code></Error>", errdefs.IsUnavailable, true},
-		"gone":            {http.StatusNotFound, "<Error><Code>NoSuchKey</Code></Error>", errdefs.IsNotFound, false},
-		"upload is gone":  {http.StatusNotFound, "<Error><Code>NoSuchUpload</Code></Error>", errdefs.IsAborted, false},
-		"denied":          {http.StatusForbidden, "<Error><Code>AccessDenied</Code></Error>", errdefs.IsPermissionDenied, false},
-		"another object":  {http.StatusPreconditionFailed, "", errdefs.IsFailedPrecondition, false},
-		"moved elsewhere": {http.StatusTemporaryRedirect, "", errdefs.IsInvalidArgument, false},
-		"damaged":         {http.StatusBadRequest, "<Error><Code>BadDigest</Code></Error>", errdefs.IsInvalidArgument, false},
+		"busy":                  {http.StatusServiceUnavailable, "<Error><Code>SlowDown</Code></Error>", errdefs.IsUnavailable, true},
+		"too many":              {http.StatusTooManyRequests, "", errdefs.IsUnavailable, true},
+		"slow body":             {http.StatusBadRequest, "<Error><Code>RequestTimeout</Code></Error>", errdefs.IsUnavailable, true},
+		"gone":                  {http.StatusNotFound, "<Error><Code>NoSuchKey</Code></Error>", errdefs.IsNotFound, false},
+		"upload does not exist": {http.StatusNotFound, "<Error><Code>NoSuchUpload</Code></Error>", errdefs.IsAborted, false},
+		"denied":                {http.StatusForbidden, "<Error><Code>AccessDenied</Code></Error>", errdefs.IsPermissionDenied, false},
+		"another object":        {http.StatusPreconditionFailed, "", errdefs.IsFailedPrecondition, false},
+		"moved elsewhere":       {http.StatusTemporaryRedirect, "", errdefs.IsInvalidArgument, false},
+		"damaged":               {http.StatusBadRequest, "<Error><Code>BadDigest</Code></Error>", errdefs.IsInvalidArgument, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -119,6 +119,6 @@ func TestPersist(t *testing.T) {
 		return false, &passing{error: errors.New("cut"), after: time.Hour}
 	})
 	if err == nil {
-		t.Error("it goes on after its end")
+		t.Error("it continues after its end")
 	}
 }

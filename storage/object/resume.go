@@ -69,7 +69,7 @@ func (g *download) resume() error {
 	return err
 }
 
-// keep makes the received bytes survive a restart of the proxy.
+// keep stores the received bytes durably, so that they survive a restart of the proxy.
 func (g *download) keep() error {
 	state, err := g.sum.state()
 	if err != nil {

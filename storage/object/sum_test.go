@@ -50,7 +50,7 @@ func TestSums(t *testing.T) {
 				t.Fatal(err)
 			}
 			if s, err = sumFrom(halfway); err != nil || (s != nil) != c.there {
-				t.Fatalf("goes on with %v, %v", s, err)
+				t.Fatalf("continues with %v, %v", s, err)
 			}
 			if s != nil {
 				s.Write([]byte(text[4:]))

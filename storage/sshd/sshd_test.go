@@ -67,7 +67,7 @@ func newHouse(t *testing.T, p *timeouts) *house {
 			case c.Name:
 				return echo(secret), nil
 			case "away":
-				return nil, fmt.Errorf("nobody to ask: %w", errdefs.ErrUnavailable)
+				return nil, fmt.Errorf("no manager is connected: %w", errdefs.ErrUnavailable)
 			}
 			return nil, fmt.Errorf("password: %w", errdefs.ErrUnauthenticated)
 		},
@@ -145,7 +145,7 @@ func ends(t *testing.T, c io.Reader) {
 	select {
 	case <-gone:
 	case <-time.After(long):
-		t.Fatal("the connection goes on")
+		t.Fatal("the connection continues")
 	}
 }
 
@@ -196,7 +196,7 @@ func TestStrangersAreFewAndLeave(t *testing.T) {
 	var said string
 	raw, err := io.ReadAll(knock())
 	if said = string(raw); err != nil || !strings.Contains(said, "too many connections") {
-		t.Errorf("one more is told %q, %v", said, err)
+		t.Errorf("one more gets %q, %v", said, err)
 	}
 	last.Close()
 	wait.Until(t, "there is room again", func() bool {
@@ -206,7 +206,7 @@ func TestStrangersAreFewAndLeave(t *testing.T) {
 
 	h = newHouse(t, &timeouts{handshake: 100 * time.Millisecond, idle: long, slow: long})
 	ends(t, knock())
-	wait.Until(t, "nobody is there", func() bool {
+	wait.Until(t, "no connection is left", func() bool {
 		open, strangers := h.guard.Counts()
 		return open == 0 && strangers == 0
 	})
@@ -225,7 +225,7 @@ func TestSilenceEnds(t *testing.T) {
 	select {
 	case <-gone:
 	case <-time.After(long):
-		t.Fatal("who says nothing stays")
+		t.Fatal("a silent client stays connected")
 	}
 
 	h = newHouse(t, &timeouts{handshake: long, idle: long, slow: 300 * time.Millisecond})
@@ -234,7 +234,7 @@ func TestSilenceEnds(t *testing.T) {
 	p := &timedConn{Conn: here, timeouts: h.timeouts}
 	p.in.Store(true)
 	if _, err := p.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("to who takes nothing: %v", err)
+		t.Errorf("to a client that does not read: %v", err)
 	}
 
 }
@@ -320,16 +320,16 @@ func TestTries(t *testing.T) {
 		t.Errorf("%d of %d count", guessed(), shown)
 	}
 	if h.said != "" {
-		t.Errorf("who is wrong is told %q", h.said)
+		t.Errorf("a rejected client gets %q", h.said)
 	}
 	if _, err := h.enter(t, "ann", "away"); err == nil {
-		t.Error("came in while nobody could be asked")
+		t.Error("logged in although no manager could authenticate")
 	}
 	if !strings.Contains(h.said, "try again") {
-		t.Errorf("who cannot be told yet is told %q", h.said)
+		t.Errorf("a client that cannot be authenticated yet gets %q", h.said)
 	}
 	if guessed() != shown {
-		t.Error("what nobody looked at counts as wrong")
+		t.Error("an attempt that was not checked counts as a failure")
 	}
 	if c, err := h.enter(t, "ann", "wrong", "ann"); err != nil || serves(c) != nil {
 		t.Errorf("right at the second try: %v", err)
@@ -352,7 +352,7 @@ func TestStrangersLockNobodyOut(t *testing.T) {
 		h.guard.Failed("127.0.0.1", "eve", time.Now())
 	}
 	if _, err := h.enter(t, "bob", "bob"); err == nil {
-		t.Error("a stranger comes in from an address that guessed too often")
+		t.Error("another user logs in from an address with too many failures")
 	}
 	if c, err := h.enter(t, "ann", "ann"); err != nil || serves(c) != nil {
 		t.Errorf("who has logged in before is locked out: %v", err)
@@ -402,7 +402,7 @@ func TestFewWordsBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(said), "\n"); n != maxLines {
-		t.Errorf("told %d lines", n)
+		t.Errorf("got %d lines", n)
 	}
 	for line := range strings.Lines(string(said)) {
 		if words := strings.TrimSuffix(line, "\r\n"); words == "" || strings.Trim(words, words[:1]) != "" {

@@ -195,8 +195,7 @@ func (m *Moving) ScopeDir(scope string) string {
 	return filepath.Join(m.Mount, strings.ReplaceAll(scope, "-", ""))
 }
 
-// Apart puts the second scope on a file system of its own, so that nothing can
-// be renamed to there.
+// Apart mounts another file system at the second scope, so that nothing can be renamed into it.
 func (m *Moving) Apart(options string) {
 	m.TB.Helper()
 	at := m.ScopeDir(m.To)
@@ -249,7 +248,7 @@ func (m *Moving) Fill() {
 	}
 }
 
-// Staged returns the names of the files that uploads keep beside the folder.
+// Staged returns the names of the files that uploads store beside the folder.
 func (h *Host) Staged() (names []string) {
 	h.TB.Helper()
 	entries, err := os.ReadDir(filepath.Join(h.Mount, strings.ReplaceAll(h.Ref.Scope, "-", ""), ".upload"))

@@ -72,7 +72,8 @@ func OpenSSH(t *testing.T, address, token string, commands ...string) (string, e
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	// OpenSSH asks for no password with a batch file, so the commands come from standard input.
+	// With a batch file, OpenSSH does not prompt for a password, so the commands come from standard
+	// input.
 	cmd := exec.CommandContext(ctx, RequireProgram(t, "sftp"), "-P", port, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile="+dir+"/known",
 		"-o", "NumberOfPasswordPrompts=1", "-o", "PubkeyAuthentication=no", "me@example.org@"+host)
 	cmd.Env = append(os.Environ(), "SSH_ASKPASS="+ask, "SSH_ASKPASS_REQUIRE=force", "DISPLAY=:0", "LC_ALL=C.UTF-8")
@@ -168,7 +169,7 @@ func (h *Host) Open(t testing.TB) *Manager {
 	return o
 }
 
-// WebDAV makes a WebDAV request; headers are pairs.
+// WebDAV sends a WebDAV request; headers are pairs.
 func (h *Host) WebDAV(method, path, token, body string, headers ...string) (*http.Response, string) {
 	h.TB.Helper()
 	return h.WebDAVFrom(method, path, token, strings.NewReader(body), headers...)

@@ -24,9 +24,9 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// archive streams a directory as zip or tar.zst with constant memory. It leaves out links,
-// FIFOs, sockets, devices and directories that are too deep; a file in the archive lists the
-// latter. Files that change during the transfer are archived as they are read.
+// archive streams a directory as zip or tar.zst with constant memory. It leaves out links, FIFOs,
+// sockets, devices and directories that are too deep; a file in the archive lists these
+// directories. Files that change during the transfer are archived as they are read.
 func (s *Server) archive(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.claims(w, r, ticket.Archive)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Server) archive(w http.ResponseWriter, r *http.Request) error {
 		err = deep.addList(pack)
 	}
 	if err != nil {
-		return err // not closed: with an end mark the archive would look complete
+		return err // the archive is not closed: with an end mark, it would look complete
 	}
 	return pack.Close()
 }

@@ -61,7 +61,7 @@ func TestUploadsSurviveKillsAtRandom(t *testing.T) {
 					at, tk = "", ""
 					files++
 				}
-				if at == "" { // also after an answer that was lost: the ticket names its upload
+				if at == "" { // also after a lost answer, because the ticket identifies its upload
 					if tk == "" {
 						name = fmt.Sprintf("f%d", files)
 						data = storagetest.Random(1<<20 + rnd.IntN(2<<20))
@@ -131,7 +131,7 @@ func TestTreesSurviveKill(t *testing.T) {
 		}
 		_, results, err := storagetest.Follow(t, stream)
 		if err != nil {
-			t.Fatalf("%s goes on: %v", what, err)
+			t.Fatalf("%s continues: %v", what, err)
 		}
 		m.Kill(cmd)
 		return results
@@ -270,7 +270,7 @@ func TestUploadSurvivesKill(t *testing.T) {
 	h.WantFile("big", data)
 }
 
-// blocker never ends.
+// blocker is a reader that blocks until the end of the test.
 type blocker struct{}
 
 func (blocker) Read([]byte) (int, error) { select {} }

@@ -11,9 +11,8 @@ import (
 // because the client can resume.
 const idle = time.Minute
 
-// taken is how long a client can take to read a piece of a download, a piece being at most 1
-// MiB: at least 9 kB/s. A client that does not read keeps a file open; it can resume the
-// download.
+// taken is how long a client can take to read a piece of a download. A piece has at most 1 MiB, so
+// the minimum is 9 kB/s. A client that does not read keeps a file open; it can resume the download.
 const (
 	taken = 2 * time.Minute
 	piece = 1 << 20
@@ -49,13 +48,11 @@ func (p *deadlines) extendRead() {
 	}
 }
 
-// refused is how long an answer that refuses a request waits for the rest of its body.
-// net/http reads part of the body first, since a client that is still sending may not read the
-// answer.
+// refused is how long the rejection of a request waits for the rest of its body. net/http reads
+// part of the body first, because a client that is still sending may not read the answer.
 const refused = 2 * time.Second
 
-// shorten reduces the time that a client without progress can delay the answer that refuses
-// it.
+// shorten reduces the time that a client without progress can delay a rejection.
 func (p *deadlines) shorten() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,9 +78,9 @@ func (p *deadlines) endCause() error {
 	return p.cause
 }
 
-// end makes a pending read of the body, and every later one, fail now, and cancels the context
-// of the request. It does not touch the connection of a request without a body: net/http reads
-// there to detect that the client has disconnected, would take a deadline for that, and would
+// end makes a pending read of the body, and every later one, fail now, and cancels the context of
+// the request. It sets no deadline for a request without a body: net/http reads from the connection
+// to detect that the client has disconnected, would take the deadline for a disconnect, and would
 // cancel the context of all later requests of the connection.
 func (p *deadlines) end(cause error) {
 	p.mu.Lock()

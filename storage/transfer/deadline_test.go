@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// endless is a file without an end.
+// endless is a file of unlimited size.
 type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// TestADownloadThatNobodyReads has clients that send a request and read nothing. The response ends,
-// and its resources are freed.
+// TestADownloadThatNobodyReads sends requests without reading the response. The response ends, and
+// its resources are freed.
 func TestADownloadThatNobodyReads(t *testing.T) {
 	for name, send := range map[string]func(*exchange) error{
 		"as a file": func(x *exchange) error {
@@ -52,7 +52,7 @@ func TestADownloadThatNobodyReads(t *testing.T) {
 			select {
 			case err := <-ended:
 				if err == nil {
-					t.Error("all was sent, though nobody read it")
+					t.Error("everything was sent although the client did not read")
 				}
 			case <-time.After(time.Minute):
 				t.Fatal("it waits for its client")

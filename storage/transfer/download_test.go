@@ -95,7 +95,7 @@ func TestDownloadRefuses(t *testing.T) {
 		{"../f", 400}, {"/etc/passwd", 400}, {"a\x00", 400}, {"f/x", 400},
 	} {
 		t.Run(fmt.Sprintf("%q", tc.path), func(t *testing.T) {
-			resp := h.Tus("GET", "/download", h.Ticket("download", tc.path, 0), nil) // who waits for a FIFO's writer waits forever
+			resp := h.Tus("GET", "/download", h.Ticket("download", tc.path, 0), nil) // opening a FIFO would wait for its writer forever
 			h.Problem(resp)
 			if resp.StatusCode != tc.status {
 				t.Errorf("%s, want %d", resp.Status, tc.status)
@@ -105,7 +105,7 @@ func TestDownloadRefuses(t *testing.T) {
 			}
 		})
 	}
-	// Opening a FIFO for reading would let this writer through.
+	// If the proxy opened the FIFO for reading, this open would succeed.
 	if fd, err := unix.Open(filepath.Join(h.Path, "fifo"), unix.O_WRONLY|unix.O_NONBLOCK, 0); err == nil {
 		unix.Close(fd)
 		t.Error("the FIFO is open")
@@ -161,7 +161,7 @@ func TestArchive(t *testing.T) {
 	if d := cmp.Diff([]string{"big.bin", "empty/", "naïve name", "sub/", "sub/text.txt"}, names); d != "" {
 		t.Error(d)
 	}
-	// The other format is read by another program.
+	// Another program reads the other format.
 	resp = h.Tus("GET", "/archive?format=tar.zst", h.Ticket("archive", "", 0), nil)
 	if names := tarNames(t, storagetest.Body(t, resp)); !strings.Contains(names, "d/sub/text.txt\n") || strings.Contains(names, "abs") {
 		t.Errorf("tar holds\n%s", names)

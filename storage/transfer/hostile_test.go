@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// lie lists everything on the volume by its path, including the surroundings of a folder.
+// lie lists all paths on the volume, including those outside of a folder.
 func lie(t *testing.T, root string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -31,8 +31,8 @@ func lie(t *testing.T, root string) (list []string) {
 	return list
 }
 
-// Addresses that would lead out of a folder, in every encoding that some program decodes, reach
-// nothing for reading or writing, over WebDAV and uploads.
+// Paths that would lead out of a folder, in every encoding that some program decodes, can neither
+// be read nor written, over WebDAV and uploads.
 func TestHostileAddresses(t *testing.T) {
 	h, _ := storagetest.NewViews(t)
 	h.Write("mine", "m")
@@ -54,7 +54,7 @@ func TestHostileAddresses(t *testing.T) {
 				target = "/storage/uploads" + path
 			}
 			source := target
-			if method == "COPY" || method == "MOVE" { // from what is there to what is not to be
+			if method == "COPY" || method == "MOVE" { // from an existing file to a path that must not be created
 				source = "/storage/dav/mine/data/mine"
 			}
 			status, answer := raw(h, t, method, source, target)
@@ -74,7 +74,7 @@ func TestHostileAddresses(t *testing.T) {
 	folder := h.Path + "/"
 	for _, path := range lie(t, h.Mount) {
 		if !slices.Contains(before, path) && !strings.HasPrefix(path, folder) && !strings.Contains(path, "/.upload") {
-			t.Errorf("made outside of the folder: %s", path)
+			t.Errorf("created outside of the folder: %s", path)
 		}
 	}
 	if _, err := os.Stat(outside); err != nil {
@@ -82,7 +82,7 @@ func TestHostileAddresses(t *testing.T) {
 	}
 }
 
-// inside reports whether an address, with its dots resolved, is still below the folder.
+// inside reports whether a path, with its dots resolved, is below the folder.
 func inside(path string) bool {
 	decoded, err := url.PathUnescape(path)
 	if err != nil || strings.Contains(decoded, "\x00") || strings.HasPrefix(decoded, "//") {
@@ -102,7 +102,7 @@ func inside(path string) bool {
 	return true
 }
 
-// raw sends a request whose address is not normalized by a client.
+// raw sends a request with a path that no client has normalized.
 func raw(h *storagetest.Host, t *testing.T, method, path, destination string) (status int, answer string) {
 	t.Helper()
 	body := ""
@@ -116,7 +116,7 @@ func raw(h *storagetest.Host, t *testing.T, method, path, destination string) (s
 	return status, answer
 }
 
-// say sends a request unchanged, with credentials, and returns the whole response.
+// say sends a request without changes, with credentials, and returns the whole response.
 func say(h *storagetest.Host, t *testing.T, head, body string) string {
 	t.Helper()
 	at, err := url.Parse(h.HTTP.URL)
@@ -142,7 +142,7 @@ func basic(user, password string) string {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Basic ")
 }
 
-// Invalid ranges and too many ranges are cheap to refuse.
+// Invalid ranges and too many ranges are rejected at little cost.
 func TestHostileRanges(t *testing.T) {
 	h, _ := storagetest.NewViews(t)
 	h.Write("f", strings.Repeat("x", 1<<20))
@@ -170,7 +170,7 @@ func TestHostileRanges(t *testing.T) {
 
 func first(r *http.Response, _ string) *http.Response { return r }
 
-// An upload of a petabyte is refused when it is declared, over every protocol, and uses no space.
+// An upload of a petabyte is rejected when it is declared, over every protocol, and uses no space.
 func TestHugeUploads(t *testing.T) {
 	h, _ := storagetest.NewViews(t)
 	var was, is unix.Statfs_t
@@ -208,6 +208,6 @@ func TestHugeUploads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if gone := (int64(was.Bavail) - int64(is.Bavail)) * is.Bsize; gone > 1<<40 {
-		t.Errorf("%d bytes are gone", gone)
+		t.Errorf("%d bytes are missing", gone)
 	}
 }

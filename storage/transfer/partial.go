@@ -17,15 +17,15 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// checkpoint is the part of an upload's note about a staged file that outlives its process.
+// checkpoint is the part of a staged file's state that outlives its process.
 type checkpoint struct {
 	At   int64           // bytes that are durable on disk
 	Note json.RawMessage // written by the caller of Checkpoint
 }
 
-// Resume is Stage for a file that takes long to transfer: it continues from the last
-// checkpoint of the same source for the same place, even if the earlier process was killed. It
-// returns errdefs.ErrConflict while another writer has the file.
+// Resume is Stage for a file that takes long to transfer: it continues from the last checkpoint of
+// the same source and place, even if the earlier process was killed. It returns errdefs.ErrConflict
+// while another writer has the file.
 func (s *Server) Resume(ctx context.Context, at Place, source string, size int64) (*StagedFile, error) {
 	d, err := s.newStaged(at)
 	if err != nil {
@@ -151,8 +151,7 @@ func (d *StagedFile) Detach() {
 	d.staging.Close()
 }
 
-// PartialSize returns the number of bytes of an unfinished file from a source that a Resume of
-// the same source can continue from.
+// PartialSize returns the size from which Resume can continue an unfinished file of a source.
 func (s *Server) PartialSize(at Place, source string) (size int64, found bool, err error) {
 	v, err := s.cfg.Volumes.Get(at.Volume)
 	if err != nil {
@@ -191,7 +190,7 @@ func (d *StagedFile) SavePartial(source string, size int64) error {
 	return nil
 }
 
-// movePartial moves the bytes to the name that Resume opens.
+// movePartial renames the partial file so that Resume finds it.
 func (d *StagedFile) movePartial(source string, size int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,7 +206,7 @@ func (d *StagedFile) movePartial(source string, size int64) error {
 	}
 	c := d.upload.Claims
 	id := stagedID(Place{User: c.User, Volume: c.Volume, Scope: c.Scope, Folder: c.Folder, Path: c.Path}, source)
-	// Both files are locked, so that no other writer opens either of them before this is over.
+	// Both files are locked, so that no other writer opens them until the rename is done.
 	there := &StagedFile{staging: d.staging, upload: &upload{id: id}}
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -281,7 +280,7 @@ func (s *Server) sweepStaging(ctx context.Context, v *volume.Volume, st *volume.
 func (s *Server) abandon(ctx context.Context, v *volume.Volume, st *volume.Staging, id string, now time.Time) error {
 	u, err := readUpload(st, id)
 	if err == nil && now.Before(u.Claims.Expires) {
-		return nil // its ticket could still be used again
+		return nil // the ticket is still valid
 	}
 	release, err := s.locks.take(ctx, id, func() {})
 	if err != nil {

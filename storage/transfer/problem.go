@@ -19,18 +19,18 @@ func notFound(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, errdefs.ErrNotFound)...)
 }
 
-// Status returns the HTTP status and the words for an error, as
-// docs/storage-http.md describes them.
+// Status returns the HTTP status and the message for an error, as described in
+// docs/storage-http.md.
 func Status(err error) (status int, words string) {
 	p, _ := problem.From(err)
 	return cmp.Or(p.Status, problem.Status(p.Code)), p.Message
 }
 
 // fail answers with a problem, or ends the connection when the answer has begun: a client must not
-// mistake a part of a file for the whole file.
+// take a part of a file for the whole file.
 func (s *Server) fail(x *exchange, r *http.Request, err error) {
 	x.err = err
-	if errors.Is(err, context.Canceled) { // no one is there to read an answer
+	if errors.Is(err, context.Canceled) { // the client has disconnected
 		panic(http.ErrAbortHandler)
 	}
 	p, _ := problem.From(err)

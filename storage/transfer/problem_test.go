@@ -17,8 +17,8 @@ import (
 	"github.com/berthhq/berth/internal/requestid"
 )
 
-// TestOneFormatOfProblems has the storage proxy and the routes of a manager answer the
-// same errors: body and status are the same, byte for byte.
+// TestOneFormatOfProblems compares the errors of the storage proxy with those of a manager's
+// routes: status and body must be equal, byte for byte.
 func TestOneFormatOfProblems(t *testing.T) {
 	s, err := New(Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -120,8 +120,7 @@ func (x *lockedUpload) forget(start int64) error {
 }
 
 // knows reports whether a file system checks for free space when it accepts bytes, so that all
-// bytes before a failed write are stored. File systems that are not known to do so do not
-// count.
+// bytes before a failed write are stored. It returns false for unknown file systems.
 func knows(f *os.File) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {

@@ -70,8 +70,8 @@ func (g *gate) leave(x *exchange) {
 	delete(g.open, x)
 }
 
-// end cuts the exchange off: the body of an upload is not read any further, and the body of a
-// download is not written any further.
+// end ends an exchange: the body of an upload is not read any further, and the body of a download
+// is not written any further.
 func (x *exchange) end() {
 	x.deadline.end(errRevoked())
 	if x.kind != "upload" {

@@ -17,8 +17,8 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// The kernel moves the bytes of a download from the file to the socket: strace sees them in
-// sendfile(2), and almost none in write(2).
+// The kernel copies the bytes of a download from the file to the socket: strace shows sendfile(2)
+// for them, and almost no write(2).
 func TestDownloadsUseSendfile(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -43,7 +43,7 @@ func TestDownloadsUseSendfile(t *testing.T) {
 	tk := h.Ticket("download", "f", 0)
 	var calls string
 	moved := map[string]int64{}
-	// strace sees nothing before it is attached, so the test downloads until strace sees a
+	// strace shows nothing before it is attached, so the test downloads until strace shows a
 	// download.
 	wait.Until(t, "strace attached", func() bool {
 		resp := h.Get("/download?ticket=" + tk)
@@ -61,7 +61,7 @@ func TestDownloadsUseSendfile(t *testing.T) {
 	}
 }
 
-// A file that is downloaded over WebDAV reaches the connection as a file too.
+// A download over WebDAV is also sent from the file by the kernel.
 func TestWebDAVUsesSendfile(t *testing.T) {
 	h, _ := storagetest.NewViews(t)
 	const size = 4<<20 + 1

@@ -28,7 +28,7 @@ import (
 type Config struct {
 	Volumes    *volume.Set
 	Tickets    *ticket.Verifier
-	Origins    []string // origins whose pages may call; "*" means all
+	Origins    []string // origins whose pages can send requests; "*" means all
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer // nil: no metrics
 }
@@ -291,7 +291,7 @@ func (x *exchange) ReadFrom(src io.Reader) (int64, error) {
 	}
 	for sum := int64(0); ; {
 		x.deadline.extendWrite()
-		// net's sendfile unwraps only one LimitedReader, so there are never two.
+		// net/http uses sendfile for one level of LimitedReader only, so there must not be two.
 		n, err := io.Copy(x.ResponseWriter, &io.LimitedReader{R: part.R, N: min(piece, part.N)})
 		part.N, sum, x.sent = part.N-n, sum+n, x.sent+n
 		if err != nil || n < piece || part.N == 0 {

@@ -25,9 +25,9 @@ type Place struct {
 	Parents bool
 }
 
-// StagedFile is a file that is written in the staging directory, in any order, and moves to
-// its folder in one step. Unlike an upload, it ends with its process, except if Resume created
-// it. A sweep removes what a crash leaves behind.
+// StagedFile is a file that is written in the staging directory, in any order, and moves to its
+// folder in one step. Unlike an upload, it ends with its process, except if Resume created it.
+// After a crash, a sweep removes it.
 type StagedFile struct {
 	server  *Server
 	volume  *volume.Volume
@@ -204,7 +204,7 @@ func (d *StagedFile) Publish(when Condition) error {
 		return d.failed
 	}
 	d.upload.Claims.Size = d.end - d.there
-	if d.upload.Checkpoint != nil { // keeps the lock until the file is at its place
+	if d.upload.Checkpoint != nil { // locked until the file is moved
 		lock, err := unix.FcntlInt(d.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			return fmt.Errorf("publish: %w", err)
@@ -246,9 +246,8 @@ func (s *Server) publishWhen(v *volume.Volume, x *lockedUpload, when Condition) 
 		return err
 	}
 	defer f.Close()
-	// The lock makes the check and the move one step for all writers with a condition. A file
-	// that another writer creates in between is not replaced; the loop checks the condition
-	// for it.
+	// The lock makes the check and the move atomic for all writers with a condition. A file that
+	// another writer creates in between is not replaced; the loop checks the condition for it.
 	s.conditional.Lock()
 	defer s.conditional.Unlock()
 	for {
@@ -282,7 +281,7 @@ func (d *StagedFile) discard() {
 		return
 	}
 	d.done = true
-	defer d.file.Close() // closed last, since the open file holds the lock; after a publish it is closed already
+	defer d.file.Close() // closed last, because the open file has the lock; Publish has closed it already
 	if d.staging == nil {
 		d.volume.Stays(d.upload.Claims.Scope, d.upload.id, d.end)
 		return

@@ -22,8 +22,8 @@ func part(h *storagetest.Host, at string) string {
 	return filepath.Join(h.Mount, strings.ReplaceAll(h.Ref.Scope, "-", ""), ".upload", filepath.Base(at)+".part")
 }
 
-// A new request for an upload ends the request that holds it, because a client whose connection
-// broke must not wait for TCP to notice.
+// A new request for an upload ends the request that has locked it, because a client whose
+// connection broke must not wait for TCP to notice.
 func TestUploadIsTakenOver(t *testing.T) {
 	h := storagetest.New(t)
 	tk := h.Ticket("upload", "f", 8)
@@ -54,8 +54,8 @@ func TestUploadIsTakenOver(t *testing.T) {
 	h.WantFile("f", []byte("01234567"))
 }
 
-// The connection of a request that lost its upload to another one serves the next requests
-// normally, because behind a reverse proxy they belong to other clients.
+// After a request has lost its upload to another one, its connection serves the next requests
+// normally. Behind a reverse proxy, these belong to other clients.
 func TestConnectionOutlivesTakeover(t *testing.T) {
 	h := storagetest.New(t)
 	var lost atomic.Int32 // requests that ended before they began
@@ -81,7 +81,7 @@ func TestConnectionOutlivesTakeover(t *testing.T) {
 		}
 		return resp.StatusCode, resp.Body.Close()
 	}
-	// Another proxy has the upload, so that the first request holds it here and waits.
+	// Another proxy has the upload, so the first request has the lock here and waits.
 	file, err := os.OpenFile(part(h, at), os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

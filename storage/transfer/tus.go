@@ -35,7 +35,7 @@ func (s *Server) options(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// speaks checks the protocol version of the client and sets the header with ours.
+// speaks checks the protocol version of the client and sets the header with the server's version.
 func speaks(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Tus-Resumable", tusVersion)
 	w.Header().Set("Cache-Control", "no-store")
@@ -84,7 +84,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	if err := s.begin(r, v, u); err != nil {
 		return err
 	}
-	where := "uploads/" + u.id // relative, because the server does not know the prefix that it is mounted below
+	where := "uploads/" + u.id // relative, because the server may be below a prefix
 	if strings.HasSuffix(r.URL.Path, "/") {
 		where = u.id
 	}
@@ -94,7 +94,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// checkTarget rejects early what publishing would reject in the end.
+// checkTarget rejects early the targets that publishing would reject.
 func checkTarget(v *volume.Volume, c ticket.Claims) error {
 	path, err := volume.CleanNew(c.Path)
 	if err != nil {
@@ -256,7 +256,7 @@ func (s *Server) terminate(w http.ResponseWriter, r *http.Request) error {
 	if x.file == nil {
 		return fmt.Errorf("upload is complete: %w", errdefs.ErrFailedPrecondition)
 	}
-	x.Ended = true // the note stays: its ticket is used up
+	x.Ended = true // the note stays, so that the ticket cannot be used again
 	if err := x.save(x.staging); err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func expires(w http.ResponseWriter) {
 	w.Header().Set("Upload-Expires", time.Now().Add(lifetime).UTC().Format(http.TimeFormat))
 }
 
-// tooLate is the limit for modification times. ext4 stores times until 2446, and later ones
+// tooLate is the limit for modification times. ext4 stores times until 2446; times after the limit
 // are mistakes.
 var tooLate = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 

@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// The test uses the tus client of the page, from its npm packages.
+// The test runs the tus client of the page, from its npm packages.
 func TestUnchangedTusClient(t *testing.T) {
 	module, err := filepath.Abs("../../web/node_modules/tus-js-client/lib.esm/node/index.js")
 	if err != nil {

@@ -103,8 +103,7 @@ func errTaken() error {
 	return fmt.Errorf("another request has taken over the upload: %w", errdefs.ErrConflict)
 }
 
-// lockUpload finds an upload by id, checks that the ticket is for it, and takes its lock from
-// the request that has it.
+// lockUpload finds an upload by ID, checks that the ticket is for it, and takes over its lock.
 func (s *Server) lockUpload(w http.ResponseWriter, r *http.Request, id string) (*lockedUpload, error) {
 	c, err := s.claims(w, r, ticket.Upload)
 	if err != nil {
@@ -153,7 +152,7 @@ func (x *lockedUpload) waitForLock(ctx context.Context, c ticket.Claims) error {
 			return err
 		case <-time.After(50 * time.Millisecond):
 		}
-		x.file.Close() // nothing was written; the upload may be published by the next attempt
+		x.file.Close() // nothing was written; the next attempt may find the upload published
 		x.file = nil
 	}
 }
@@ -162,7 +161,7 @@ func (x *lockedUpload) waitForLock(ctx context.Context, c ticket.Claims) error {
 func (x *lockedUpload) open(c ticket.Claims) error {
 	u, err := readUpload(x.staging, x.id)
 	if errdefs.IsNotFound(err) || err == nil && !u.sameFile(c) {
-		return notFound("upload %s", x.id) // reveals nothing about the uploads of other users
+		return notFound("upload %s", x.id) // the same error as for uploads of other users
 	}
 	if err != nil {
 		return err
@@ -273,8 +272,8 @@ type holder struct {
 	gone chan struct{} // closed after the release
 }
 
-// take returns when the caller has the upload. The function end is called when another request
-// wants the upload.
+// take locks the upload for the caller. The function end is called when another request wants the
+// upload.
 func (l *locks) take(ctx context.Context, id string, end func()) (release func(), err error) {
 	mine := &holder{end: end, gone: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(ctx, takeover)
@@ -288,7 +287,7 @@ func (l *locks) take(ctx context.Context, id string, end func()) (release func()
 		if other == nil {
 			l.held[id] = mine
 		} else {
-			other.end() // under the mutex: later its connection could already serve the next request
+			other.end() // under the mutex, because later its connection may serve another request
 		}
 		l.mu.Unlock()
 		if other == nil {

@@ -49,7 +49,7 @@ func TestUpload(t *testing.T) {
 		if got := h.Offset(at, tk); got != int64(size) {
 			t.Errorf("offset %d after the end", got)
 		}
-		// The ticket is used up, and the file is unchanged.
+		// The ticket has been used, and the file is unchanged.
 		resp := h.Tus("POST", "/uploads", tk, nil, "Upload-Length", strconv.Itoa(size))
 		if code, _, _ := h.Problem(resp); resp.StatusCode != 409 || code != "ABORTED" {
 			t.Errorf("ticket used again: %s %s", resp.Status, code)
@@ -73,8 +73,8 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// The connection is cut at random places, and the proxy is restarted and the ticket is renewed in
-// between. The file must be equal in the end.
+// The connection is cut at random places, and meanwhile the proxy is restarted and the ticket is
+// renewed. The file must be equal in the end.
 func TestUploadResumes(t *testing.T) {
 	h := storagetest.New(t)
 	data := storagetest.Random(8 << 20)
@@ -117,7 +117,7 @@ func TestUploadResumes(t *testing.T) {
 	h.WantFile("big", data)
 }
 
-// cutter resets the connection of a request.
+// cutter resets the connection of a request after some bytes.
 type cutter struct {
 	cancel func()
 	cut    bool
@@ -132,7 +132,7 @@ func (c *cutter) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// A crash between the last byte and publishing, and a crash that left an incomplete note.
+// Two crashes: between the last byte and publishing, and while the note is written.
 func TestUploadSurvivesCrashBeforePublishing(t *testing.T) {
 	h := storagetest.New(t)
 	tk := h.Ticket("upload", "f", 4)
@@ -186,7 +186,7 @@ func TestUploadRefuses(t *testing.T) {
 		{"shorter than the ticket", "POST", "/uploads", tk, "", []string{"Upload-Length", "9"}, 400, "INVALID_ARGUMENT", "Upload-Length", 0},
 		{"deferred length", "POST", "/uploads", tk, "", []string{"Upload-Defer-Length", "1"}, 400, "INVALID_ARGUMENT", "Upload-Defer-Length", 0},
 		{"an mtime not in base64", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", "mtime 1.5"}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
-		{"an mtime that is no number", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("now")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
+		{"an mtime that is not a number", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("now")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
 		{"an mtime before all files", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("-1")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
 		{"an mtime after all files", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("7258118400")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
 		{"an mtime with too many digits", "POST", "/uploads", tk, "", []string{"Upload-Length", "10", "Upload-Metadata", mtime("1.0000000001")}, 400, "INVALID_ARGUMENT", "Upload-Metadata", 0},
@@ -325,7 +325,7 @@ func TestAbandonedUploadsAreSwept(t *testing.T) {
 		return found
 	}
 	h.Stop()
-	// A day passes: the files get older, and the old upload's ticket expires.
+	// A day passes: the files become older, and the old upload's ticket expires.
 	note := filepath.Join(dir, filepath.Base(old)+".json")
 	raw, err := os.ReadFile(note)
 	if err != nil {
@@ -364,7 +364,7 @@ func TestUploadThroughTwoProxies(t *testing.T) {
 	second := &storagetest.Host{TB: t, Config: first.Config, Mount: first.Mount, Signer: first.Signer, Ref: first.Ref, Path: first.Path}
 	second.Config.Name, second.Config.Dir = "s2", t.TempDir()
 	second.Config.Volumes = slices.Clone(first.Config.Volumes)
-	second.Config.Volumes[0].Create = false // the other proxy has marked it
+	second.Config.Volumes[0].Create = false // the first proxy has initialized the volume
 	second.Start()
 	defer second.Stop()
 	data := storagetest.Random(1 << 20)
@@ -428,8 +428,8 @@ func TestUploadThroughTwoProxies(t *testing.T) {
 
 func mtime(text string) string { return "mtime " + base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// A file has the modification time that its uploader sets, even if another request ends the upload.
-// For clients that have read the old file, it counts as a different one.
+// A file gets the modification time of its uploader, even if another request ends the upload. Its
+// entity tag still differs from that of the old file.
 func TestUploadKeepsItsTime(t *testing.T) {
 	h := storagetest.New(t)
 	tags := map[string]bool{}
@@ -474,8 +474,8 @@ func TestUploadKeepsItsTime(t *testing.T) {
 	}
 }
 
-// An editor replaces the file that it has read, and not a version that someone else has written
-// since.
+// An editor can replace the version of a file that it has read, but not a later version of another
+// writer.
 func TestUploadReplacesTheFileItMeans(t *testing.T) {
 	h := storagetest.New(t)
 	put := func(body, tag string) *http.Response {
@@ -490,7 +490,7 @@ func TestUploadReplacesTheFileItMeans(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp = h.Tus("PATCH", at.Path, tk, strings.NewReader(body), "Upload-Offset", "0")
-		if resp.StatusCode == http.StatusPreconditionFailed { // not by a request for the offset either
+		if resp.StatusCode == http.StatusPreconditionFailed { // a request for the offset must not publish it either
 			if again := h.Tus("HEAD", at.Path, tk, nil); again.StatusCode != http.StatusPreconditionFailed {
 				t.Errorf("HEAD: %s", again.Status)
 			}
@@ -514,7 +514,7 @@ func TestUploadReplacesTheFileItMeans(t *testing.T) {
 	}
 	refused("nobody's", `"none"`)
 	if _, err := os.Stat(filepath.Join(h.Path, "notes.txt")); !os.IsNotExist(err) {
-		t.Fatalf("made in place of nothing: %v", err)
+		t.Fatalf("created although the file to replace is missing: %v", err)
 	}
 	put("first", "")
 	was := read()

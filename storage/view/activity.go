@@ -22,7 +22,7 @@ import (
 const (
 	// quiet is how long a client must not have accessed a folder before its activity there is
 	// reported, and longest is the longest time without a report. A client that writes 10,000 files
-	// creates one row a minute, not 10,000.
+	// thus creates one row per minute.
 	quiet    = 15 * time.Second
 	longest  = time.Minute
 	sendTick = 5 * time.Second
@@ -47,7 +47,7 @@ type activityLog struct {
 	open   map[actor]*storagepb.FileActivity
 	unsent []*storagepb.FileActivity
 	lost   int
-	kept   bool // the file contains everything that is unsent
+	kept   bool // the file contains all unsent rows
 }
 
 func newActivityLog(m Manager, dir string, log *slog.Logger) *activityLog {
@@ -95,8 +95,8 @@ func (t *activityLog) note(who actor, kind storagepb.FileOperation_Kind, path st
 	}
 }
 
-// run sends activity to a manager until the context ends, and once more then. Activity that
-// cannot be sent is kept for the next attempt, also across a restart.
+// run sends activity to a manager until the context ends, and once more after that. Activity that
+// cannot be sent is kept for the next attempt, even across a restart.
 func (t *activityLog) run(ctx context.Context) {
 	t.load()
 	ticks := time.NewTicker(sendTick)
@@ -119,7 +119,7 @@ func (t *activityLog) run(ctx context.Context) {
 	}
 }
 
-// collect moves the activity that is due to the unsent rows; with the zero time, it moves all.
+// collect moves the activity that is due to the unsent rows; the zero time moves all.
 func (t *activityLog) collect(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -159,8 +159,8 @@ func (t *activityLog) flush(ctx context.Context) {
 	}
 }
 
-// load reads the rows of an earlier process that were not sent. They stay in the file until
-// they are sent. After a crash some rows can be sent twice, which is better than never.
+// load reads the unsent rows of an earlier process. They stay in the file until they are sent.
+// After a crash, some rows can be sent twice, so that none is lost.
 func (t *activityLog) load() {
 	raw, err := os.ReadFile(t.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -178,8 +178,8 @@ func (t *activityLog) load() {
 	t.unsent = append(q.Activities, t.unsent...)
 }
 
-// keep writes the unsent rows and the current activity to the file, and removes the file if
-// there are none. A proxy that is killed loses what came after the last tick.
+// keep writes the unsent rows and the current activity to the file, or removes the file if there
+// are none. A proxy that is killed loses the activity since the last tick.
 func (t *activityLog) keep() {
 	t.mu.Lock()
 	if t.kept {

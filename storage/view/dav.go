@@ -181,7 +181,7 @@ func (x *request) pair(r *http.Request, prefix string) error {
 	return err
 }
 
-// body sets the deadline of every read of a request's body.
+// body sets a deadline for every read of a request's body.
 type body struct {
 	io.ReadCloser
 	control *http.ResponseController

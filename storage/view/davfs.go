@@ -62,8 +62,8 @@ func (f davFS) Stat(ctx context.Context, name string) (fs.FileInfo, error) {
 	return i, nil
 }
 
-// OpenFile opens a new file for writing if it is to be truncated, and an existing file for
-// reading otherwise: package webdav opens files for writing only to read their properties.
+// OpenFile opens a new file for writing if the file is to be truncated, and an existing file for
+// reading otherwise, because package webdav opens files for writing only to read their properties.
 func (f davFS) OpenFile(ctx context.Context, name string, flag int, _ fs.FileMode) (webdav.File, error) {
 	if flag&os.O_TRUNC != 0 {
 		d, at, err := f.t.stage(ctx, name, max(f.r.size, 0))
@@ -82,7 +82,7 @@ func (f davFS) OpenFile(ctx context.Context, name string, flag int, _ fs.FileMod
 	return &reading{fs: f, ctx: ctx, name: name, info: i}, nil
 }
 
-// reading is a directory, or a file that the first read opens.
+// reading is a directory, or a file that is opened by the first read.
 type reading struct {
 	fs   davFS
 	ctx  context.Context
@@ -138,7 +138,7 @@ func (f *reading) Seek(offset int64, whence int) (int64, error) {
 	if err := f.opened(); err != nil {
 		return 0, err
 	}
-	f.read = 0 // a client that seeks to find the size or the type has read nothing yet
+	f.read = 0 // a seek for the size or the type is not a read
 	return f.file.Seek(offset, whence)
 }
 
@@ -266,15 +266,15 @@ func (i info) ContentType(context.Context) (string, error) {
 // ETag returns the entity tag.
 func (i info) ETag(context.Context) (string, error) { return entityTag(i.size, i.modified), nil }
 
-// shown reports whether a view contains an entry: files and directories whose names every
-// client can write. Links, FIFOs, sockets and devices are hidden.
+// shown reports whether a view contains an entry: files and directories with names that all clients
+// can use. Links, FIFOs, sockets and devices are hidden.
 func shown(e volume.Entry) bool {
 	kind := e.Mode & unix.S_IFMT
 	return folderpath.Legible(e.Name) && (kind == unix.S_IFREG || kind == unix.S_IFDIR)
 }
 
-// infoOf describes an entry of a folder to a client. If the client can only read the folder,
-// the mode has no write permission.
+// infoOf describes an entry of a folder to a client. Without the permission to write, the mode has
+// no write bits.
 func (o *open) infoOf(e volume.Entry) info {
 	i := info{name: e.Name, dir: e.Mode&unix.S_IFMT == unix.S_IFDIR, mode: fs.FileMode(e.Mode & 0o777), size: e.Size, modified: e.Modified}
 	if !o.write {

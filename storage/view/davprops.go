@@ -25,9 +25,9 @@ var (
 	quotaUsed      = xml.Name{Space: "DAV:", Local: "quota-used-bytes"}
 )
 
-// windows are the properties that Windows Explorer sets after it has copied a file, in one
-// request that fails as a whole. The modification time is stored; the other properties are
-// accepted and dropped.
+// windows is the namespace of the properties that Windows Explorer sets after it has copied a file,
+// in one request that must succeed as a whole. The modification time is stored; the other
+// properties are accepted and dropped.
 const windows = "urn:schemas-microsoft-com:"
 
 // asked records whether a PROPFIND requests quotas: they cost more than the other properties,
@@ -146,6 +146,5 @@ func modified(h http.Header) (*time.Time, error) {
 	return nil, fmt.Errorf("header %s: %.80q is not a number of seconds since 1970: %w", header, text, errdefs.ErrInvalidArgument)
 }
 
-// plausible reports whether a time is one that file systems can store and that a client can
-// mean.
+// plausible reports whether file systems can store a time, and whether a client can mean it.
 func plausible(at time.Time) bool { return at.Unix() >= 0 && at.Year() < 2200 }

@@ -251,8 +251,7 @@ func (s lockSystem) Unlock(now time.Time, token string) error {
 	return nil
 }
 
-// token returns the folder of a token, which must be writable, and the token as the locks of
-// the folder know it.
+// token returns the folder of a token, which must be writable, and the token without its folder.
 func (s lockSystem) token(token string) (*open, string, error) {
 	rest, ours := strings.CutPrefix(token, lockMark)
 	id, own, whole := strings.Cut(rest, ":")

@@ -11,9 +11,9 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// A partial file is the part of a new file that arrived before its client was disconnected.
-// Its sender sees it under the file's name, though not in lists, and can append to it. No
-// other user sees it, and no user can read it.
+// A partial file is the first part of a new file whose client was disconnected. Only the user who
+// sent it can see it: under the file's name, though not in lists. They can append to it, and no one
+// can read it.
 
 // partial returns the size of the partial file at a place without a file.
 func (t *tree) partial(ctx context.Context, name string) (size int64, found bool, err error) {
@@ -24,7 +24,7 @@ func (t *tree) partial(ctx context.Context, name string) (size int64, found bool
 	return t.views.cfg.Transfers.PartialSize(at.transfer(), at.partialOf())
 }
 
-// partialOf identifies the user whose partial files are meant.
+// partialOf returns the source of partial files of the user.
 func (at place) partialOf() string { return "SFTP " + at.who.user }
 
 // resume continues with a partial file.
@@ -49,7 +49,8 @@ func (t *tree) dropPartial(ctx context.Context, name string) error {
 	return err
 }
 
-// partial returns the size of the partial file if an error says that there is no file.
+// partial returns the size of the partial file if the given error says that the file does not
+// exist.
 func (f *sftpFS) partial(name string, err error) (size int64, found bool) {
 	if !errdefs.IsNotFound(err) {
 		return 0, false
@@ -93,7 +94,8 @@ func (f *sftpFS) truncatePartial(name string, size int64) error {
 // that are processed concurrently.
 const maxAhead = 64
 
-// front tracks how far a file has been written without a gap, with writes in any order.
+// front tracks up to which offset a file has been written without a gap; writes can come in any
+// order.
 type front struct {
 	mu    sync.Mutex
 	to    int64

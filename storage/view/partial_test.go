@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// In whatever order the pieces of a file arrive, there is no gap before the front, and after all
+// Whatever the order of the pieces of a file, there is no gap before the front, and after all
 // pieces, the front is at the end.
 func TestFront(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -35,7 +35,7 @@ func TestFront(t *testing.T) {
 	f.cut(5)
 	f.wrote(5, 20)
 	if f.reached() != 20 {
-		t.Errorf("what was cut off counts: %d", f.reached())
+		t.Errorf("truncated bytes count: %d", f.reached())
 	}
 	for i := range int64(3 * maxAhead) {
 		f.wrote(100+2*i, 101+2*i)

@@ -33,7 +33,7 @@ func content(h *storagetest.Host, name string) string {
 	return string(raw)
 }
 
-// A part of a file is not accepted as the whole file.
+// A PUT with a part of a file is rejected.
 func TestPutRefusesParts(t *testing.T) {
 	t.Parallel()
 	h, _ := storagetest.NewViews(t)
@@ -59,7 +59,7 @@ func TestPutSaysWhetherItReplaced(t *testing.T) {
 	}
 }
 
-// Clients that copy files keep their times.
+// Clients that copy files preserve their times.
 func TestPutKeepsTimes(t *testing.T) {
 	t.Parallel()
 	h, _ := storagetest.NewViews(t)
@@ -76,7 +76,7 @@ func TestPutKeepsTimes(t *testing.T) {
 		}
 	}
 	if resp, _ := h.WebDAV("PUT", "/mine/data/g", "rw", "x"); resp.Header.Get("X-OC-Mtime") != "" {
-		t.Error("a time was accepted that nobody gave")
+		t.Error("an invalid time was accepted")
 	}
 	patch := func(properties string) (int, string) {
 		t.Helper()
@@ -101,11 +101,11 @@ func TestPutKeepsTimes(t *testing.T) {
 		}
 	}
 	if got := modified(h, "f"); !got.Equal(want) {
-		t.Errorf("a refused change was made: %v", got)
+		t.Errorf("a rejected change took effect: %v", got)
 	}
 }
 
-// Writes of one file happen one after the other, and readers always see one whole file.
+// Writes to one file happen one after the other, and readers always see a complete file.
 func TestPutsOfOneFileWait(t *testing.T) {
 	t.Parallel()
 	h, _ := storagetest.NewViews(t)
@@ -122,7 +122,7 @@ func TestPutsOfOneFileWait(t *testing.T) {
 	if got := content(h, "f"); got != strings.Repeat(got[:1], 100_000) {
 		t.Error("the file is of several writers")
 	}
-	// A write does not wait because of a client's lock.
+	// A write does not wait for a client's lock.
 	lock := `<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>`
 	resp, body := h.WebDAV("LOCK", "/mine/data/f", "rw", lock)
 	if resp.StatusCode != http.StatusOK {
@@ -133,7 +133,7 @@ func TestPutsOfOneFileWait(t *testing.T) {
 	}
 }
 
-// The directory of a file that is deleted while the file arrives is not created again.
+// The directory of a file that is deleted while the file is uploaded is not created again.
 func TestPutIntoDirectoryThatGoes(t *testing.T) {
 	t.Parallel()
 	h, _ := storagetest.NewViews(t)

@@ -134,8 +134,8 @@ type sftpWriting struct {
 	front     front
 	inPlace   bool         // writes are visible at once, however the file is closed
 	fresh     bool         // no file existed before
-	partial   bool         // but a partial file did
-	resumed   bool         // and this one continues it
+	partial   bool         // a partial file existed
+	resumed   bool         // the client continues the partial file
 	exclusive bool         // the file must not exist
 	floor     atomic.Int64 // lowest offset that an appending client can write to
 	cut       error        // why the connection ended before the client closed the file

@@ -116,24 +116,24 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	if st, err := s.Stat("/mine/data/f"); err != nil || st.Size() != 4 {
-		t.Errorf("who writes sees %v %v", st, err)
+		t.Errorf("the writer sees %v %v", st, err)
 	}
 	f, err = s.OpenFile("/mine/data/f", os.O_WRONLY|os.O_APPEND)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Write([]byte("over the beginning")); err == nil {
-		t.Error("what is there was written over by who appends")
+		t.Error("an appending client overwrote the file")
 	}
 	c.Close()
-	wait.Until(t, "nothing is left of what was not whole", func() bool { return len(h.Staged()) == 0 })
+	wait.Until(t, "nothing is left of incomplete files", func() bool { return len(h.Staged()) == 0 })
 	if got, err := os.ReadFile(filepath.Join(h.Path, "f")); !bytes.Equal(got, whole) {
 		t.Errorf("after the cut: %d bytes, %v", len(got), err)
 	}
 }
 
-// The partial upload of a new file is found by the user who sent it, and by no other user. Only
-// when the rest has arrived does the file appear.
+// The user who sent a partial file can resume it, and other users do not see it. The file appears
+// only when it is complete.
 func TestHalfIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
@@ -146,7 +146,8 @@ func TestHalfIsFoundAgain(t *testing.T) {
 	if err := os.WriteFile(source, whole, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// cut sends the beginning of the file, followed by a gap, and then the connection is cut.
+	// cut sends the beginning of the file and, after a gap, another part, and then cuts the
+	// connection.
 	cut := func(flags int, from, to int) {
 		t.Helper()
 		c, err := storagetest.DialSFTP(t, address, "rw")
@@ -185,7 +186,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 		t.Error("somebody else sees it")
 	}
 	if _, err := reader.Stat("/shared/a@b/data/f"); !os.IsNotExist(err) {
-		t.Errorf("who may only read sees it: %v", err)
+		t.Errorf("a reader sees it: %v", err)
 	}
 	if list, err := me.ReadDir("/mine/data"); err != nil || len(list) != 0 {
 		t.Errorf("list: %v %v", list, err)
@@ -208,10 +209,10 @@ func TestHalfIsFoundAgain(t *testing.T) {
 	}
 	gone := func() bool { _, err := os.Stat(filepath.Join(h.Path, "f")); return os.IsNotExist(err) }
 	if !gone() || !size(me, 1<<20)() {
-		t.Error("who opened it and wrote nothing changed it")
+		t.Error("opening it without a write changed it")
 	}
 
-	cut(os.O_APPEND, 1<<20, 2<<20) // one more time
+	cut(os.O_APPEND, 1<<20, 2<<20) // another attempt
 	wait.Until(t, "more of it is there", size(me, 2<<20))
 	if !gone() {
 		t.Error("a half is the file")
@@ -237,7 +238,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 
 	me, notMe = storagetest.SFTPClient(t, address, "rw"), storagetest.SFTPClient(t, address, "other")
 	if err := me.Remove("/mine/data/f"); err != nil || !size(me, -1)() {
-		t.Errorf("what was removed is there: %v", err)
+		t.Errorf("a removed file exists: %v", err)
 	}
 	cut(fresh, 0, 1<<20)
 	wait.Until(t, "the next half is there", size(me, 1<<20))
@@ -250,7 +251,7 @@ func TestHalfIsFoundAgain(t *testing.T) {
 
 	cut(fresh, 0, 1<<20)
 	wait.Until(t, "the third half is there", size(me, 1<<20))
-	if err := me.Truncate("/mine/data/f", 0); err != nil || !size(me, 0)() { // as sshfs does before it writes a file again
+	if err := me.Truncate("/mine/data/f", 0); err != nil || !size(me, 0)() { // as sshfs does before it rewrites a file
 		t.Errorf("truncate: %v", err)
 	}
 	again, err := me.OpenFile("/mine/data/f", os.O_WRONLY)
@@ -316,7 +317,7 @@ func TestSFTPTree(t *testing.T) {
 	begin := func(name string, flags int) error {
 		f, err := rw.OpenFile(name, os.O_WRONLY|flags)
 		if err == nil {
-			f.Close() // the close can be refused, too
+			f.Close() // the close can fail as well
 		}
 		return err
 	}
@@ -339,31 +340,31 @@ func TestSFTPTree(t *testing.T) {
 		want string
 	}{
 		{"read", get(rw, "/mine/data/a/b.txt"), "ok"},
-		{"read what is shared", get(ro, "/shared/a@b/data/a/b.txt"), "ok"},
+		{"read a shared folder", get(ro, "/shared/a@b/data/a/b.txt"), "ok"},
 		{"read a link", get(rw, "/mine/data/link"), "failure"},
-		{"read by a link out", get(rw, "/mine/data/out/passwd"), "failure"},
-		{"read by a link up", get(rw, "/mine/data/up/x"), "failure"},
-		{"read by dots", get(rw, "/mine/data/../../../etc/passwd"), "absent"},
+		{"read through a link that leads out", get(rw, "/mine/data/out/passwd"), "failure"},
+		{"read through a link to a parent", get(rw, "/mine/data/up/x"), "failure"},
+		{"read with ..", get(rw, "/mine/data/../../../etc/passwd"), "absent"},
 		{"read a FIFO", get(rw, "/mine/data/fifo"), "failure"},
 		{"write to a FIFO", put(rw, "/mine/data/fifo", 0), "absent"},
-		{"write by a link out", put(rw, "/mine/data/out/new", fresh), "failure"},
+		{"write through a link that leads out", put(rw, "/mine/data/out/new", fresh), "failure"},
 		{"write through a link", put(rw, "/mine/data/link", 0), "absent"},
-		{"write to a name of control characters", put(rw, "/mine/data/a\nb", fresh), "failure"},
-		{"write in no directory", put(rw, "/mine/data/no/new", fresh), "absent"},
-		{"write to nothing", put(rw, "/mine/data/new", 0), "absent"},
+		{"write to a name with control characters", put(rw, "/mine/data/a\nb", fresh), "failure"},
+		{"write in a missing directory", put(rw, "/mine/data/no/new", fresh), "absent"},
+		{"write to an empty path", put(rw, "/mine/data/new", 0), "absent"},
 		{"write to a directory", put(rw, "/mine/data/a", fresh), "failure"},
-		{"write beside folders", put(rw, "/mine/new", fresh), "absent"},
+		{"write outside of folders", put(rw, "/mine/new", fresh), "absent"},
 		{"open a directory", begin("/mine/data/a", fresh), "failure"},
-		{"open one alone", begin("/mine/data/a/b.txt", fresh|os.O_EXCL), "failure"},
-		{"make one alone", put(rw, "/mine/data/a/b.txt", fresh|os.O_EXCL), "failure"},
-		{"write what is to be read", put(ro, "/shared/a@b/data/new", fresh), "denied"},
-		{"change what is to be read", put(ro, "/shared/a@b/data/a/b.txt", 0), "denied"},
+		{"open an existing file exclusively", begin("/mine/data/a/b.txt", fresh|os.O_EXCL), "failure"},
+		{"create a file exclusively", put(rw, "/mine/data/a/b.txt", fresh|os.O_EXCL), "failure"},
+		{"write to a read-only folder", put(ro, "/shared/a@b/data/new", fresh), "denied"},
+		{"change a file in a read-only folder", put(ro, "/shared/a@b/data/a/b.txt", 0), "denied"},
 		{"make a directory there", ro.Mkdir("/shared/a@b/data/d"), "denied"},
 		{"delete there", ro.Remove("/shared/a@b/data/a/b.txt"), "denied"},
 		{"rename there", ro.Rename("/shared/a@b/data/a", "/shared/a@b/data/c"), "denied"},
 		{"chmod there", ro.Chmod("/shared/a@b/data/a", 0o700), "denied"},
 		{"truncate there", ro.Truncate("/shared/a@b/data/a/b.txt", 0), "denied"},
-		{"the name of somebody else", get(ro, "/mine/data/a/b.txt"), "absent"},
+		{"the name of another user", get(ro, "/mine/data/a/b.txt"), "absent"},
 		{"make a folder", rw.Mkdir("/mine/more"), "absent"},
 		{"delete a folder", rw.RemoveDirectory("/mine/data"), "denied"},
 		{"rename a folder", rw.Rename("/mine/data", "/mine/other"), "absent"},
@@ -395,11 +396,11 @@ func TestSFTPTree(t *testing.T) {
 		t.Errorf("root: %v %v", list, err)
 	}
 	if st, err := ro.Stat("/shared/a@b/data/a"); err != nil || st.Mode().Perm() != 0o555 {
-		t.Errorf("what is to be read is shown as %v %v", st, err)
+		t.Errorf("a read-only file is shown as %v %v", st, err)
 	}
 }
 
-// A file that must be new does not replace one that was created meanwhile. A file that replaces
+// A file that must be new does not replace a file that was created meanwhile. A file that replaces
 // another one keeps its mode.
 func TestSFTPNewAlone(t *testing.T) {
 	t.Parallel()
@@ -433,7 +434,7 @@ func TestSFTPNewAlone(t *testing.T) {
 	}
 }
 
-// Attributes that are set while a file is written apply to the file that appears.
+// Attributes that are set while a file is written apply to the published file.
 func TestSFTPSetWhileWriting(t *testing.T) {
 	t.Parallel()
 	h, _, address := storagetest.NewSFTP(t)
@@ -542,10 +543,10 @@ func TestSFTPLimit(t *testing.T) {
 	}
 	out, _ := storagetest.OpenSSH(t, address, "rw", "put "+big+" mine/data/old", "put "+big+" mine/data/new", "df mine/data")
 	if !strings.Contains(out, "the scope's limit is 4194304 bytes") {
-		t.Errorf("no reason is told: %s", out)
+		t.Errorf("no reason is shown: %s", out)
 	}
 	if !strings.Contains(out, "4096") {
-		t.Errorf("the limit is not told: %s", out)
+		t.Errorf("the limit is not shown: %s", out)
 	}
 	if raw, err := os.ReadFile(filepath.Join(h.Path, "old")); string(raw) != "old" {
 		t.Errorf("is now %d bytes, %v", len(raw), err)
@@ -555,12 +556,12 @@ func TestSFTPLimit(t *testing.T) {
 	}
 	c := storagetest.SFTPClient(t, address, "rw")
 	h.Write("used", string(storagetest.Random(1<<20)))
-	wait.Until(t, "what is used is told", func() bool {
+	wait.Until(t, "the usage is shown", func() bool {
 		st, err := c.StatVFS("/mine/data")
 		return err == nil && st.Blocks*st.Bsize == 4<<20 && st.Bavail*st.Bsize <= 3<<20 && st.Bavail > 0
 	})
 	if err := c.Truncate("/mine/data/old", 1<<40); storagetest.ErrorClass(err) != "failure" {
-		t.Errorf("made longer than the limit: %v", err)
+		t.Errorf("extended beyond the limit: %v", err)
 	}
 }
 
@@ -591,7 +592,7 @@ func TestSFTPEnds(t *testing.T) {
 	case <-ended:
 		t.Logf("the connection ended after %v", time.Since(began))
 	case <-time.After(time.Minute):
-		t.Fatal("the connection goes on")
+		t.Fatal("the connection continues")
 	}
 	if _, err := os.Stat(filepath.Join(h.Path, "late")); !os.IsNotExist(err) {
 		t.Errorf("it is there: %v", err)
@@ -601,7 +602,7 @@ func TestSFTPEnds(t *testing.T) {
 	}
 }
 
-// When a share ends, its transfers end, and nothing else.
+// When a share ends, only the transfers of its folder end.
 func TestSFTPShareEnds(t *testing.T) {
 	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
@@ -644,7 +645,7 @@ func TestSFTPShareEnds(t *testing.T) {
 	}
 }
 
-// The server offers nothing but SFTP.
+// The server supports only SFTP.
 func TestSFTPAlone(t *testing.T) {
 	t.Parallel()
 	_, _, address := storagetest.NewSFTP(t)
@@ -724,8 +725,8 @@ func TestSFTPTrail(t *testing.T) {
 	}
 }
 
-// A key gives access to the folders of its user. It does not work under another user name or
-// without its private key.
+// A key gives access to the folders of its user. It is rejected under another user name or without
+// its private key.
 func TestSFTPKeys(t *testing.T) {
 	t.Parallel()
 	h, o, address := storagetest.NewSFTP(t)
@@ -745,7 +746,7 @@ func TestSFTPKeys(t *testing.T) {
 	}
 	const user = "me@example.org"
 	if enter(user, key) == nil {
-		t.Error("a key that nobody knows is good")
+		t.Error("an unknown key is accepted")
 	}
 	name := user + " " + ssh.FingerprintSHA256(key.PublicKey())
 	o.Set(name, o.Opens["rw"])
@@ -756,17 +757,17 @@ func TestSFTPKeys(t *testing.T) {
 	if err := enter(user, pretender{key}); err == nil {
 		t.Error("a client without the private key is admitted")
 	}
-	for range 60 { // clients try all of their keys, which does not count as guessing
+	for range 60 { // trying several keys does not count as a failed login
 		_ = enter("other@example.org", key)
 	}
 	if enter(user, key) != nil {
 		t.Errorf("tries with keys count as guesses: %s", h.Logs)
 	}
 	o.Set(name, nil)
-	wait.Until(t, "the key is not good any more", func() bool { return enter(user, key) != nil })
+	wait.Until(t, "the key is no longer accepted", func() bool { return enter(user, key) != nil })
 }
 
-// pretender offers a key and signs with another one.
+// pretender presents a key and signs with another one.
 type pretender struct{ ssh.Signer }
 
 func (p pretender) Sign(r io.Reader, data []byte) (*ssh.Signature, error) {
@@ -787,7 +788,7 @@ func TestSFTPGuesses(t *testing.T) {
 		}
 	}
 	if _, err := storagetest.DialSFTP(t, address, "rw"); err == nil {
-		t.Error("who guesses may go on")
+		t.Error("a client with too many failures is not rejected")
 	}
 	if strings.Contains(h.Logs.String(), "guess1") {
 		t.Error("a password is logged")

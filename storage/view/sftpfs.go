@@ -135,10 +135,10 @@ func (f *sftpFS) write(w *sftpWriting) {
 	f.writing[w.name] = w
 }
 
-// modeOf returns the mode that a client requests for a new file. Package sftp drops the flags
-// that say which attributes an open request has; of the attributes that clients send, only the
-// mode has four bytes. The group gets the permissions of the owner, because the group of a
-// folder is its users.
+// modeOf returns the mode that a client requests for a new file. Package sftp drops the flags for
+// the attributes of an open request, but of the attributes that clients send, only the mode has
+// four bytes. The group gets the permissions of the owner, because the group of a folder is its
+// users.
 func modeOf(r *sftp.Request) uint32 {
 	if len(r.Attrs) == 4 {
 		if mode := binary.BigEndian.Uint32(r.Attrs) & 0o777; mode != 0 {

@@ -17,8 +17,7 @@ import (
 	"github.com/berthhq/berth/storage/volume"
 )
 
-// tree is the tree of folders of one client. Every call checks again what the token gives
-// access to.
+// tree is the tree of folders of one client. Every call checks the token's current permissions.
 type tree struct {
 	views       *Views
 	credentials Credentials
@@ -28,9 +27,9 @@ type tree struct {
 // place is the target of a name in the view.
 type place struct {
 	who    *account
-	node   *node  // a directory that contains folders
-	folder *open  // or a folder
-	path   string // and a path in it; "" is the folder itself
+	node   *node  // a directory that contains folders, or nil
+	folder *open  // the folder; nil for a directory of the view
+	path   string // path in the folder; "" is the folder itself
 }
 
 // find resolves a name up to the folder. The volume resolves the rest.
@@ -79,7 +78,7 @@ func (o *open) check(write bool) error {
 	return nil
 }
 
-// still returns an error if the client has lost the permission for an operation that it began.
+// still returns an error if the client has lost the permission for an operation in progress.
 func (t *tree) still(ctx context.Context, o *open, write bool) error {
 	a, err := t.views.accounts.get(ctx, t.credentials)
 	if err != nil {
@@ -144,7 +143,7 @@ func (t *tree) statAt(at place) (out info, err error) {
 	return out, err
 }
 
-// above describes a directory of the view that exists on no volume.
+// above describes a directory that exists only in the view.
 func (t *tree) above(name string) info {
 	if name == "" {
 		name = "/"

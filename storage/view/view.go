@@ -59,7 +59,7 @@ func New(cfg Config) *Views {
 	return v
 }
 
-// Run sends file activity to the managers until the context ends, and a last time then.
+// Run sends file activity to the managers until the context ends, and once more after that.
 func (v *Views) Run(ctx context.Context) error {
 	v.activity.run(ctx)
 	return nil
@@ -89,8 +89,8 @@ func (g Credentials) key() [sha256.Size]byte {
 }
 
 const (
-	// fresh is how long an answer of a manager is cached. Together with the timeout of one
-	// request, it limits how long a revoked token works: 4 s + 5 s < 10 s.
+	// fresh is how long an answer of a manager is cached. Together with the timeout of one request,
+	// it limits how long a revoked token can be used: 4 s + 5 s < 10 s.
 	fresh   = 4 * time.Second
 	timeout = 5 * time.Second
 	// maxKept limits the cached answers. maxAsking limits the concurrent requests to managers,
@@ -123,7 +123,7 @@ type answer struct {
 type account struct {
 	user       string
 	credential string
-	address    string // address of the client, as the manager determined it
+	address    string // address of the client, as determined by the manager
 	root       *node
 	byID       map[string]*open
 }
@@ -131,7 +131,7 @@ type account struct {
 // open is one folder that the client can open.
 type open struct {
 	ref         *storagepb.FolderRef
-	path        string // in the view
+	path        string // path in the view
 	read, write bool
 }
 
@@ -146,8 +146,7 @@ func newAccounts(m Manager, serves func(string) bool) *accounts {
 	return &accounts{manager: m, serves: serves, asking: make(chan struct{}, maxAsking), kept: map[[sha256.Size]byte]*answer{}}
 }
 
-// get returns what the credentials give access to, from an answer that is at most a few
-// seconds old.
+// get returns the account of the credentials. The answer is at most a few seconds old.
 func (a *accounts) get(ctx context.Context, g Credentials) (*account, error) {
 	if g.PublicKey == "" && (g.Token == "" || len(g.Token) > maxSecret) {
 		return nil, fmt.Errorf("the password must be an access token: %w", errdefs.ErrUnauthenticated)
@@ -161,7 +160,7 @@ func (a *accounts) get(ctx context.Context, g Credentials) (*account, error) {
 	asked := time.Now()
 	got, err := a.question(ctx, g)
 	if err != nil && !errdefs.IsUnauthorized(err) {
-		return nil, err // a temporary error says nothing about the token
+		return nil, err // after a temporary error, the token may be valid
 	}
 	e.got, e.err, e.till = got, err, asked.Add(fresh)
 	return got, err

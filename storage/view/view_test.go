@@ -48,28 +48,28 @@ func TestViewTree(t *testing.T) {
 		{"nobody", "PROPFIND", "/", "", "", []string{"Depth", "1"}, 401},
 		{"wrong token", "PROPFIND", "/", "guess", "", []string{"Depth", "1"}, 401},
 		{"root", "PROPFIND", "/", "rw", "", []string{"Depth", "1"}, 207},
-		{"all at once", "PROPFIND", "/", "rw", "", []string{"Depth", "infinity"}, 403},
-		{"all at once, silently", "PROPFIND", "/", "rw", "", nil, 403},
+		{"depth infinity", "PROPFIND", "/", "rw", "", []string{"Depth", "infinity"}, 403},
+		{"without a depth", "PROPFIND", "/", "rw", "", nil, 403},
 		{"read", "GET", "/mine/data/a/b.txt", "rw", "", nil, 200},
 		{"some", "GET", "/mine/data/a/b.txt", "rw", "", []string{"Range", "bytes=1-2"}, 206},
-		{"read what is shared", "GET", "/shared/a@b/data/a/b.txt", "ro", "", nil, 200},
-		{"the name of somebody else", "GET", "/mine/data/a/b.txt", "ro", "", nil, 404},
+		{"read a shared folder", "GET", "/shared/a@b/data/a/b.txt", "ro", "", nil, 200},
+		{"the name of another user", "GET", "/mine/data/a/b.txt", "ro", "", nil, 404},
 		{"folder of another proxy", "PROPFIND", "/mine/far", "rw", "", []string{"Depth", "0"}, 404},
-		{"out by dots", "GET", "/mine/data/../../../../etc/passwd", "rw", "", nil, 400},
-		{"out by coded dots", "GET", "/mine/data/%2e%2e/%2e%2e/etc/passwd", "rw", "", nil, 400},
-		{"out by a link", "GET", "/mine/data/out/passwd", "rw", "", nil, 400},
+		{"out with ..", "GET", "/mine/data/../../../../etc/passwd", "rw", "", nil, 400},
+		{"out with encoded ..", "GET", "/mine/data/%2e%2e/%2e%2e/etc/passwd", "rw", "", nil, 400},
+		{"out through a link", "GET", "/mine/data/out/passwd", "rw", "", nil, 400},
 		{"a link", "GET", "/mine/data/link", "rw", "", nil, 404},
 		{"a FIFO", "GET", "/mine/data/fifo", "rw", "", nil, 404},
 		{"NUL", "GET", "/mine/data/a%00b", "rw", "", nil, 400},
 		{"make", "PUT", "/mine/data/new", "rw", "new", nil, 201},
-		{"make in no directory", "PUT", "/mine/data/no/new", "rw", "new", nil, 409},
-		{"make below a file", "PUT", "/mine/data/new/x", "rw", "new", nil, 409},
+		{"create in a missing directory", "PUT", "/mine/data/no/new", "rw", "new", nil, 409},
+		{"create below a file", "PUT", "/mine/data/new/x", "rw", "new", nil, 409},
 		{"make a control character", "PUT", "/mine/data/a%0ab", "rw", "new", nil, 400},
 		{"make through a link", "PUT", "/mine/data/out/new", "rw", "new", nil, 409},
-		{"make beside folders", "PUT", "/mine/new", "rw", "new", nil, 409},
+		{"create outside of folders", "PUT", "/mine/new", "rw", "new", nil, 409},
 		{"make a folder", "MKCOL", "/mine/more", "rw", "", nil, 409},
 		{"make at the root", "MKCOL", "/more", "rw", "", nil, 409},
-		{"write what is shared for reading", "PUT", "/shared/a@b/data/x", "ro", "x", nil, 403},
+		{"write to a read-only folder", "PUT", "/shared/a@b/data/x", "ro", "x", nil, 403},
 		{"make there", "MKCOL", "/shared/a@b/data/x", "ro", "", nil, 403},
 		{"delete there", "DELETE", "/shared/a@b/data/a", "ro", "", nil, 403},
 		{"move there", "MOVE", "/shared/a@b/data/a", "ro", "", to("/shared/a@b/data/c"), 403},
@@ -80,13 +80,13 @@ func TestViewTree(t *testing.T) {
 		{"delete all folders", "DELETE", "/mine", "rw", "", nil, 403},
 		{"move a folder", "MOVE", "/mine/data", "rw", "", to("/mine/other"), 404},
 		{"move into itself", "MOVE", "/mine/data/a", "rw", "", to("/mine/data/a/c"), 403},
-		{"move onto what holds it", "MOVE", "/mine/data/a/b.txt", "rw", "", to("/mine/data/a"), 403},
+		{"move onto its parent directory", "MOVE", "/mine/data/a/b.txt", "rw", "", to("/mine/data/a"), 403},
 		{"move nothing", "MOVE", "/mine/data/none", "rw", "", to("/mine/data/new"), 404},
 		{"move out", "MOVE", "/mine/data/new", "rw", "", to("/mine/data/../../x"), 400},
 		{"move", "MOVE", "/mine/data/new", "rw", "", to("/mine/data/moved"), 201},
 		{"copy", "COPY", "/mine/data/a", "rw", "", to("/mine/data/c"), 201},
 		{"delete", "DELETE", "/mine/data/moved", "rw", "", nil, 204},
-		{"method of no protocol", "FETCH", "/mine/data/a", "rw", "", nil, 400},
+		{"unknown method", "FETCH", "/mine/data/a", "rw", "", nil, 400},
 	} {
 		resp, body := h.WebDAV(c.method, c.path, c.token, c.body, c.headers...)
 		if resp.StatusCode != c.status {
@@ -121,7 +121,7 @@ func TestViewTree(t *testing.T) {
 
 const lockBody = `<?xml version="1.0"?><D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>`
 
-// Two users who have the same folder under different names see each other's locks.
+// Two users who see the same folder under different names share its locks.
 func TestViewLocks(t *testing.T) {
 	t.Parallel()
 	h, o := storagetest.NewViews(t)
@@ -136,7 +136,7 @@ func TestViewLocks(t *testing.T) {
 		t.Fatalf("lock: %s %s", resp.Status, body)
 	}
 	if resp, _ := h.WebDAV("PUT", "/shared/a@b/data/f", "other", "x"); resp.StatusCode != 423 {
-		t.Errorf("write to what is locked: %s", resp.Status)
+		t.Errorf("write to a locked file: %s", resp.Status)
 	}
 	if resp, _ := h.WebDAV("UNLOCK", "/shared/a@b/data/f", "ro", "", "Lock-Token", token); resp.StatusCode != 403 {
 		t.Errorf("unlock by a reader: %s", resp.Status)
@@ -152,7 +152,7 @@ func TestViewLocks(t *testing.T) {
 	}
 }
 
-// Incomplete uploads are never visible, and files that do not fit are refused.
+// Incomplete uploads are never visible, and files that do not fit are rejected.
 func TestViewUploads(t *testing.T) {
 	t.Parallel()
 	h, _ := storagetest.NewViews(t)
@@ -166,7 +166,7 @@ func TestViewUploads(t *testing.T) {
 		t.Errorf("too much: %s %s", resp.Status, body)
 	}
 	if resp, body := h.WebDAVFrom("PUT", "/mine/data/old", "rw", io.MultiReader(strings.NewReader(big))); resp.StatusCode != 507 {
-		t.Errorf("too much, of a size that is not told: %s %s", resp.Status, body)
+		t.Errorf("too much, of an undeclared size: %s %s", resp.Status, body)
 	}
 	ctx, cancel := context.WithCancel(h.Ctx())
 	r, _ := http.NewRequestWithContext(ctx, "PUT", h.HTTP.URL+"/storage/dav/mine/data/old", io.MultiReader(strings.NewReader("half"), ender{cancel}))
@@ -176,21 +176,21 @@ func TestViewUploads(t *testing.T) {
 		t.Errorf("a client that went away got %s", resp.Status)
 	}
 	staged := filepath.Join(filepath.Dir(h.Mount), filepath.Base(h.Mount), strings.ReplaceAll(h.Ref.Scope, "-", ""), ".upload")
-	wait.Until(t, "nothing is left of what was not whole", func() bool {
+	wait.Until(t, "nothing is left of incomplete files", func() bool {
 		left, err := os.ReadDir(staged)
 		return err == nil && len(left) == 0
 	})
 	if raw, err := os.ReadFile(filepath.Join(h.Path, "old")); string(raw) != "old" {
 		t.Errorf("is now %q, %v", raw, err)
 	}
-	wait.Until(t, "what is small is taken", func() bool {
+	wait.Until(t, "a small file is accepted", func() bool {
 		resp, _ := h.WebDAV("PUT", "/mine/data/old", "rw", "new")
 		return resp.StatusCode == 204
 	})
 }
 
-// Managers receive sums of file activity and not every file, including activity from the time when
-// no manager was connected.
+// Managers receive sums of file activity, not single files, including the activity from the time
+// when no manager was connected.
 func TestViewTrail(t *testing.T) {
 	t.Parallel()
 	h, o := storagetest.NewViews(t)
@@ -213,7 +213,7 @@ func TestViewTrail(t *testing.T) {
 	o.Away = false
 	o.Mu.Unlock()
 	h.Start()
-	wait.Until(t, "the manager is told", func() bool {
+	wait.Until(t, "the manager gets the activity", func() bool {
 		o.Mu.Lock()
 		defer o.Mu.Unlock()
 		return len(o.Told) > 0
@@ -310,7 +310,7 @@ func TestLitmus(t *testing.T) {
 	for _, m := range regexp.MustCompile(`\d+\. (\w+?)\.+ FAIL`).FindAllStringSubmatch(string(out), -1) {
 		failed = append(failed, m[1])
 	}
-	// Properties of clients are not stored, and locks are exclusive.
+	// Properties of clients are not stored, and shared locks are not supported.
 	if want := []string{"owner_modify", "lock_shared", "owner_modify"}; !slices.Equal(failed, want) {
 		t.Errorf("failed %q, want %q:\n%s", failed, want, out)
 	}
@@ -354,7 +354,7 @@ func rcloneRound(t *testing.T, h *storagetest.Host, text string) {
 	}
 }
 
-// If several clients conditionally replace or create the same file, one of them succeeds.
+// If several clients conditionally replace or create the same file, exactly one succeeds.
 func TestViewConditions(t *testing.T) {
 	t.Parallel()
 	h, _ := storagetest.NewViews(t)
@@ -364,7 +364,7 @@ func TestViewConditions(t *testing.T) {
 		return resp.StatusCode, resp.Header.Get("ETag")
 	}
 	if status, _ := put("x", "If-Match", "*"); status != 412 {
-		t.Errorf("replaced what is not there: %d", status)
+		t.Errorf("replaced a missing file: %d", status)
 	}
 	race := func(header, value string) (winners int) {
 		var all sync.WaitGroup
@@ -388,7 +388,7 @@ func TestViewConditions(t *testing.T) {
 		return winners
 	}
 	if n := race("If-None-Match", "*"); n != 1 {
-		t.Errorf("%d made the file", n)
+		t.Errorf("%d created the file", n)
 	}
 	_, first := put("first")
 	if n := race("If-Match", first); n != 1 {
@@ -402,7 +402,7 @@ func TestViewConditions(t *testing.T) {
 		{"an old tag", "If-Match", first, 412},
 		{"a weak tag", "If-Match", "W/" + tag, 412},
 		{"no tag", "If-Match", "now", 400},
-		{"a tag that does not end", "If-None-Match", `"now`, 400},
+		{"an unterminated tag", "If-None-Match", `"now`, 400},
 		{"not this one", "If-None-Match", tag, 412},
 		{"not this one, weakly", "If-None-Match", `"other", W/` + tag, 412},
 		{"one of two", "If-Match", `"other", ` + tag, 204},

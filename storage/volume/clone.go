@@ -121,8 +121,8 @@ func (v *Volume) fill(ctx context.Context, from *Folder, a *arrival, scope strin
 	return c.folder(from.dir)
 }
 
-// accelerate lets the product copy a tree by sharing its blocks; done is false
-// where the product cannot.
+// accelerate asks the product to copy a tree by sharing its blocks; done is false if the product
+// cannot.
 func (v *Volume) accelerate(ctx context.Context, from *Folder, to string, m *Meter) (done bool, err error) {
 	v.mu.Lock()
 	caps := v.caps
@@ -189,7 +189,7 @@ func (v *Volume) MoveFolder(ctx context.Context, scope, folder, to string) (*Fol
 	if err := v.carry(ctx, target, from, path); err != nil {
 		return nil, err
 	}
-	// The original of a copy, made now or before an interruption.
+	// The original of a copy that was made now or before an interruption.
 	if err := v.DeleteFolder(ctx, scope, folder, NewMeter()); err != nil {
 		return nil, err
 	}

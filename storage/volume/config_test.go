@@ -41,7 +41,7 @@ func TestRead(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("%v\n%s", err, d)
 	}
-	for _, row := range []struct{ says, text string }{
+	for _, row := range []struct{ wantText, text string }{
 		{"volumes[0]", "volumes: [{name: UPPER, mount: /x, plugin: btrfs}]"},
 		{"absolute", "volumes: [{name: a, mount: x, plugin: btrfs}]"},
 		{"plugin is missing", "volumes: [{name: a, mount: /x}]"},
@@ -51,8 +51,8 @@ func TestRead(t *testing.T) {
 		{"option", "volumes: [{name: a, mount: /x, plugin: btrfs, option: {password: hunter2}}]"},
 	} {
 		_, err := read(row.text)
-		if !errdefs.IsInvalidArgument(err) || !strings.Contains(err.Error(), row.says) {
-			t.Errorf("%s: %v, want %q", row.text, err, row.says)
+		if !errdefs.IsInvalidArgument(err) || !strings.Contains(err.Error(), row.wantText) {
+			t.Errorf("%s: %v, want %q", row.text, err, row.wantText)
 		} else if strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("the error contains the value of an option: %v", err)
 		}

@@ -75,7 +75,7 @@ func TestProgramsInFoldersGiveNoRights(t *testing.T) {
 	}
 	h.Start()
 	if out, err := asNobody(su, "-u"); err == nil {
-		t.Errorf("nobody walked the path after a restart: %q", out)
+		t.Errorf("the path was not walked after a restart: %q", out)
 	}
 	open()
 	if out, err := asNobody(su, "-u"); err != nil || out != "65534" {

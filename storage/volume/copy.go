@@ -139,7 +139,7 @@ func (c *copier) prune(from, to *os.File) error {
 	}
 }
 
-// discard removes a copy whose original is gone or has become another kind of entry.
+// discard removes a copy whose original was deleted or replaced by another kind of entry.
 func (c *copier) discard(from, to *os.File, name, as string) error {
 	var was, is unix.Stat_t
 	if err := unix.Fstatat(int(to.Fd()), as, &was, unix.AT_SYMLINK_NOFOLLOW); err != nil {

@@ -15,7 +15,7 @@ import (
 // original is the first name of a file that has several.
 type original struct {
 	path string        // below top
-	made chan struct{} // closed when it is copied
+	made chan struct{} // closed when the file has been copied
 }
 
 func (c *copier) file(from, to *os.File, name, as, path string, st *unix.Stat_t) error {

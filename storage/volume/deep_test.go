@@ -52,7 +52,7 @@ func TestDeepPathsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := h.MakeDirectory("deep/" + levels(512)); err == nil {
-		t.Error("a directory of 513 levels was made")
+		t.Error("a directory of 513 levels was created")
 	}
 	post := func(path string) int {
 		return h.Tus("POST", "/uploads", h.Ticket("upload", path, 0), nil, "Upload-Length", "0").StatusCode
@@ -129,8 +129,8 @@ func TestDeepPathsAreLeftOut(t *testing.T) {
 	if read("shallow") != "here" || read("LEFT-OUT.txt") != "mine" {
 		t.Error("files of the archive are others")
 	}
-	if told := read("BERTH-LEFT-OUT.txt"); !strings.Contains(told, "512") || !strings.Contains(told, "\n"+levels(512)+"\n") {
-		t.Errorf("the list is %q", told)
+	if list := read("BERTH-LEFT-OUT.txt"); !strings.Contains(list, "512") || !strings.Contains(list, "\n"+levels(512)+"\n") {
+		t.Errorf("the list is %q", list)
 	}
 	to := &storagepb.FolderRef{Volume: "main", Scope: h.Ref.Scope, Folder: uuid.NewString()}
 	stream, err := h.API.CloneFolder(h.Ctx(), &storagepb.CloneFolderRequest{From: h.Ref, To: to})

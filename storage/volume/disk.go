@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/plugins/volume/volumepb"
 )
 
-// EachScope calls f for every scope that the product knows, with its values, and for every
-// other one that has a directory, with its name only.
+// EachScope calls f for every scope of the product, with its values, and for every other directory
+// of a scope, with its name only.
 func (v *Volume) EachScope(ctx context.Context, f func(*volumepb.Scope) error) error {
 	reported := make(map[string]bool)
 	if v.can(volumepb.Capability_LIST_SCOPES) {

@@ -81,7 +81,7 @@ func TestTransferFiles(t *testing.T) {
 					t.Errorf("the original is there: %v", there)
 				}
 				if left["taken"] != want["taken"] || left["empty"] != want["empty"] {
-					t.Errorf("what was refused changed: %v", left)
+					t.Errorf("a rejected request changed: %v", left)
 				}
 				// If requested, a copy replaces a file, but never a directory.
 				q.Files, q.Overwrite = storagetest.Pairs("taken", "taken", "again.py", "dir"), true

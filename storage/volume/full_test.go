@@ -204,7 +204,7 @@ func TestSpecialFilesAreNotTouched(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// The device has a number that no driver uses, so opening it fails with an error of its own.
+	// No driver uses the device number, so opening it fails with a distinct error.
 	if err := unix.Mknod(socket, unix.S_IFCHR|0o666, int(unix.Mkdev(240, 250))); errors.Is(err, unix.EPERM) {
 		t.Skip("may not make devices")
 	} else if err != nil {

@@ -55,7 +55,7 @@ func TestFilesBelongToTheGroupOfFolders(t *testing.T) {
 	is("new/file", foldergroup.File, 4321, 5432)
 
 	if _, err := unix.Getxattr(h.Path, "system.posix_acl_default", nil); errors.Is(err, unix.ENOTSUP) {
-		t.Skip("this file system knows no access lists")
+		t.Skip("this file system does not support access lists")
 	}
 	// The files are created as by a container, in a directory that the proxy created.
 	if err := errors.Join(os.Mkdir(filepath.Join(h.Path, "new", "sub"), 0o777), os.WriteFile(filepath.Join(h.Path, "new", "sub", "own"), nil, 0o666)); err != nil {

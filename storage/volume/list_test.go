@@ -66,7 +66,7 @@ func TestTree(t *testing.T) {
 	}
 	page, more, err := f.Tree(t.Context(), "", 2, "a/b/c")
 	if err != nil || !more || page[0].Path != "a/b-c" {
-		t.Errorf("after what is gone: %v %v %v", page, more, err)
+		t.Errorf("after a deleted entry: %v %v %v", page, more, err)
 	}
 	if _, _, err := f.Tree(t.Context(), "no", 9, ""); !errdefs.IsNotFound(err) {
 		t.Error(err)
@@ -77,6 +77,6 @@ func TestTree(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if _, _, err := f.Tree(ended, "", 9, ""); err == nil {
-		t.Error("it goes on after its end")
+		t.Error("it continues after its end")
 	}
 }

@@ -26,8 +26,8 @@ const (
 	markerName = ".berth/volume"
 )
 
-// identity is the expected file system of a volume. It is fixed the first time the volume is
-// seen mounted, and stored in the proxy's state and, as a marker, on the volume.
+// identity is the expected file system of a volume. It is recorded when the volume is first
+// mounted, and stored in the proxy's state and, as a marker, on the volume.
 type identity struct {
 	name   string
 	mount  string
@@ -102,7 +102,7 @@ func (i *identity) open(first bool) (*os.File, error) {
 	return os.NewFile(uintptr(fd), i.mount), nil
 }
 
-// claim handles the first sight of a volume, and a wrong file system at its place.
+// claim handles a volume that is used for the first time, and a wrong file system at its path.
 func (i *identity) claim(root *os.File, want, got string) error {
 	switch {
 	case want != "" && got == "":

@@ -19,8 +19,8 @@ import (
 	"github.com/berthhq/berth/storage/storagetest"
 )
 
-// seldom lets the plugin measure usage once, with an interval that is never reached again in the
-// test, with this number of bytes left in the scope.
+// seldom makes the plugin measure usage only once in the test, with this number of bytes left in
+// the scope.
 func seldom(h *storagetest.Host, left int64) {
 	h.TB.Helper()
 	h.Stop()
@@ -89,7 +89,7 @@ func TestLimitHoldsForSFTP(t *testing.T) {
 		t.Errorf("no reason is shown: %s", out)
 	}
 	if st, err := os.Stat(filepath.Join(h.Path, "one")); err != nil || st.Size() != 12<<20 {
-		t.Errorf("what fits is not there: %v", err)
+		t.Errorf("a file that fits is missing: %v", err)
 	}
 	nothing(h, "two")
 }
@@ -181,6 +181,6 @@ func TestQuotaProperties(t *testing.T) {
 		t.Fatalf("%s: %s", resp.Status, words)
 	}
 	if _, body := h.WebDAV("PROPFIND", "/mine/data/", "rw", ask, "Depth", "0"); !strings.Contains(body, fmt.Sprintf("quota-available-bytes>%d<", 15<<20)) {
-		t.Errorf("what was written since the measurement does not count: %s", body)
+		t.Errorf("bytes that were written since the measurement do not count: %s", body)
 	}
 }

@@ -162,7 +162,7 @@ func (r *race) upload(i int) {
 // seen checks the reported attributes of a file.
 func (r *race) seen(f *storagepb.FileInfo) {
 	if f.GetType() == storagepb.FileInfo_FILE && f.GetSize() == int64(len(secret)) || f.GetName() == "victim" {
-		r.TB.Errorf("told of %v", f)
+		r.TB.Errorf("reported %v", f)
 	}
 }
 

@@ -56,7 +56,7 @@ func (v *Volume) GetScope(ctx context.Context, scope string) (*volumepb.Scope, e
 	})
 }
 
-// scope makes one scope call, checks the answer and stores it.
+// scope performs one scope call, checks the answer and stores it.
 func (v *Volume) scope(ctx context.Context, scope string, f func(*plugin.Client, string) (*volumepb.Scope, error)) (*volumepb.Scope, error) {
 	hex, err := hexID("scope", scope)
 	if err != nil {
@@ -301,7 +301,7 @@ func (v *Volume) eachMounted(ctx context.Context, root *os.File, f func(s *os.Fi
 	return err
 }
 
-// reportMounts adds to the state who mounts the scopes, and the errors of mounts.
+// reportMounts adds to the state which side mounts the scopes, and the errors of mounts.
 func (v *Volume) reportMounts(s *State, caps *volumepb.OpenVolumeResponse) {
 	able := has(caps, volumepb.Capability_PER_SCOPE_MOUNT)
 	if v.mounts == nil && !able {

@@ -200,11 +200,11 @@ func TestScopeMounts(t *testing.T) {
 		t.Errorf("mounted after its end: %+v", at[0])
 	}
 	if _, err := h.API.CreateFolder(h.Ctx(), h.Ref); status.Code(err) != codes.NotFound {
-		t.Errorf("folder in a scope that is gone: %v", err)
+		t.Errorf("folder in a missing scope: %v", err)
 	}
 }
 
-// A mount that the operator does not allow is not made, and requests get the reason.
+// A mount that the operator does not permit is rejected, and requests get the reason.
 func TestScopeMountIsRefused(t *testing.T) {
 	other := func(string) *scopemount.Rule {
 		return &scopemount.Rule{Type: "nfs", Source: "192.0.2.10:/berth-{scope}"}
@@ -218,7 +218,7 @@ func TestScopeMountIsRefused(t *testing.T) {
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), `the type "btrfs"`) {
 		t.Errorf("folder: %v", err)
 	}
-	wait.Until(t, "health says why", func() bool {
+	wait.Until(t, "health has the reason", func() bool {
 		s := h.Proxy.Volumes()[0]
 		return s.Health == volumepb.HealthReport_DEGRADED && strings.Contains(s.Message, `the type "btrfs"`) && s.Details["scope_mounts"] == "by the proxy"
 	})

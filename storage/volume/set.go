@@ -122,7 +122,7 @@ func (s *Set) Run(ctx context.Context) error {
 	return nil
 }
 
-// Release removes the restrictions of the volumes' mounts when no operation runs any more: an
+// Release removes the restrictions of the volumes' mounts when no operation is running: an
 // operation would restrict a volume again, and an open file would keep its mount busy.
 func (s *Set) Release() {
 	for _, v := range s.volumes {

@@ -170,8 +170,8 @@ func newTeller(t *testing.T, clone string) (h *storagetest.Host, calls func() st
 	}
 }
 
-// All values of a product are reported, and the product is asked once, regardless of the number of
-// requests.
+// All values of a product are reported, and the product is queried once, regardless of the number
+// of requests.
 func TestReportHoldsWhatThePluginTells(t *testing.T) {
 	began := time.Now()
 	h, calls := newTeller(t, "works")
@@ -213,7 +213,7 @@ func TestReportHoldsWhatThePluginTells(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	// After four more requests, the product has still been asked only once in ten seconds.
+	// After four more requests, the product has still been queried only once in ten seconds.
 	time.Sleep(time.Until(began.Add(5 * time.Second))) // the test is about time itself
 	all := calls()
 	tens := int(time.Since(began)/(10*time.Second)) + 1
@@ -265,7 +265,7 @@ func TestTreesByPlugin(t *testing.T) {
 			}
 			for _, call := range []string{"clone\n", "usage\n", "delete\n"} {
 				if n := strings.Count(calls(), call); n != 1 {
-					t.Errorf("the plugin was asked %d times to %s", n, call)
+					t.Errorf("the plugin got %d calls of %s", n, call)
 				}
 			}
 			if left, err := os.ReadDir(filepath.Join(m.ScopeDir(m.To), ".arriving")); err != nil || len(left) > 0 {

@@ -47,8 +47,8 @@ func Over(s *volumepb.Scope, size, promised int64) error {
 	return problem.Full("%d bytes: the scope's limit is %d bytes, and %d are in use", size, most, taken).WithLimit(strconv.FormatInt(most, 10))
 }
 
-// fits returns an error if a copy would exceed a limit that the proxy must enforce. A product
-// that enforces the limit itself knows better which blocks a copy shares.
+// fits returns an error if a copy would exceed a limit that the proxy must enforce. A product that
+// enforces the limit itself can determine the shared blocks of a copy.
 func (v *Volume) fits(ctx context.Context, scope string, r Room) error {
 	if v.Enforcement() != "cooperative" {
 		return nil

@@ -21,7 +21,7 @@ func TestOver(t *testing.T) {
 		promised int64
 		limit    *int64
 	}{
-		{"nothing is known", nil, 1 << 40, 0, nil},
+		{"unknown usage", nil, 1 << 40, 0, nil},
 		{"no limit", &volumepb.Scope{UsedBytes: n(5), UsedInodes: n(5)}, 1 << 40, 0, nil},
 		{"room", &volumepb.Scope{UsedBytes: n(5), Limit: &volumepb.Limit{Bytes: n(10)}}, 5, 0, nil},
 		{"no room", &volumepb.Scope{UsedBytes: n(5), Limit: &volumepb.Limit{Bytes: n(10)}}, 6, 0, n(10)},

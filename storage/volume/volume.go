@@ -77,12 +77,12 @@ type Volume struct {
 	log      *slog.Logger
 	slots    chan struct{}
 
-	opening  sync.Mutex // held while the volume is opened in a process
+	opening  sync.Mutex // locked while the volume is opened in a process
 	promises promises
 	answers  answers // used only by look, as is swept
 	swept    bool    // the scopes of an earlier process were closed
 
-	mu     sync.Mutex     // never held across a call to the plugin, which may hang
+	mu     sync.Mutex     // not locked during calls of the plugin, which may hang
 	opened *plugin.Client // the process in which the volume is open
 	caps   *volumepb.OpenVolumeResponse
 	state  State

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// initialisms by the word that genqlient makes of them.
+// initialisms maps the words of genqlient to their usual spelling.
 var initialisms = map[string]string{
 	"Id": "ID", "Url": "URL", "Ok": "OK", "Csv": "CSV", "Totp": "TOTP", "Ssh": "SSH", "Uid": "UID", "Gid": "GID",
 	"Gids": "GIDs", "Numa": "NUMA", "Pci": "PCI", "Pcie": "PCIe", "Http": "HTTP", "P2p": "P2P",

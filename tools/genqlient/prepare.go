@@ -17,9 +17,9 @@ const clientPackage = "github.com/berthhq/berth/client."
 
 // document is the data about the operations that tidy needs.
 type document struct {
-	// operations by the name of their Go function.
+	// operations maps the name of a Go function to its operation.
 	operations map[string]*ast.OperationDefinition
-	// comments above fragments, by the name of the fragment.
+	// comments maps the name of a fragment to the comment above it.
 	comments map[string]string
 }
 
@@ -32,9 +32,9 @@ var (
 	whole = regexp.MustCompile(`(\w+(?:: \w+)?(?:\([^(){}]*\))?) \{ (\.\.\.\w+) \}`)
 )
 
-// prepare points cfg at copies of the schema and the operations, from which genqlient
-// generates less: node returns the one type that an operation asks for, in place of an
-// interface with every type. Enums are of one type, and filters are maps.
+// prepare points cfg at copies of the schema and the operations, from which genqlient generates
+// less code: node returns the one type that an operation requests, instead of an interface with
+// every type. Enums are of one type, and filters are maps.
 func prepare(cfg *generate.Config, schema *ast.Schema, dir string) (*document, error) {
 	text, err := os.ReadFile(cfg.Schema[0])
 	if err != nil {
@@ -101,7 +101,8 @@ func prepareOperations(cfg *generate.Config, schema *ast.Schema, dir string) (*d
 	return doc, os.WriteFile(cfg.Operations[0], []byte(text), 0o600)
 }
 
-// functionName is the name of an operation's Go function: the client's methods call it.
+// functionName returns the name of the Go function for an operation, which the client's methods
+// call.
 func functionName(kind, name string) string {
 	if kind == "query" {
 		return "query" + name

@@ -16,8 +16,8 @@ import (
 
 // tidy rewrites what genqlient generated:
 //   - references, which are objects of id and name or id and email, become Ref and UserRef;
-//   - getters go, except those by which lists are read page by page;
-//   - optional values of inputs become plain where their zero value says nothing;
+//   - getters are removed, except those for pages of lists;
+//   - optional values of inputs are not pointers if their zero value has no meaning;
 //   - in JSON, the fields of an embedded struct come first, as in the struct itself;
 //   - subscriptions keep their types, but lose the functions for WebSocket;
 //   - initialisms are upper case.
@@ -49,7 +49,7 @@ type tidier struct {
 	doc     *document
 	fset    *token.FileSet
 	edits   []edit
-	renamed map[string]string // types that another one replaces
+	renamed map[string]string // replacement of each replaced type
 }
 
 // edit replaces a part of the text.
@@ -62,7 +62,7 @@ func (t *tidier) edit(from, to token.Pos, by string) {
 	t.edits = append(t.edits, edit{t.fset.Position(from).Offset, t.fset.Position(to).Offset, by})
 }
 
-// remove takes a declaration with its comment out.
+// remove removes a declaration and its comment.
 func (t *tidier) remove(d ast.Decl, comment *ast.CommentGroup) {
 	from := d.Pos()
 	if comment != nil {
@@ -121,7 +121,7 @@ func receiver(d *ast.FuncDecl) string {
 	return typ.(*ast.Ident).Name
 }
 
-// pages reports whether lists are read with a getter.
+// pages reports whether a getter is needed to read lists.
 func pages(owner, name string) bool {
 	return strings.HasSuffix(owner, "Edge") && name == "GetNode" ||
 		strings.HasSuffix(owner, "Connection") && (name == "GetEdges" || name == "GetPageInfo")
@@ -169,8 +169,8 @@ func reference(body *ast.StructType) string {
 	return map[string]string{"IdName": "Ref", "IdEmail": "UserRef"}[names]
 }
 
-// input makes the optional fields of an input plain where they can be, and leaves them out
-// of the request when they are not set.
+// input changes optional fields of an input from pointers to values where possible, and omits them
+// from the request when they are not set.
 func (t *tidier) input(body *ast.StructType, name string, definition func(field string) (typ *graphql.Type, doc string)) {
 	for _, f := range body.Fields.List {
 		field := regexp.MustCompile(`json:"(\w+)`).FindStringSubmatch(f.Tag.Value)[1]
@@ -185,8 +185,8 @@ func (t *tidier) input(body *ast.StructType, name string, definition func(field 
 	}
 }
 
-// plain reports whether an optional value of an input is not a pointer, and returns the
-// option of its tag. In an update, "" and false replace other values, so they are sent.
+// plain reports whether an optional value of an input is not a pointer, and returns the option of
+// its tag. In an update, "" and false replace the old value, so they must be sent.
 func (t *tidier) plain(input, doc string, typ *graphql.Type) (bool, string) {
 	update := strings.HasPrefix(input, "Update")
 	switch {

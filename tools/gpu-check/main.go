@@ -37,7 +37,7 @@ func run(args []string) error {
 		return errUsage
 	}
 	o := accelerator.Options{Path: args[0], SocketDir: dir}
-	if libs := os.Getenv("LD_LIBRARY_PATH"); libs != "" { // where some drivers are
+	if libs := os.Getenv("LD_LIBRARY_PATH"); libs != "" { // some machines have the driver's libraries there
 		o.Env = append(o.Env, "LD_LIBRARY_PATH="+libs)
 	}
 	c, err := accelerator.Launch(ctx, o, &pb.DescribeRequest{AgentVersion: "gpu-check", NodeName: "gpu-check", Incarnation: "1"})

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Where there is no card, the script says so in a sentence and does not fail.
+// Without a card, the script prints the reason and does not fail.
 func TestNoCard(t *testing.T) {
 	cmd := exec.Command("/bin/bash", "../gpu-check.sh")
 	cmd.Env = []string{"PATH=/nonexistent"}

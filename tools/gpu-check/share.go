@@ -11,8 +11,9 @@ import (
 	pb "github.com/berthhq/berth/plugins/accelerator/acceleratorpb"
 )
 
-// share runs a command with what the plugin prepares for a share of a GPU: its environment, and its
-// /dev/shm. Mounts elsewhere are not made; the environment names their sources instead.
+// share runs a command with the plugin's preparations for a share of a GPU: its environment and its
+// /dev/shm. Mounts at other paths are not created; the environment has the paths of their sources
+// instead.
 func share(ctx context.Context, c *accelerator.Client, dir, gpu, amount string, command []string) (err error) {
 	work, err := os.MkdirTemp(dir, "work")
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// word reports whether a type is an enum whose Go constants are words in lower case, as in
-// the database, or text. The API has them in capitals, and graph/answer converts them. It fails if
-// an enum has a value in lower case, or one that no constant of its Go type has.
+// word reports whether a type is an enum whose Go constants are words in lower case, as in the
+// database, or text. The API has them in capitals, and graph/answer converts them. It returns an
+// error if an enum has a value in lower case, or a value without a Go constant.
 func word(t *config.TypeReference) (bool, error) {
 	def := t.Definition
 	if def.Kind != ast.Enum || t.IsSlice() {
@@ -38,7 +38,7 @@ func word(t *config.TypeReference) (bool, error) {
 	return true, nil
 }
 
-// plain reports whether a type is string: of values that services have as text.
+// plain reports whether a type is string, as for values that services store as text.
 func plain(t types.Type) bool {
 	if p, ok := t.(*types.Pointer); ok {
 		t = p.Elem()
@@ -46,7 +46,7 @@ func plain(t types.Type) bool {
 	return types.Identical(t, types.Typ[types.String])
 }
 
-// capitals returns an error if the constants are not the values of an enum as they are.
+// capitals returns an error if the constants differ from the values of an enum.
 func capitals(def *ast.Definition, known map[string]bool) error {
 	for _, v := range def.EnumValues {
 		if !known[v.Name] {

@@ -62,7 +62,7 @@ func (p *plan) GenerateCode(data *codegen.Data) error {
 	return nil
 }
 
-// single are the templates of one file with everything.
+// single are the templates of files that exist once.
 var single = []string{
 	"api!.gotpl", "internal!.gotpl", "args.gotpl", "field.gotpl", "input.gotpl", "interface.gotpl",
 	"object.gotpl", "type.gotpl", "generated!.gotpl", "directives_.gotpl",
@@ -89,7 +89,7 @@ const (
 				`
 )
 
-// changes replace text in gqlgen's templates. Each must be there once.
+// changes are replacements in gqlgen's templates. Each old text must occur exactly once.
 var changes = []struct{ file, old, new string }{
 	{"generated!.gotpl", `{{ reserveImport "math"  }}`, "{{ reserveImport \"math\"  }}\n{{ reserveImport \"github.com/berthhq/berth/graph/answer\" }}"},
 	{"generated!.gotpl", `{{ reserveImport "github.com/99designs/gqlgen/graphql/introspection" }}`, "{{ reserveImport \"github.com/99designs/gqlgen/graphql/introspection\" }}\n" + waiting},
@@ -103,7 +103,7 @@ var changes = []struct{ file, old, new string }{
 	{"internal!.gotpl", "{{- end }}\n\t\t{{- end }}\n\t)\n\tfirst := true", "{{- end }}\n\t\t{{- end }}\n\t}}\n\tfirst := true"},
 }
 
-// changedTemplates returns gqlgen's templates with our changes.
+// changedTemplates returns gqlgen's templates with the changes.
 func changedTemplates() (fstest.MapFS, error) {
 	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "github.com/99designs/gqlgen/codegen").Output()
 	if err != nil {

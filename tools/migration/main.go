@@ -1,7 +1,7 @@
 // Command migration writes the next file of ent/migrate/sql: the statements that turn the tables of
-// the existing files into those that ent/schema describes. It works on a PostgreSQL of its own.
-// Read the file before you commit it: for example, a renamed column looks like one dropped and one
-// added column.
+// the existing files into those that ent/schema describes. It starts a temporary PostgreSQL. Read
+// the file before you commit it: for example, a renamed column looks like one dropped and one added
+// column.
 //
 //	go run ./tools/migration add_colour
 package main
@@ -21,7 +21,7 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 
 	"github.com/berthhq/berth/ent/migrate"
 	"github.com/berthhq/berth/internal/service/postgres"

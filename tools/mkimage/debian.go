@@ -35,13 +35,13 @@ func (r Recipe) bootstrap(ctx context.Context, dir, tarFile string) error {
 	cmd := exec.CommandContext(ctx, "mmdebstrap", r.arguments(hook, tarFile)...)
 	cmd.Env = append(os.Environ(),
 		"SOURCE_DATE_EPOCH="+strconv.FormatInt(r.date.Unix(), 10),
-		"PYTHONHASHSEED=0", // byte code of a set of constants is in the order of its hashes
+		"PYTHONHASHSEED=0", // the byte code of sets depends on hashes
 		"MKIMAGE_DIR="+folder,
 		"MKIMAGE_PIP="+r.Pip,
 		"MKIMAGE_NPM="+r.Npm,
 		"MKIMAGE_BUILD="+strings.Join(r.Build, " "),
 	)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it cleans up its mounts
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // on SIGINT, it removes its mounts
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("mmdebstrap: %w", err)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// pinned is a requirement that pip can install only in one form.
+// pinned matches a requirement with an exact version.
 var pinned = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*==[^\s=*;]+( ;[^\\]*)?( --hash=sha256:[0-9a-f]{64})+$`)
 
 // checkPip returns an error unless every requirement of the file has one version and hashes. pip
@@ -36,7 +36,7 @@ func checkPip(file string) error {
 	return nil
 }
 
-// npmLock is the part of a package-lock.json that says where packages come from.
+// npmLock is the part of a package-lock.json about the origin of packages.
 type npmLock struct {
 	Version  int `json:"lockfileVersion"`
 	Packages map[string]struct {
@@ -69,7 +69,7 @@ func checkNpm(file string) error {
 	sort.Strings(paths)
 	for _, path := range paths {
 		p := lock.Packages[path]
-		// npm leaves out the address of a package that comes from its registry.
+		// npm omits the address of a package from its registry.
 		registry := p.Resolved == "" || strings.HasPrefix(p.Resolved, "https://registry.npmjs.org/")
 		if path != "" && !p.InBundle && (p.Version == "" || !registry || !strings.HasPrefix(p.Integrity, "sha512-")) {
 			return fmt.Errorf("%s: %s has no version or sha512 hash, or is not from the registry", file, path)

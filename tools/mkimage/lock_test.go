@@ -57,7 +57,7 @@ func TestLockFilesOfNodePackages(t *testing.T) {
 		"a weak hash":          {`{"version": "1.0.0", "integrity": "sha512-AA=="}`, `{"version": "1.0.0", "integrity": "sha1-AA=="}`, false},
 		"another origin":       {"https://registry.npmjs.org/b/-/", "git+ssh://git@example.org/", false},
 		"a dependency missing": {"node_modules/c", "node_modules/d", false},
-		"not visible there":    {"node_modules/c", "node_modules/a/node_modules/b/node_modules/c", false},
+		"not found from there": {"node_modules/c", "node_modules/a/node_modules/b/node_modules/c", false},
 		"an old format":        {`"lockfileVersion": 3`, `"lockfileVersion": 1`, false},
 		"not JSON":             {lock, "{", false},
 	} {

@@ -1,7 +1,6 @@
-// Command mkimage builds a container image out of Debian packages, and of Python and
-// Node packages that a lock file names, as an image's folder under images/ describes,
-// into an OCI layout. The same packages give the same bytes. An image whose recipe
-// has not changed is left alone.
+// Command mkimage builds a container image as an OCI layout from a folder below images/: out of
+// Debian packages, and of the Python and Node packages in its lock files. The same packages give
+// the same bytes. An image whose recipe has not changed is not built again.
 package main
 
 import (
@@ -45,7 +44,7 @@ func run(ctx context.Context, folder, out string) error {
 	if err != nil {
 		return err
 	}
-	// The layout's index is written last of all, and make compares its time.
+	// The index of the layout is written last, because make compares its time.
 	index := filepath.Join(out, "index.json")
 	if current(out, hash) {
 		now := time.Now()

@@ -192,7 +192,7 @@ func TestAnImageIsBuiltAgainOnlyWhenItsFolderChanges(t *testing.T) {
 	if err := os.Chtimes(index, old, old); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(t.Context(), dir, out); err != nil { // leaves it alone but for its time
+	if err := run(t.Context(), dir, out); err != nil { // changes only its time
 		t.Fatal(err)
 	}
 	if i, err := os.Stat(index); err != nil || !i.ModTime().After(old) {

@@ -15,7 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// format changes when images that an older mkimage has packed must be built again.
+// format is increased when images of an older mkimage must be built again.
 const format = "2"
 
 // Recipe is the file recipe.yaml of an image's folder.
@@ -24,9 +24,9 @@ type Recipe struct {
 	Tag         string            `yaml:"tag"`
 	Title       string            `yaml:"title"`
 	Description string            `yaml:"description"`
-	Date        string            `yaml:"date"` // of the image and of every file that is newer
+	Date        string            `yaml:"date"` // date of the image and of every newer file
 	Suite       string            `yaml:"suite"`
-	Variant     string            `yaml:"variant"` // of mmdebstrap: the base system, in addition to the packages
+	Variant     string            `yaml:"variant"` // variant of mmdebstrap, which selects the base system
 	Packages    []string          `yaml:"packages"`
 	Build       []string          `yaml:"build"`   // packages that are removed after the build
 	Pip         string            `yaml:"pip"`     // lock file of Python packages, for /opt/venv
@@ -94,7 +94,7 @@ func (r Recipe) check() error {
 	return nil
 }
 
-// hash covers every file of the folder; an image with the same hash is current.
+// hash returns a hash of all files of the folder. An image with the same hash is current.
 func (r Recipe) hash() (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, format)

@@ -63,6 +63,22 @@ const viewer = () => ({
   projects: [w.project],
   resourceGroups: [w.group],
 });
+const scanned = () => {
+  const now = new Date().toISOString();
+  const progress = { done: 3, total: 3, message: "unchanged: 2, failed: 1", attempt: 1 };
+  const times = { createdAt: now, startedAt: now, endedAt: now };
+  const title = "Scan registry local";
+  return {
+    __typename: "Task",
+    id: randomUUID(),
+    kind: "image.scan",
+    title,
+    status: "DONE",
+    subjectID: w.registry.id,
+    ...progress,
+    ...times,
+  };
+};
 const tokens = [];
 const logins = [
   {
@@ -133,6 +149,18 @@ const root = {
   })),
   images: conn(w.images),
   registries: conn([w.registry]),
+  scanResults: conn(
+    w.images.map((i, n) => ({
+      __typename: "ScanResult",
+      id: `${i.id}-scan`,
+      name: i.name,
+      outcome: n === 1 ? "FAILED" : "UNCHANGED",
+      digest: i.digest,
+      message: n === 1 ? "its manifest is not JSON" : "",
+      scannedAt: w.registry.lastScannedAt,
+      registry: w.registry,
+    })),
+  ),
   users: conn(w.users),
   domains: conn([w.domain]),
   projects: conn([w.project]),
@@ -262,10 +290,21 @@ const root = {
     expiresAt: new Date(Date.now() + 36e5).toISOString(),
     command: "berthd agent --join join-abc --manager 10.0.0.1:7777",
   },
-  scanRegistry: {
-    registry: w.registry,
-    results: w.images.map((i) => ({ reference: i.reference, image: i, error: null })),
+  scanRegistry: () => {
+    w.registry.lastScannedAt = new Date().toISOString();
+    return { registry: w.registry, task: scanned() };
   },
+  testRegistry: {
+    registry: w.registry,
+    checks: [
+      { step: "REACHABLE", works: true, text: "127.0.0.1:5000 answers." },
+      { step: "TLS", works: true, text: "The registry uses http without encryption, as it is set." },
+      { step: "LOGIN", works: true, text: "The registry asks for no login." },
+      { step: "LISTING", works: true, text: "The registry lists its repositories." },
+    ],
+  },
+  updateImage: ({ input }) => ({ image: Object.assign(find(w.images, input.id), input) }),
+  rollbackImage: ({ input }) => ({ image: find(w.images, input.id) }),
   sessionChanged: ({ id }) => stream("session", (s) => ({ sessionChanged: s }), id ? [find(w.sessions, id)] : []),
   agentChanged: () => stream("agent", (a) => ({ agentChanged: a }), w.agents),
   vfolderChanged: () => stream("folder", (f) => ({ vfolderChanged: withFiles(f) })),

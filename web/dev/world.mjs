@@ -74,6 +74,12 @@ export const registry = named("Registry", "local", {
   plainHttp: true,
   createdAt: ago(9e5),
   lastScannedAt: ago(900),
+  proxy: "",
+  certificates: "",
+  repositories: [],
+  scanEvery: 21600,
+  tagPolicy: "FOLLOW",
+  projects: [],
 });
 export const images = ["python:3.11", "minimal:12", "jupyter:2026"].map((name, i) =>
   named("Image", name, {
@@ -85,6 +91,12 @@ export const images = ["python:3.11", "minimal:12", "jupyter:2026"].map((name, i
     status: "ALIVE",
     createdAt: ago(9e4),
     registry,
+    moved: i === 0,
+    tagDigest: `sha256:${"cd34".repeat(16)}`,
+    tagPolicy: "REGISTRY",
+    deprecated: i === 2 ? "Use jupyter:2027." : "",
+    versions: [],
+    change: null,
   }),
 );
 

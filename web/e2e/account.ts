@@ -1,49 +1,49 @@
-// Walks through the door and the pages of one's own account as a new user does, against a running platform:
+// Browser test of the login page and the account pages, as a new user. It needs a running cluster:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/account.ts
-// E-mail and password are a superadmin's, who makes the domain and the users. BERTH_SHOTS names a directory for pictures.
+// The credentials must be those of a superadmin. BERTH_SHOTS names a directory for screenshots.
 
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Locator, Page } from "playwright-core";
 import type { Variables } from "./account/api.ts";
-import { Api, Authenticator, secret, signed } from "./account/api.ts";
+import { Api, Authenticator, recordSecret, sendSigned } from "./account/api.ts";
 import type { Text } from "./stage.ts";
-import { begin, walk } from "./stage.ts";
+import { runSteps, startTest } from "./stage.ts";
 
-const stage = await begin();
-const { run, url, page, look, admin, button, heading, row } = stage;
+const stage = await startTest();
+const { run, url, page, checkPage, admin, button, heading, row } = stage;
 const domain = `acc-${run}`;
 interface Person {
   id?: string;
   email: string;
   password: string;
-  /** Their authenticator, once they have one. */
-  app: Authenticator | null;
+  /** The authenticator app, after two-step login is set up. */
+  authenticator: Authenticator | null;
   codes: string[];
 }
 
-const ada: Person = { email: `ada-${run}@example.org`, password: "", app: null, codes: [] };
+const ada: Person = { email: `ada-${run}@example.org`, password: "", authenticator: null, codes: [] };
 const guest = { email: `guest-${run}@example.org`, password: `guest ${run} password` };
-const waiting = { email: `wait-${run}@example.org`, password: `wait ${run} password` };
-const long = `ada ${run} long password`;
+const applicant = { email: `wait-${run}@example.org`, password: `wait ${run} password` };
+const longPassword = `ada ${run} long password`;
 
-const made: Record<string, any> = {};
+const fixtures: Record<string, any> = {};
 
 const field = (name: string, within: Page | Locator = page) => stage.field(within, name);
-/** A dialog gives its first field the focus once it is there. */
+/** Waits until a field has the focus. A dialog focuses its first field after it has opened. */
 const focused = (name: string) => field(name).and(page.locator(":focus")).waitFor();
-const says = (text: Text) => page.getByText(text).first().waitFor();
+const waitForText = (text: Text) => page.getByText(text).first().waitFor();
 const dialog = () => page.getByRole("dialog");
 
-/** Presses a control by the keyboard alone. */
-async function press(locator: Locator, key = "Enter") {
+/** Focuses a control and presses a key. */
+async function pressKey(locator: Locator, key = "Enter") {
   await locator.focus();
   await page.keyboard.press(key);
 }
 
-/** Fills the focused field and goes to the next, as one who uses no mouse. */
-async function type(...texts: string[]) {
+/** Types each text into a field and presses Tab between them, then Enter, as a user without a mouse. */
+async function typeFields(...texts: string[]) {
   for (const [i, text] of texts.entries()) {
     if (i > 0) await page.keyboard.press("Tab");
     await page.keyboard.type(text);
@@ -51,15 +51,15 @@ async function type(...texts: string[]) {
   await page.keyboard.press("Enter");
 }
 
-async function go(name: string) {
-  await press(page.getByRole("navigation", { name: "Account pages" }).getByRole("link", { name, exact: true }));
+async function openAccountPage(name: string) {
+  await pressKey(page.getByRole("navigation", { name: "Account pages" }).getByRole("link", { name, exact: true }));
   await heading(name);
 }
 
-/** Opens a menu and goes down to an entry, by arrow keys. */
-async function choose(target: Locator, name: string) {
+/** Opens a menu and selects an item with the arrow keys. */
+async function chooseMenuItem(target: Locator, name: string) {
   const item = page.getByRole("menuitem", { name, exact: true });
-  await press(target);
+  await pressKey(target);
   await item.waitFor();
   for (let i = 0; i < 20 && !(await item.evaluate((e) => e === document.activeElement)); i++)
     await page.keyboard.press("ArrowDown");
@@ -67,51 +67,54 @@ async function choose(target: Locator, name: string) {
   await item.waitFor({ state: "detached" });
 }
 
-/** Follows a download, and gives its name and text. */
-async function downloaded(act: () => unknown) {
+/** Waits for a download and returns its file name and text. */
+async function download(act: () => unknown) {
   const [file] = await Promise.all([page.waitForEvent("download"), act()]);
   return { name: file.suggestedFilename(), text: readFileSync(await file.path(), "utf8") };
 }
 
-async function enter(who: { email: string; password: string }, { code }: { code?: string } = {}) {
+async function login(who: { email: string; password: string }, { code }: { code?: string } = {}) {
   await heading("Log in");
   await page.getByLabel("E-mail").focus();
   await page.keyboard.type(who.email);
   await page.locator('input[name="password"]').focus();
-  await type(who.password);
+  await typeFields(who.password);
   if (!code) return;
   await heading("Two-step login");
-  await type(code);
+  await typeFields(code);
 }
 
-async function leave() {
-  await choose(page.getByRole("button", { name: /account and settings/ }), "Log out");
+async function logout() {
+  await chooseMenuItem(page.getByRole("button", { name: /account and settings/ }), "Log out");
   await heading("Log in");
 }
 
 async function prepare() {
   await admin.login(stage.email, stage.password);
   const id = async (query: string, variables: Variables) =>
-    Object.values<any>(Object.values<any>(await admin.ask(query, variables))[0])[0].id;
-  made.domain = await id("mutation($input: CreateDomainInput!) { createDomain(input: $input) { domain { id } } }", {
+    Object.values<any>(Object.values<any>(await admin.graphql(query, variables))[0])[0].id;
+  fixtures.domain = await id("mutation($input: CreateDomainInput!) { createDomain(input: $input) { domain { id } } }", {
     input: { name: domain },
   });
-  made.project = await id("mutation($input: CreateProjectInput!) { createProject(input: $input) { project { id } } }", {
-    input: { name: `lab-${run}`, domain: made.domain },
-  });
+  fixtures.project = await id(
+    "mutation($input: CreateProjectInput!) { createProject(input: $input) { project { id } } }",
+    {
+      input: { name: `lab-${run}`, domain: fixtures.domain },
+    },
+  );
   ada.id = await id("mutation($input: CreateUserInput!) { createUser(input: $input) { user { id } } }", {
     input: {
       email: ada.email,
       fullName: "Ada",
       password: `first ${run} password`,
-      domain: made.domain,
-      projects: [made.project],
+      domain: fixtures.domain,
+      projects: [fixtures.project],
     },
   });
-  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
-    input: { id: made.domain, totpRequired: true, passwordMinLength: 14, signUp: "INVITATION" },
+  await admin.graphql("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
+    input: { id: fixtures.domain, totpRequired: true, passwordMinLength: 14, signUp: "INVITATION" },
   });
-  made.policy = await id(
+  fixtures.policy = await id(
     "mutation($input: CreateResourcePolicyInput!) { createResourcePolicy(input: $input) { policy { id } } }",
     {
       input: {
@@ -124,150 +127,156 @@ async function prepare() {
       },
     },
   );
-  await admin.ask(
+  await admin.graphql(
     "mutation($input: AttachResourcePolicyInput!) { attachResourcePolicy(input: $input) { attachment { id } } }",
-    { input: { policy: made.policy, user: ada.id } },
+    { input: { policy: fixtures.policy, user: ada.id } },
   );
-  made.role = await id("mutation($input: CreateRoleInput!) { createRole(input: $input) { role { id } } }", {
+  fixtures.role = await id("mutation($input: CreateRoleInput!) { createRole(input: $input) { role { id } } }", {
     input: {
       name: `watch-${run}`,
       description: "Watches over the lab",
       allows: [{ entity: "SESSION", operations: ["READ", "ENTER"] }],
     },
   });
-  await admin.ask("mutation($input: GrantRoleInput!) { grantRole(input: $input) { grant { id } } }", {
-    input: { role: made.role, user: ada.id, scope: "PROJECT", scopeId: made.project },
+  await admin.graphql("mutation($input: GrantRoleInput!) { grantRole(input: $input) { grant { id } } }", {
+    input: { role: fixtures.role, user: ada.id, scope: "PROJECT", scopeId: fixtures.project },
   });
-  const { resetUserPassword } = await admin.ask(
+  const { resetUserPassword } = await admin.graphql(
     "mutation($input: ResetUserPasswordInput!) { resetUserPassword(input: $input) { password } }",
     { input: { user: ada.id } },
   );
-  ada.password = secret("a password that was reset", resetUserPassword.password);
+  ada.password = recordSecret("a reset password", resetUserPassword.password);
 }
 
-/** With an invitation one is in at once, for its e-mail alone. */
-async function invited() {
+/**
+ * An invited user is logged in directly after the sign-up. The invitation is valid only for its e-mail address and
+ * only once.
+ */
+async function signUpByInvitation() {
   await page.goto("/signup");
   await page.getByRole("heading", { name: /You need an invitation|Sign up/ }).waitFor();
-  await look("signup-invitation-needed");
-  const { createInvitation } = await admin.ask(
+  await checkPage("signup-invitation-needed");
+  const { createInvitation } = await admin.graphql(
     "mutation($input: CreateInvitationInput!) { createInvitation(input: $input) { link } }",
-    { input: { email: guest.email, domain: made.domain, project: made.project } },
+    { input: { email: guest.email, domain: fixtures.domain, project: fixtures.project } },
   );
-  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
-    input: { id: made.domain, totpRequired: false },
+  await admin.graphql("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
+    input: { id: fixtures.domain, totpRequired: false },
   });
-  await page.goto("about:blank"); // another address of the same page is no new visit
+  await page.goto("about:blank"); // a change of the fragment alone does not reload the page
   await page.goto(createInvitation.link);
-  secret("an invitation", createInvitation.link.split("#invitation=")[1]);
+  recordSecret("an invitation", createInvitation.link.split("#invitation=")[1]);
   await heading("Sign up");
-  assert.equal(new URL(page.url()).hash, "", "the secret stays in the address");
-  await look("signup-invited");
-  await type(guest.email, "Guest", "", "short");
+  assert.equal(new URL(page.url()).hash, "", "the URL still contains the secret");
+  await checkPage("signup-invited");
+  await typeFields(guest.email, "Guest", "", "short");
   await page.locator('input[type="password"]').fill("too short");
-  assert(await button("Sign up").isDisabled(), "a short password can be sent");
+  assert(await button("Sign up").isDisabled(), "the form accepts a short password");
   await page.locator('input[type="password"]').fill("only ten ch");
-  await press(page.locator('input[type="password"]'));
-  await says("must have at least 14 characters");
+  await pressKey(page.locator('input[type="password"]'));
+  await waitForText("must have at least 14 characters");
   await page.locator('input[type="password"]').fill(guest.password);
-  await press(page.locator('input[type="password"]'));
+  await pressKey(page.locator('input[type="password"]'));
   await heading("Home");
-  await leave();
+  await logout();
   await page.goto("about:blank");
   await page.goto(createInvitation.link);
-  secret("an invitation", createInvitation.link.split("#invitation=")[1]);
+  recordSecret("an invitation", createInvitation.link.split("#invitation=")[1]);
   await heading("Sign up");
-  await type(guest.email, "Guest", "", guest.password);
+  await typeFields(guest.email, "Guest", "", guest.password);
   await page.getByRole("alert").waitFor();
 }
 
-/** Without one, an admin looks at it first. */
-async function approval() {
-  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
-    input: { id: made.domain, signUp: "APPROVAL" },
+/** Without an invitation, an administrator must approve the sign-up. */
+async function signUpWithApproval() {
+  await admin.graphql("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
+    input: { id: fixtures.domain, signUp: "APPROVAL" },
   });
   await page.goto("about:blank");
   await page.goto("/signup");
   await heading("Sign up");
-  const named = (await page.getByLabel("Domain").count()) > 0;
-  await type(waiting.email, "Wanda Waits", "", ...(named ? [domain] : []), waiting.password);
+  const asksDomain = (await page.getByLabel("Domain").count()) > 0;
+  await typeFields(applicant.email, "Wanda Waits", "", ...(asksDomain ? [domain] : []), applicant.password);
   await heading("Your sign-up is pending approval");
-  await look("signup-pending");
-  await press(page.getByRole("link", { name: "Back to login" }));
-  await enter(waiting);
+  await checkPage("signup-pending");
+  await pressKey(page.getByRole("link", { name: "Back to login" }));
+  await login(applicant);
   await page.getByRole("alert").getByText("Incorrect e-mail or password.").waitFor();
-  const { users } = await admin.ask(
+  const { users } = await admin.graphql(
     "query($where: UserWhereInput) { users(first: 1, where: $where) { edges { node { id status } } } }",
-    { where: { email: waiting.email } },
+    { where: { email: applicant.email } },
   );
   assert.equal(users.edges[0].node.status, "BEFORE_VERIFICATION");
-  await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
+  await admin.graphql("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
     input: { id: users.edges[0].node.id, status: "ACTIVE" },
   });
   await page.goto("/login");
-  await enter(waiting);
+  await login(applicant);
   await heading("Home");
-  await leave();
-  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
-    input: { id: made.domain, signUp: "OFF", totpRequired: true },
+  await logout();
+  await admin.graphql("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
+    input: { id: fixtures.domain, signUp: "OFF", totpRequired: true },
   });
 }
 
-/** What is due comes before anything else: the password that somebody else made, then the second step. */
-async function due() {
+/**
+ * The required steps come before any other page: a password that an administrator set must be changed, then two-step
+ * login must be set up.
+ */
+async function requiredSteps() {
   await page.goto("/account/limits");
   await heading("Log in");
-  await look("login");
-  await enter({ email: ada.email, password: "not the password" });
+  await checkPage("login");
+  await login({ email: ada.email, password: "not the password" });
   await page.getByRole("alert").getByText("Incorrect e-mail or password.").waitFor();
   await page.locator('input[name="password"]').fill("");
   await page.locator('input[name="password"]').focus();
-  await type(ada.password);
+  await typeFields(ada.password);
   await heading("Choose a new password");
-  await look("due-password");
+  await checkPage("due-password");
   await page.goto("/cluster");
   await heading("Choose a new password");
-  // The page was loaded anew: what was typed a moment ago is forgotten.
+  // The reload has discarded the password that was typed at login.
   await field("Current password").focus();
-  await type(ada.password, ada.email, ada.email);
-  await says("must not be the e-mail or the username");
-  ada.password = long;
-  await field("New password").fill(long);
-  await field("Repeat new password").fill(`${long}!`);
-  await says("The passwords do not match.");
-  await field("Repeat new password").fill(long);
-  await press(field("Repeat new password"));
+  await typeFields(ada.password, ada.email, ada.email);
+  await waitForText("must not be the e-mail or the username");
+  ada.password = longPassword;
+  await field("New password").fill(longPassword);
+  await field("Repeat new password").fill(`${longPassword}!`);
+  await waitForText("The passwords do not match.");
+  await field("Repeat new password").fill(longPassword);
+  await pressKey(field("Repeat new password"));
   await heading("Set up two-step login");
-  await press(button("Set up"));
+  await pressKey(button("Set up"));
   await page.getByRole("img", { name: /QR code/ }).waitFor();
-  await look("due-totp");
-  ada.app = new Authenticator(await page.locator(".key-text").innerText());
+  await checkPage("due-totp");
+  ada.authenticator = new Authenticator(await page.locator(".key-text").innerText());
   await field("Code from the app").fill("000000");
-  await press(field("Code from the app"));
+  await pressKey(field("Code from the app"));
   await page.locator('[aria-invalid="true"]').waitFor();
-  await page.keyboard.type(await ada.app!.code());
+  await page.keyboard.type(await ada.authenticator!.code());
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Save these recovery codes" }).waitFor();
-  await look("recovery-codes");
-  ada.codes = await keptCodes();
-  await press(button("Continue"));
+  await checkPage("recovery-codes");
+  ada.codes = await saveRecoveryCodes();
+  await pressKey(button("Continue"));
   await heading("Cluster");
-  await choose(page.getByRole("button", { name: /account and settings/ }), "Account");
+  await chooseMenuItem(page.getByRole("button", { name: /account and settings/ }), "Account");
   await heading("Profile");
 }
 
-/** Recovery codes go into a file and on paper; all else stays off the sheet. */
-async function keptCodes() {
-  const file = await downloaded(() => press(button("Download")));
+/** Saves the recovery codes as a file and checks the print view, which contains only the codes. */
+async function saveRecoveryCodes() {
+  const file = await download(() => pressKey(button("Download")));
   assert.equal(file.name, "berth-recovery-codes.txt");
   const codes = await page.locator(".codes-list code").allTextContents();
   assert.deepEqual(file.text.trim().split("\n"), codes);
-  assert(codes.length >= 8, `${codes.length} codes`);
+  assert(codes.length >= 8, `${codes.length} recovery codes instead of at least 8`);
   await page.evaluate(() => {
     Object.assign(globalThis, { print: () => Object.assign(globalThis, { printed: true }) });
   });
-  await press(button("Print"));
-  assert(await page.evaluate(() => "printed" in globalThis), "nothing was printed");
+  await pressKey(button("Print"));
+  assert(await page.evaluate(() => "printed" in globalThis), "the page was not printed");
   await page.emulateMedia({ media: "print" });
   assert.equal(
     await page
@@ -276,80 +285,80 @@ async function keptCodes() {
       .evaluate((c) => getComputedStyle(c).visibility),
     "visible",
   );
-  await page.locator(".wordmark").first().waitFor({ state: "hidden" }); // nothing but the codes is printed
-  await stage.shoot(page, "print", ["light"]);
+  await page.locator(".wordmark").first().waitFor({ state: "hidden" }); // only the codes are printed
+  await stage.screenshot(page, "print", ["light"]);
   await page.emulateMedia({ media: null });
-  for (const code of codes) secret("a recovery code", code);
+  for (const code of codes) recordSecret("a recovery code", code);
   return codes;
 }
 
 async function profile() {
-  await says("Watches over the lab");
-  await says("Sessions: see, connect to them");
-  await says(`in project lab-${run}`);
-  await says("the default user of the image");
-  await look("profile");
+  await waitForText("Watches over the lab");
+  await waitForText("Sessions: see, connect to them");
+  await waitForText(`in project lab-${run}`);
+  await waitForText("the default user of the image");
+  await checkPage("profile");
   await field("Full name").focus();
   await page.keyboard.press("Control+a");
-  await type("Ada Lovelace");
-  await says("Saved.");
+  await typeFields("Ada Lovelace");
+  await waitForText("Saved.");
   await page.getByRole("button", { name: /Ada Lovelace: account/ }).waitFor();
   await field("Allowed networks").fill("nowhere");
-  await press(button("Save"));
+  await pressKey(button("Save"));
   await page.locator('textarea[aria-invalid="true"]').waitFor();
-  await look("profile-wrong");
+  await checkPage("profile-wrong");
   await page.getByText("Saved.").waitFor({ state: "detached" });
   await field("Allowed networks").fill("127.0.0.0/8\n::1");
-  await press(button("Save"));
-  await says("Saved.");
+  await pressKey(button("Save"));
+  await waitForText("Saved.");
   await page.reload();
   await heading("Profile");
   assert.equal(await field("Allowed networks").inputValue(), "127.0.0.0/8\n::1/128");
-  await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
+  await admin.graphql("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
     input: { id: ada.id, containerUid: 2001, containerGids: [44] },
   });
   await page.reload();
-  await says("uid 2001, gid 2001, groups 44");
+  await waitForText("uid 2001, gid 2001, groups 44");
 }
 
 async function password() {
-  await go("Password");
-  await says("At least 14 characters");
+  await openAccountPage("Password");
+  await waitForText("At least 14 characters");
   await field("Current password").focus();
-  await type("not my password", `${long} two`, `${long} two`);
-  await says("is not the current password");
+  await typeFields("not my password", `${longPassword} two`, `${longPassword} two`);
+  await waitForText("is not the current password");
   await page.locator('input[aria-invalid="true"]:focus').waitFor();
-  await look("password");
-  await field("Current password").fill(long);
-  await press(field("Current password"));
-  await says("Password changed.");
-  ada.password = `${long} two`;
+  await checkPage("password");
+  await field("Current password").fill(longPassword);
+  await pressKey(field("Current password"));
+  await waitForText("Password changed.");
+  ada.password = `${longPassword} two`;
 }
 
-/** The way in with the app, with a recovery code, and where there is no more room. */
-async function door() {
-  // Who logs out and in again is back where he was.
-  await leave();
-  await enter(ada);
+/** Logs in with a code of the authenticator app, with a recovery code, and with more logins than allowed. */
+async function loginForm() {
+  // After a new login, the user is back on the page where they logged out.
+  await logout();
+  await login(ada);
   await heading("Two-step login");
-  await look("second-step");
-  await type("123 456");
-  await says("The code is wrong or was already used.");
-  await type(await ada.app!.code());
+  await checkPage("second-step");
+  await typeFields("123 456");
+  await waitForText("The code is wrong or was already used.");
+  await typeFields(await ada.authenticator!.code());
   await heading("Password");
-  await leave();
-  await enter(ada, { code: ada.codes[0] });
+  await logout();
+  await login(ada, { code: ada.codes[0] });
   await heading("Password");
-  await leave();
-  await enter(ada, { code: ada.codes[0] });
-  await says("The code is wrong or was already used.");
+  await logout();
+  await login(ada, { code: ada.codes[0] });
+  await waitForText("The code is wrong or was already used.");
   const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0";
   for (const code of ada.codes.slice(1, 5)) await new Api(url, firefox).login(ada.email, ada.password, code);
-  await type(ada.codes[5]);
+  await typeFields(ada.codes[5]);
   await heading("Too many logins");
-  await says("You have 4 logins");
-  await look("too-many-logins");
-  await press(button("Revoke the oldest login and continue"));
+  await waitForText("You have 4 logins");
+  await checkPage("too-many-logins");
+  await pressKey(button("Revoke the oldest login and continue"));
   await heading("Password");
 }
 
@@ -363,108 +372,108 @@ async function logins() {
   await others.nth(2).waitFor();
   assert.equal(await others.count(), 3);
   await row("Revoked in favor of a newer login").first().waitFor();
-  await look("logins");
-  await press(others.first().getByRole("button", { name: /Revoke the login/ }));
+  await checkPage("logins");
+  await pressKey(others.first().getByRole("button", { name: /Revoke the login/ }));
   await dialog().getByText("must log in again").waitFor();
-  await press(dialog().getByRole("button", { name: "Revoke", exact: true }));
+  await pressKey(dialog().getByRole("button", { name: "Revoke", exact: true }));
   await others.nth(2).waitFor({ state: "detached" });
   assert.equal(await others.count(), 2);
-  // A login from elsewhere appears, without a click here.
+  // A login from another machine appears without a reload.
   await new Api(url, "curl/8.5.0").login(ada.email, ada.password, ada.codes[6]);
   await page.locator(".rows > li").filter({ hasText: "curl/8.5.0" }).waitFor({ timeout: 60_000 });
-  await press(button("Revoke all others"));
-  await press(dialog().getByRole("button", { name: "Revoke", exact: true }));
-  await says("3 logins were revoked.");
+  await pressKey(button("Revoke all others"));
+  await pressKey(dialog().getByRole("button", { name: "Revoke", exact: true }));
+  await waitForText("3 logins were revoked.");
   await page.waitForFunction(() => document.querySelectorAll(".rows > li").length === 1);
   await page.getByText("Refused", { exact: true }).click();
   await row("Wrong code").first().waitFor();
   await row("Logged in").first().waitFor({ state: "detached" });
 }
 
-async function secondStep() {
-  await go("Two-step login");
-  await look("second-step-on");
-  await field("Code from your authenticator app, or a recovery code").fill(await ada.app!.code());
-  await press(button("Generate new codes"));
+async function twoStepLogin() {
+  await openAccountPage("Two-step login");
+  await checkPage("second-step-on");
+  await field("Code from your authenticator app, or a recovery code").fill(await ada.authenticator!.code());
+  await pressKey(button("Generate new codes"));
   await page.getByRole("heading", { name: "Save these recovery codes" }).waitFor();
   const before = ada.codes;
-  ada.codes = await keptCodes();
-  assert(!ada.codes.includes(before[7]), "an old code is still there");
-  await press(button("Done"));
-  // The domain requires it: a new phone, at once.
-  await press(button("Set up again…"));
+  ada.codes = await saveRecoveryCodes();
+  assert(!ada.codes.includes(before[7]), "an old recovery code is still valid");
+  await pressKey(button("Done"));
+  // The domain requires two-step login, so the user must set it up again immediately.
+  await pressKey(button("Set up again…"));
   await field("Password", dialog()).fill("wrong");
   await dialog().getByLabel("Code from your").fill(ada.codes[0]);
-  await press(dialog().getByRole("button", { name: "Continue" }));
+  await pressKey(dialog().getByRole("button", { name: "Continue" }));
   await dialog().locator('[aria-invalid="true"]').waitFor();
-  await look("second-step-off");
+  await checkPage("second-step-off");
   await field("Password", dialog()).fill(ada.password);
   await dialog().getByLabel("Code from your").fill(ada.codes[0]);
-  await press(dialog().getByRole("button", { name: "Continue" }));
+  await pressKey(dialog().getByRole("button", { name: "Continue" }));
   await heading("Set up two-step login");
-  await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
-    input: { id: made.domain, totpRequired: false },
+  await admin.graphql("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
+    input: { id: fixtures.domain, totpRequired: false },
   });
   await page.reload();
   await heading("Two-step login");
   await page.getByText("off", { exact: true }).waitFor();
-  await look("second-step-new");
-  await press(button("Set up"));
-  ada.app = new Authenticator(await page.locator(".key-text").innerText());
-  await look("second-step-enrol");
-  await field("Code from the app").fill(await ada.app!.code());
-  await press(field("Code from the app"));
+  await checkPage("second-step-new");
+  await pressKey(button("Set up"));
+  ada.authenticator = new Authenticator(await page.locator(".key-text").innerText());
+  await checkPage("second-step-enrol");
+  await field("Code from the app").fill(await ada.authenticator!.code());
+  await pressKey(field("Code from the app"));
   await page.getByRole("heading", { name: "Save these recovery codes" }).waitFor();
-  ada.codes = await keptCodes();
-  await press(button("Done"));
-  await press(button("Turn off…"));
+  ada.codes = await saveRecoveryCodes();
+  await pressKey(button("Done"));
+  await pressKey(button("Turn off…"));
   await field("Password", dialog()).fill(ada.password);
   await dialog().getByLabel("Code from your").fill(ada.codes[0]);
-  await press(dialog().getByRole("button", { name: "Turn off", exact: true }));
-  await says("Two-step login was turned off.");
+  await pressKey(dialog().getByRole("button", { name: "Turn off", exact: true }));
+  await waitForText("Two-step login was turned off.");
   await button("Set up").waitFor();
 }
 
 async function tokens() {
-  await go("Access tokens");
-  await says("No tokens");
-  await press(button("New token"));
+  await openAccountPage("Access tokens");
+  await waitForText("No tokens");
+  await pressKey(button("New token"));
   await focused("Name");
   await page.keyboard.type("ci");
-  await press(dialog().getByLabel("folders"), "Space");
-  await press(dialog().getByLabel("sessions"), "Space");
+  await pressKey(dialog().getByLabel("folders"), "Space");
+  await pressKey(dialog().getByLabel("sessions"), "Space");
   await dialog().getByLabel("Project access").focus();
   await page.keyboard.press("Enter");
   await page.getByRole("option", { name: `only lab-${run}` }).click();
-  await look("token-new");
-  await press(dialog().getByRole("button", { name: "Create" }));
+  await checkPage("token-new");
+  await pressKey(dialog().getByRole("button", { name: "Create" }));
   const token = (await page.getByLabel("Token", { exact: true }).innerText()).trim();
   await row("ci").getByText(`only lab-${run}`).waitFor();
-  await look("token-made");
-  const asked = () => new Api(url).bearer(token).ask("{ viewer { user { email } } }");
-  assert.equal((await asked()).viewer.user.email, ada.email);
+  await checkPage("token-made");
+  const queryWithToken = () => new Api(url).bearer(token).graphql("{ viewer { user { email } } }");
+  assert.equal((await queryWithToken()).viewer.user.email, ada.email);
   await assert.rejects(
-    new Api(url).bearer(token).ask('mutation { createSshKey(input: { name: "no" }) { sshKey { id } } }'),
+    new Api(url).bearer(token).graphql('mutation { createSshKey(input: { name: "no" }) { sshKey { id } } }'),
     /PERMISSION_DENIED/,
   );
-  await press(button("I have saved it"));
+  await pressKey(button("I have saved it"));
   await page.getByLabel("Token", { exact: true }).waitFor({ state: "detached" });
   await page.reload();
   await row("ci").getByText(/used /).waitFor();
   assert(!(await page.locator("body").textContent())!.includes(token), "the secret is shown again");
-  await press(button("Revoke ci"));
-  await press(dialog().getByRole("button", { name: "Revoke" }));
-  await says("ci was revoked.");
+  await pressKey(button("Revoke ci"));
+  await pressKey(dialog().getByRole("button", { name: "Revoke" }));
+  await waitForText("ci was revoked.");
   await row("only lab").waitFor({ state: "detached" });
-  await assert.rejects(asked(), /UNAUTHENTICATED/);
+  await assert.rejects(queryWithToken(), /UNAUTHENTICATED/);
 }
 
 async function keypairs() {
-  await go("Keypairs");
-  const make = async (name: string) => {
-    await press(button("New keypair"));
+  await openAccountPage("Keypairs");
+  const createKeypair = async (name: string) => {
+    await pressKey(button("New keypair"));
     await focused("Name");
-    await type(name);
+    await typeFields(name);
     const box = page.getByRole("region", { name: `The secret of ${name}` });
     const pair = {
       access: (await box.getByLabel("Access key", { exact: true }).innerText()).trim(),
@@ -472,76 +481,77 @@ async function keypairs() {
     };
     return pair;
   };
-  const change = (name: string, what: string) => choose(button(`Edit ${name}`), what);
-  const works = (pair: { access: string; secret: string }) => signed(url, pair, "{ viewer { user { email } } }");
-  const one = await make("robot");
+  const chooseAction = (name: string, what: string) => chooseMenuItem(button(`Edit ${name}`), what);
+  const queryWithKeypair = (pair: { access: string; secret: string }) =>
+    sendSigned(url, pair, "{ viewer { user { email } } }");
+  const one = await createKeypair("robot");
   await row("robot").getByText("default", { exact: true }).waitFor();
   await row("robot").getByText("10,000 requests per 15 minutes").waitFor();
-  await look("keypair-made");
-  assert.equal((await works(one)).viewer.user.email, ada.email);
-  await press(button("I have saved it"));
-  await change("robot", "Deactivate");
+  await checkPage("keypair-made");
+  assert.equal((await queryWithKeypair(one)).viewer.user.email, ada.email);
+  await pressKey(button("I have saved it"));
+  await chooseAction("robot", "Deactivate");
   await row("robot").getByText("inactive").waitFor();
-  await assert.rejects(works(one), /UNAUTHENTICATED/);
-  await change("robot", "Activate");
+  await assert.rejects(queryWithKeypair(one), /UNAUTHENTICATED/);
+  await chooseAction("robot", "Activate");
   await row("robot").getByText("inactive").waitFor({ state: "detached" });
-  await works(one);
-  await change("robot", "New secret…");
-  await press(dialog().getByRole("button", { name: "Create a new secret" }));
+  await queryWithKeypair(one);
+  await chooseAction("robot", "New secret…");
+  await pressKey(dialog().getByRole("button", { name: "Create a new secret" }));
   const fresh = { ...one, secret: (await page.getByLabel("Secret", { exact: true }).innerText()).trim() };
-  await assert.rejects(works(one), /UNAUTHENTICATED/);
-  await works(fresh);
-  await make("second");
-  await change("second", "Make default");
+  await assert.rejects(queryWithKeypair(one), /UNAUTHENTICATED/);
+  await queryWithKeypair(fresh);
+  await createKeypair("second");
+  await chooseAction("second", "Make default");
   await row("second").getByText("default", { exact: true }).waitFor();
   await row("robot").getByText("default", { exact: true }).waitFor({ state: "detached" });
-  await change("second", "Delete…");
-  await press(dialog().getByRole("button", { name: "Delete" }));
+  await chooseAction("second", "Delete…");
+  await pressKey(dialog().getByRole("button", { name: "Delete" }));
   await dialog().getByText("make another one the default first").waitFor();
-  await look("keypair-refused");
+  await checkPage("keypair-refused");
   await page.keyboard.press("Escape");
-  await change("second", "Edit…");
+  await chooseAction("second", "Edit…");
   await dialog().getByLabel("Name").fill("backup");
   await page.keyboard.press("Enter");
   await row("backup").waitFor();
-  await look("keypairs");
-  await change("robot", "Delete…");
-  await press(dialog().getByRole("button", { name: "Delete" }));
-  await says("robot was deleted.");
-  await assert.rejects(works(fresh), /UNAUTHENTICATED/);
+  await checkPage("keypairs");
+  await chooseAction("robot", "Delete…");
+  await pressKey(dialog().getByRole("button", { name: "Delete" }));
+  await waitForText("robot was deleted.");
+  await assert.rejects(queryWithKeypair(fresh), /UNAUTHENTICATED/);
 }
 
 async function sshKeys() {
-  await go("SSH keys");
-  await press(button("Generate a key"));
+  await openAccountPage("SSH keys");
+  await pressKey(button("Generate a key"));
   await focused("Name");
-  await type("my laptop");
+  await typeFields("my laptop");
   await page.getByRole("region", { name: "The private key of my laptop" }).waitFor();
-  await look("ssh-made");
-  const key = await downloaded(() => press(button("Download berth_my_laptop")));
+  await checkPage("ssh-made");
+  const key = await download(() => pressKey(button("Download berth_my_laptop")));
   assert.match(key.text, /^-----BEGIN OPENSSH PRIVATE KEY-----\n/);
-  await press(button("I have saved it"));
-  const half = await downloaded(() => press(button("Download the public key of my laptop")));
-  assert.equal(half.name, "berth_my_laptop.pub");
+  await pressKey(button("I have saved it"));
+  const publicKey = await download(() => pressKey(button("Download the public key of my laptop")));
+  assert.equal(publicKey.name, "berth_my_laptop.pub");
   const shown = await row("my laptop").locator("code").textContent();
-  assert.equal(shown, fingerprint(half.text));
-  // The private half has the public one within.
+  assert.equal(shown, fingerprint(publicKey.text));
+  // The file of the private key also contains the public key.
   assert(
     Buffer.from(key.text.replace(/-----.*-----|\s/g, ""), "base64").includes(
-      Buffer.from(half.text.split(" ")[1], "base64"),
+      Buffer.from(publicKey.text.split(" ")[1], "base64"),
     ),
-    "another key",
+    "the private key does not match the public key",
   );
-  await press(button("Add your own"));
+  await pressKey(button("Add your own"));
   const text = field("Public key", dialog());
   await text.fill(key.text);
-  await says("This is a private key.");
+  await waitForText("This is a private key.");
   assert(await dialog().getByRole("button", { name: "Add" }).isDisabled());
   await text.fill("ssh-ed25519 nonsense");
   await dialog().getByLabel("Name").fill("own");
-  await press(dialog().getByRole("button", { name: "Add" }));
+  await pressKey(dialog().getByRole("button", { name: "Add" }));
   await dialog().locator('[aria-invalid="true"]').waitFor();
-  await look("ssh-own");
+  await checkPage("ssh-own");
   const own = publicLine("ada@home");
   await dialog().getByLabel("Name").fill("");
   await dialog()
@@ -550,12 +560,12 @@ async function sshKeys() {
   await page.waitForFunction(
     () => document.querySelector<HTMLInputElement>('[role="dialog"] input[maxlength]')?.value === "ada-home",
   );
-  await press(dialog().getByRole("button", { name: "Add" }));
+  await pressKey(dialog().getByRole("button", { name: "Add" }));
   await row("ada-home").getByText(fingerprint(own)).waitFor();
-  await look("ssh-keys");
-  await press(button("Delete my laptop"));
-  await press(dialog().getByRole("button", { name: "Delete" }));
-  await says("my laptop was deleted.");
+  await checkPage("ssh-keys");
+  await pressKey(button("Delete my laptop"));
+  await pressKey(dialog().getByRole("button", { name: "Delete" }));
+  await waitForText("my laptop was deleted.");
   await row("my laptop").waitFor({ state: "detached" });
 }
 
@@ -572,7 +582,7 @@ function publicLine(comment: string) {
 }
 
 async function limits() {
-  await go("My limits");
+  await openAccountPage("My limits");
   for (const [what, limit] of [
     ["CPU", "8"],
     ["Memory", "16 GiB"],
@@ -589,15 +599,15 @@ async function limits() {
     .getByText(/^open /)
     .first()
     .waitFor();
-  await look("limits");
+  await checkPage("limits");
 }
 
 async function activity() {
-  await go("Activity");
+  await openAccountPage("Activity");
   await row("Create SSH key").first().waitFor();
   await row("Rotate keypair").getByText("Done").first().waitFor();
   await row("Reset user password").getByText(`by ${stage.email}`).first().waitFor();
-  await look("activity");
+  await checkPage("activity");
   await page.getByText("Failed", { exact: true }).click();
   await row("Create SSH key").getByText("Invalid input").first().waitFor();
   await row("Done").first().waitFor({ state: "detached" });
@@ -606,18 +616,18 @@ async function activity() {
   await row("Create SSH key").first().waitFor({ state: "detached" });
 }
 
-/** Whom the admins shut out is out, and his page goes to the door by itself. */
-async function ends() {
-  await admin.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
+/** When an administrator deactivates a user, the user's open page returns to the login page. */
+async function deactivation() {
+  await admin.graphql("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
     input: { id: ada.id, status: "INACTIVE" },
   });
   await heading("Log in");
   assert.equal(new URL(page.url()).searchParams.get("next"), "/account/activity");
 }
 
-/** Other ways to log in: the page says why the provider sent the visitor back. */
-async function providers() {
-  const { createIdentityProvider } = await admin.ask(
+/** Login with an identity provider: the page explains why the provider rejected the login. */
+async function identityProviders() {
+  const { createIdentityProvider } = await admin.graphql(
     "mutation($input: CreateIdentityProviderInput!) { createIdentityProvider(input: $input) { identityProvider { id } } }",
     {
       input: {
@@ -625,74 +635,77 @@ async function providers() {
         displayName: `Campus ${run}`,
         issuer: "http://127.0.0.1:9",
         clientID: "berth",
-        clientSecret: secret("a client secret", `client ${run} secret`),
-        domain: made.domain,
+        clientSecret: recordSecret("a client secret", `client ${run} secret`),
+        domain: fixtures.domain,
       },
     },
   );
-  made.provider = createIdentityProvider.identityProvider.id;
+  fixtures.provider = createIdentityProvider.identityProvider.id;
   await page.goto("/login?error=too_many_logins&request=r-1");
   await page.getByRole("link", { name: `Revoke the oldest login and log in with Campus ${run}` }).waitFor();
   await page.goto("/login?next=%2Fcluster");
   const link = page.getByRole("link", { name: `Log in with Campus ${run}` });
   await link.waitFor();
-  await look("login-providers");
-  await press(link);
-  await says("Your identity provider does not respond correctly.");
-  await look("login-provider-refused");
+  await checkPage("login-providers");
+  await pressKey(link);
+  await waitForText("Your identity provider does not respond correctly.");
+  await checkPage("login-provider-refused");
 }
 
-/** Who guesses has to wait, and is told how long. */
-async function throttled() {
-  const nobody = { email: `nobody-${run}@example.org`, password: "whatever it is" };
-  // Ten are let through, fewer where others guessed from here before.
+/** After too many failed logins, the user must wait, and the page shows how long. */
+async function loginThrottling() {
+  const unknownUser = { email: `nobody-${run}@example.org`, password: "whatever it is" };
+  // The limit is ten failed logins per address; it is reached earlier if other tests used some of them.
   for (let i = 0; i < 10; i++)
-    await assert.rejects(new Api(url).login(nobody.email, nobody.password), /UNAUTHENTICATED|RESOURCE_EXHAUSTED/);
-  await page.goto("/login");
-  await enter(nobody);
-  await says(/Too many attempts. You can try again in \d+ (min|s)/);
-  assert(await button("Log in").isDisabled());
-  await look("login-throttled");
-}
-
-/** Takes away what others would see: the door has no foreign buttons, the lists no policies and roles. */
-async function sweep() {
-  if (made.provider)
-    await admin.ask(
-      "mutation($input: DeleteIdentityProviderInput!) { deleteIdentityProvider(input: $input) { identityProvider { id } } }",
-      { input: { id: made.provider } },
+    await assert.rejects(
+      new Api(url).login(unknownUser.email, unknownUser.password),
+      /UNAUTHENTICATED|RESOURCE_EXHAUSTED/,
     );
-  if (made.role)
-    await admin.ask("mutation($input: DeleteRoleInput!) { deleteRole(input: $input) { id } }", {
-      input: { id: made.role },
+  await page.goto("/login");
+  await login(unknownUser);
+  await waitForText(/Too many attempts. You can try again in \d+ (min|s)/);
+  assert(await button("Log in").isDisabled());
+  await checkPage("login-throttled");
+}
+
+/** Removes what other users of the cluster would see: the identity provider, the role and the sign-up. */
+async function cleanUp() {
+  if (fixtures.provider)
+    await admin.graphql(
+      "mutation($input: DeleteIdentityProviderInput!) { deleteIdentityProvider(input: $input) { identityProvider { id } } }",
+      { input: { id: fixtures.provider } },
+    );
+  if (fixtures.role)
+    await admin.graphql("mutation($input: DeleteRoleInput!) { deleteRole(input: $input) { id } }", {
+      input: { id: fixtures.role },
     });
-  if (made.domain)
-    await admin.ask("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
-      input: { id: made.domain, signUp: "OFF", active: false },
+  if (fixtures.domain)
+    await admin.graphql("mutation($input: UpdateDomainInput!) { updateDomain(input: $input) { domain { id } } }", {
+      input: { id: fixtures.domain, signUp: "OFF", active: false },
     });
 }
 
-// What is refused on purpose, the console repeats.
-await walk(
+// The browser logs each request that the test makes fail on purpose.
+await runSteps(
   stage,
   [
-    ["prepare", prepare],
-    ["sign up by invitation", invited],
-    ["sign up with approval", approval],
-    ["what is due", due],
-    ["profile", profile],
-    ["password", password],
-    ["the door", door],
-    ["logins", logins],
-    ["second step", secondStep],
-    ["tokens", tokens],
-    ["keypairs", keypairs],
-    ["SSH keys", sshKeys],
-    ["limits", limits],
-    ["activity", activity],
-    ["shut out", ends],
-    ["providers", providers],
-    ["throttled", throttled],
+    ["create the domain and the user", prepare],
+    ["sign up with an invitation", signUpByInvitation],
+    ["sign up with approval", signUpWithApproval],
+    ["do the required steps after the first login", requiredSteps],
+    ["change the profile", profile],
+    ["change the password", password],
+    ["log in with two-step login", loginForm],
+    ["revoke logins", logins],
+    ["set up and turn off two-step login", twoStepLogin],
+    ["create and revoke an access token", tokens],
+    ["create and change keypairs", keypairs],
+    ["create, add and delete SSH keys", sshKeys],
+    ["show the effective limits", limits],
+    ["show the activity", activity],
+    ["log out after a deactivation", deactivation],
+    ["log in with an identity provider", identityProviders],
+    ["throttle failed logins", loginThrottling],
   ],
-  { sweep, expected: /status of 4\d\d/ },
+  { cleanUp, expected: /status of 4\d\d/ },
 );

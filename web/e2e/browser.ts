@@ -1,4 +1,4 @@
-// What the browser tests share: where to walk, a quiet Chromium, accessibility checks, pictures.
+// Shared by the browser tests: the environment, Chromium, accessibility checks, screenshots.
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,8 +8,8 @@ import { chromium, type Page } from "playwright-core";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-// Without these Chromium calls home, which a closed network refuses many times over.
-const quiet = [
+// Without these flags, Chromium calls services of Google, and a closed network rejects many requests.
+const chromiumFlags = [
   "--no-sandbox",
   "--disable-gpu",
   "--disable-quic",
@@ -20,56 +20,57 @@ const quiet = [
   "--disable-dev-shm-usage",
 ];
 
-interface Given {
+interface Environment {
   BERTH_URL: string;
   BERTH_EMAIL: string;
   BERTH_PASSWORD: string;
   BERTH_SHOTS?: string;
-  /** What single walks need. */
+  /** Variables of single tests. */
   [name: string]: string | undefined;
 }
 
-/** Where to walk and as whom, from the environment. */
-export function given(): Given {
+/** Returns the URL and the credentials from the environment. */
+export function environment(): Environment {
   for (const name of ["BERTH_URL", "BERTH_EMAIL", "BERTH_PASSWORD"]) assert(process.env[name], `${name} is not set`);
-  return process.env as unknown as Given;
+  return process.env as unknown as Environment;
 }
 
-/** One step of a walk; it is told when it went well. */
-export async function step(name: string, act: () => unknown) {
-  const from = Date.now();
+/** Runs one step of a test, and prints its name and duration if it passes. */
+export async function runStep(name: string, act: () => unknown) {
+  const start = Date.now();
   await act();
-  console.log(`ok  ${name} (${Date.now() - from} ms)`);
+  console.log(`ok  ${name} (${Date.now() - start} ms)`);
 }
 
-export async function open(url: string) {
+export async function launchBrowser(url: string) {
   const profile = mkdtempSync(join(tmpdir(), "berth-browser-"));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     headless: true,
-    args: quiet,
+    args: chromiumFlags,
     baseURL: url,
     viewport: { width: 1360, height: 860 },
     acceptDownloads: true,
     colorScheme: "light",
-    reducedMotion: "reduce", // what fades in has half the contrast
+    reducedMotion: "reduce", // text that fades in has half the contrast
   });
   const page = context.pages()[0] ?? (await context.newPage());
   page.setDefaultTimeout(20_000);
-  const faults: string[] = [];
-  page.on("pageerror", (error) => faults.push(`page error: ${error.message}`));
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(`page error: ${error.message}`));
   page.on("console", (message) => {
-    // The console repeats refused logins, saves over what others changed, sockets of logins that ended, and the tries to connect while the test has cut the line.
-    // Chromium drops requests when an interface of the host comes or goes: sessions change none, but agents of other tests that start and end do.
+    // The console shows rejected logins, conflicts of saves, WebSockets of ended logins, and connection attempts while
+    // the test is offline. ERR_NETWORK_CHANGED comes when a network interface of the host appears or disappears.
+    // Sessions do not cause that, but agents of other tests do.
     const expected =
       /status of (401|412|429)|HTTP Authentication failed|ERR_INTERNET_DISCONNECTED|ERR_FAILED|net::ERR_NETWORK_CHANGED/;
-    if (message.type() === "error" && !expected.test(message.text())) faults.push(`console: ${message.text()}`);
+    if (message.type() === "error" && !expected.test(message.text())) errors.push(`console: ${message.text()}`);
   });
-  insist(page);
+  retryDroppedRequests(page);
   return {
     page,
     context,
-    faults,
+    errors,
     close: async () => {
       await context.close();
       rmSync(profile, { recursive: true, force: true });
@@ -77,8 +78,11 @@ export async function open(url: string) {
   };
 }
 
-/** Makes the page load again what Chromium dropped when an interface of the host came or went: without its script a page stays empty, without its data it stays as it is. */
-function insist(page: Page) {
+/**
+ * Makes page.goto retry after Chromium dropped a request because a network interface of the host appeared or
+ * disappeared. Without its script, the page would stay empty; without its data, it would stay outdated.
+ */
+function retryDroppedRequests(page: Page) {
   let dropped = 0;
   page.on("requestfailed", (request) => {
     if (
@@ -91,12 +95,12 @@ function insist(page: Page) {
   page.goto = async (path, options) => {
     for (let tries = 1; ; tries++) {
       const before = dropped;
-      const went = await goto(path, options).catch((why: Error) => why);
+      const response = await goto(path, options).catch((why: Error) => why);
       if (dropped === before || tries === 10) {
-        if (went instanceof Error) throw went;
-        return went;
+        if (response instanceof Error) throw response;
+        return response;
       }
-      console.log(`    ${path} is loaded again: an interface came or went`);
+      console.log(`    retry of ${path}: a network interface of the host changed`);
     }
   };
 }
@@ -108,14 +112,14 @@ interface Violation {
   nodes: { target: string[]; any: { message: string }[] }[];
 }
 
-/** Takes a picture of a page in each theme. */
-export type Album = (page: Page, name: string, themes?: ("light" | "dark")[]) => Promise<void>;
+/** Takes a screenshot of a page in each theme. */
+export type Screenshot = (page: Page, name: string, themes?: ("light" | "dark")[]) => Promise<void>;
 
-/** Serious and critical violations of the page as it stands. */
+/** Returns the serious and critical accessibility violations of the current page. */
 export async function violations(page: Page): Promise<string[]> {
-  // What is being asked again is paler until the answer is there.
+  // Content that is being refetched is dimmed.
   await page.waitForFunction(() => !document.querySelector('[aria-busy="true"]'));
-  // Half-faded text has half the contrast; a dialog begins to fade in only after it is there.
+  // Text that fades in has half the contrast. A dialog starts to fade in only after it is in the DOM.
   await page.waitForFunction(() =>
     [...document.querySelectorAll('[role="dialog"]')].every((d) => getComputedStyle(d).opacity === "1"),
   );
@@ -127,7 +131,7 @@ export async function violations(page: Page): Promise<string[]> {
         .map((a) => a.finished),
     ),
   );
-  await page.evaluate(axe); // by the debugger, so that the content policy stays in force
+  await page.evaluate(axe); // evaluated by the debugger, so that the content security policy stays in force
   const { violations: all } = await page.evaluate(() =>
     (globalThis as unknown as { axe: { run(options: object): Promise<{ violations: Violation[] }> } }).axe.run({
       resultTypes: ["violations"],
@@ -144,7 +148,7 @@ export async function violations(page: Page): Promise<string[]> {
     );
 }
 
-export function album(dir: string | undefined): Album {
+export function screenshotsTo(dir: string | undefined): Screenshot {
   if (dir) mkdirSync(dir, { recursive: true });
   return async (page, name, themes = ["light", "dark"]) => {
     if (!dir) return;
@@ -157,23 +161,26 @@ export function album(dir: string | undefined): Album {
   };
 }
 
-/** Checks a page in both themes and at two widths, and keeps its pictures; what is wrong goes to the barriers. */
-export function looker(page: Page, shoot: Album, barriers: string[]) {
+/**
+ * Returns a function that checks a page in both themes and at two widths, and takes screenshots. It appends violations
+ * and overflows to the problems.
+ */
+export function pageChecker(page: Page, screenshot: Screenshot, problems: string[]) {
   return async (name: string) => {
     for (const theme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme: theme });
       await page.locator(`:root[data-mantine-color-scheme="${theme}"]`).waitFor();
-      barriers.push(...(await violations(page)).map((v) => `${name}, ${theme}: ${v}`));
+      problems.push(...(await violations(page)).map((v) => `${name}, ${theme}: ${v}`));
     }
     await page.emulateMedia({ colorScheme: "light" });
     const before = page.viewportSize();
     for (const width of [1280, 800]) {
       await page.setViewportSize({ width, height: 860 });
-      const over = await page.evaluate(
+      const overflow = await page.evaluate(
         () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
       );
-      if (over > 0) barriers.push(`${name}: ${over} px too wide for ${width} px`);
-      await shoot(page, `${name}-${width}`);
+      if (overflow > 0) problems.push(`${name}: ${overflow} px too wide for ${width} px`);
+      await screenshot(page, `${name}-${width}`);
     }
     if (before) await page.setViewportSize(before);
   };

@@ -1,15 +1,16 @@
-// Walks through the files of a running session: browse, upload, preview, edit, rename, delete, download, by mouse and
-// by keyboard. Against a running platform:
+// Browser test of the files of a running session: browse, upload, preview, edit, rename, delete and download, with mouse
+// and keyboard. It needs a running cluster:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/files.ts
-// E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures; BERTH_IMAGE an image to launch.
+// The credentials must be those of a superadmin. BERTH_SHOTS names a directory for screenshots, BERTH_IMAGE the image of
+// the session.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { begin, walk } from "./stage.ts";
+import { runSteps, startTest } from "./stage.ts";
 
-const stage = await begin();
-const { run, page, look, admin, button, heading, dialog } = stage;
+const stage = await startTest();
+const { run, page, checkPage, admin, button, heading, dialog } = stage;
 const name = `files-${run}`;
 const tray = page.getByRole("region", { name: "Uploads" });
 const details = (file: string) => page.getByRole("region", { name: `Details of ${file}` });
@@ -22,15 +23,15 @@ const png = Buffer.from(
 );
 let session = "";
 
-const sent = (n: number) => tray.getByText(`${n} of ${n} files`).waitFor({ timeout: 120_000 });
-async function clear() {
+const waitForUploads = (n: number) => tray.getByText(`${n} of ${n} files`).waitFor({ timeout: 120_000 });
+async function clearFinished() {
   await button("Clear finished", tray).click();
   await tray.waitFor({ state: "detached" });
 }
 
 async function prepare() {
   await admin.login(stage.email, stage.password);
-  const { createSession } = await admin.ask(
+  const { createSession } = await admin.graphql(
     "mutation($i: CreateSessionInput!) { createSession(input: $i) { session { id } } }",
     {
       i: {
@@ -43,25 +44,25 @@ async function prepare() {
   );
   session = createSession.session.id;
   await page.goto(`/sessions/${session}?tab=files`);
-  await stage.enter(stage);
+  await stage.submitLogin(stage);
   await heading(name);
   // The tab shows the files as soon as the session runs.
   await button("Upload files").waitFor({ timeout: 120_000 });
   await page.getByRole("navigation", { name: "Path in the folder" }).getByText("home").waitFor();
 }
 
-async function send() {
+async function upload() {
   const files: Record<string, string | Buffer> = {
     "notes.md": "# Results\n42\n",
     "picture.png": png,
-    "weights.bin": weights, // more than one request's part
+    "weights.bin": weights, // larger than one request
     "page.html": "<script>document.title='owned'</script>",
   };
   for (const [file, content] of Object.entries(files)) writeFileSync(join(source, file), content);
   await uploads.setInputFiles(Object.keys(files).map((file) => join(source, file)));
-  await sent(4);
-  await look("session-files-tray");
-  await clear();
+  await waitForUploads(4);
+  await checkPage("session-files-tray");
+  await clearFinished();
   await button("weights.bin").waitFor();
 }
 
@@ -69,7 +70,7 @@ async function preview() {
   await button("notes.md").click();
   await details("notes.md").getByText("# Results").waitFor();
   await details("notes.md").getByText("-rw-r--r--").waitFor();
-  await look("session-files");
+  await checkPage("session-files");
   await button("picture.png").click();
   await details("picture.png").getByRole("img", { name: "picture.png" }).waitFor();
   await details("picture.png").getByText("8 × 8").waitFor();
@@ -80,7 +81,7 @@ async function edit() {
   await button("Edit", details("notes.md")).click();
   const editor = dialog("Edit notes.md");
   await editor.getByRole("textbox").fill("# Results\n43\n");
-  // Meanwhile a program in the session saves the file.
+  // In the meantime, a program in the session saves the file.
   await page.evaluate(
     async ([id]) =>
       fetch(`/sessions/${id}/files/content?path=notes.md`, {
@@ -110,7 +111,7 @@ async function keyboard() {
   await button("runs/").focus();
   await page.keyboard.press("Enter");
   await page.getByText("This directory is empty").waitFor();
-  await look("session-files-empty");
+  await checkPage("session-files-empty");
   await page.goBack();
   await button("results.md").focus();
   await page.keyboard.press("Delete");
@@ -118,7 +119,7 @@ async function keyboard() {
   await button("results.md").waitFor({ state: "detached" });
 }
 
-/** Files and directories that are dropped. */
+/** Drops a file onto the page. */
 async function drop() {
   const data = await page.evaluateHandle(() => {
     const transfer = new DataTransfer();
@@ -126,8 +127,8 @@ async function drop() {
     return transfer;
   });
   await page.locator(".drop-zone").dispatchEvent("drop", { dataTransfer: data });
-  await sent(1);
-  await clear();
+  await waitForUploads(1);
+  await clearFinished();
   await button("dropped.txt").waitFor();
 }
 
@@ -142,18 +143,18 @@ async function download() {
   assert(got.bytes.equals(weights));
   const zip = await get(() => button("Download as zip").first().click());
   assert.equal(zip.bytes.subarray(0, 2).toString(), "PK");
-  // A page of a container is saved and never shown with our origin.
+  // An HTML file of a container is downloaded and never rendered in the origin of the page.
   const opened = await stage.context.request.get(`/sessions/${session}/files/content?path=page.html`);
   assert.match(opened.headers()["content-disposition"] ?? "", /^attachment/);
   assert.match(opened.headers()["content-security-policy"] ?? "", /^sandbox/);
 }
 
-/** The rest of the container, and what its user may not do. */
-async function elsewhere() {
+/** Directories outside of the home directory, including those that the user cannot read or that do not exist. */
+async function otherDirectories() {
   await page.goto(`/sessions/${session}?tab=files&path=/`);
   await button("proc/").waitFor();
   await button("Home directory").waitFor();
-  await look("session-files-root");
+  await checkPage("session-files-root");
   await page.goto(`/sessions/${session}?tab=files&path=/proc/1/fd`);
   await page.getByRole("region", { name: "Files" }).waitFor();
   await page.goto(`/sessions/${session}?tab=files&path=/nowhere`);
@@ -166,61 +167,61 @@ async function narrow() {
   await page.setViewportSize({ width: 360, height: 740 });
   await button("picture.png").click();
   await details("picture.png").waitFor();
-  await look("session-files-narrow");
-  await stage.shoot(page, "session-files-360");
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-  assert(wide <= 360, `the page is ${wide} px wide`);
+  await checkPage("session-files-narrow");
+  await stage.screenshot(page, "session-files-360");
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert(width <= 360, `the page is ${width} px wide`);
   await page.setViewportSize({ width: 1360, height: 860 });
 }
 
-/** The list of sessions says that an app failed, and why. */
-async function list() {
-  await admin.ask("mutation($i: AppActionInput!) { restartApp(input: $i) { app { status } } }", {
+/** The list of sessions shows that an app failed, and why. */
+async function appsInList() {
+  await admin.graphql("mutation($i: AppActionInput!) { restartApp(input: $i) { app { status } } }", {
     i: { session, app: "broken" },
   });
   await page.goto("/sessions");
   const failed = page.getByRole("link", { name: new RegExp(`^broken failed ?: .+ \\(${name}\\)`, "i") });
   await failed.waitFor({ timeout: 60_000 });
-  await look("session-list-apps");
+  await checkPage("session-list-apps");
   await failed.click();
   await page.getByRole("tab", { name: "Apps", selected: true }).waitFor();
   await button("Connect").click();
   await dialog(`Connect to ${name}`).waitFor();
-  await look("session-connect");
+  await checkPage("session-connect");
   await page.keyboard.press("Escape");
 }
 
-/** When the session ends, the tab says what became of its files. */
-async function end() {
+/** After the session has ended, the tab explains what happened to its files. */
+async function sessionEnd() {
   await page.goto(`/sessions/${session}?tab=files`);
   await button("weights.bin").waitFor();
-  await admin.ask("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", {
+  await admin.graphql("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", {
     i: { id: session, force: true },
   });
   await page.getByText("The files of the containers were removed with the session.").waitFor({ timeout: 60_000 });
-  await look("session-files-over");
+  await checkPage("session-files-over");
 }
 
-await walk(
+await runSteps(
   stage,
   [
-    ["a session starts, and its home is shown", prepare],
-    ["files are uploaded", send],
-    ["text and images are previewed", preview],
-    ["a text is edited, and the change of another is not lost unasked", edit],
-    ["by the keyboard alone", keyboard],
-    ["files are dropped", drop],
-    ["files are downloaded", download],
-    ["other directories", elsewhere],
-    ["a narrow page", narrow],
-    ["the list of sessions shows apps", list],
-    ["the session ends", end],
+    ["start a session and show its home directory", prepare],
+    ["upload files", upload],
+    ["preview text and images", preview],
+    ["edit a text that another program has changed", edit],
+    ["create, rename and delete by keyboard", keyboard],
+    ["drop a file", drop],
+    ["download files", download],
+    ["open other directories", otherDirectories],
+    ["use a narrow page", narrow],
+    ["show a failed app in the list of sessions", appsInList],
+    ["stop the session", sessionEnd],
   ],
   {
     expected: /status of 404/,
-    sweep: () => {
+    cleanUp: () => {
       rmSync(source, { recursive: true, force: true });
-      return admin.ask("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", {
+      return admin.graphql("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", {
         i: { id: session, force: true },
       });
     },

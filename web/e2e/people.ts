@@ -1,12 +1,12 @@
-// Walks through the administrators' pages about people, against a running platform:
+// Browser test of the admin pages for domains, projects and users. It needs a running cluster:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/people.ts
-// E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
+// The credentials must be those of a superadmin. BERTH_SHOTS names a directory for screenshots.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { Api, secret } from "./account/api.ts";
-import { begin, walk } from "./stage.ts";
+import { Api, recordSecret } from "./account/api.ts";
+import { runSteps, startTest } from "./stage.ts";
 
-const stage = await begin();
+const stage = await startTest();
 const { run, url } = stage;
 const domain = `lab-${run}`;
 const project = `vision-${run}`;
@@ -14,9 +14,9 @@ interface Person {
   name: string;
   email: string;
   password: string;
-  /** The password that an administrator chose. */
-  given?: string;
-  /** What others find of them, in the course of the walk. */
+  /** The password that an administrator set. */
+  initialPassword?: string;
+  /** Objects that later steps need, such as the page or the folder of the person. */
   [more: string]: any;
 }
 
@@ -28,49 +28,49 @@ const person = (name: string): Person => ({
 const [ada, bo, cy] = ["ada", "bo", "cy"].map(person);
 const api = await stage.admin.login(stage.email, stage.password);
 
-/** One person at a browser of his own, who goes about the admin pages. */
-const seated = (who: Awaited<ReturnType<typeof stage.sit>>) => ({
-  ...who,
-  panel: (name: string) => who.page.getByRole("dialog", { name, exact: true }),
-  async go(name: string) {
-    await who.adminPage(name);
-    await who.heading(name);
+/** Adds actions on the admin pages to a browser. */
+const withAdminPages = (browser: Awaited<ReturnType<typeof stage.openBrowser>>) => ({
+  ...browser,
+  panel: (name: string) => browser.page.getByRole("dialog", { name, exact: true }),
+  async openPage(name: string) {
+    await browser.openAdminPage(name);
+    await browser.heading(name);
   },
   async login(email: string, password: string) {
-    await who.page.goto("/login");
-    await who.enter({ email, password });
+    await browser.page.goto("/login");
+    await browser.submitLogin({ email, password });
   },
-  /** An imported user chooses his own password first. */
-  async first({ email, given = "", password }: Person) {
-    await this.login(email, given);
-    await who.heading("Choose a new password");
-    await who.page.getByLabel("New password", { exact: false }).first().fill(password);
-    await who.page.getByLabel("Repeat new password").fill(password);
-    await who.button("Change password").click();
-    await who.heading("Home");
+  /** Logs in as an imported user, who must choose a new password first. */
+  async firstLogin({ email, initialPassword = "", password }: Person) {
+    await this.login(email, initialPassword);
+    await browser.heading("Choose a new password");
+    await browser.page.getByLabel("New password", { exact: false }).first().fill(password);
+    await browser.page.getByLabel("Repeat new password").fill(password);
+    await browser.button("Change password").click();
+    await browser.heading("Home");
   },
 });
-const sit = async () => seated(await stage.sit());
+const openBrowser = async () => withAdminPages(await stage.openBrowser());
 
-const boss = seated(stage);
-const { page } = boss;
+const superadmin = withAdminPages(stage);
+const { page } = superadmin;
 
-async function makeDomain() {
-  await boss.login(stage.email, stage.password);
-  await boss.heading("Home");
+async function createDomain() {
+  await superadmin.login(stage.email, stage.password);
+  await superadmin.heading("Home");
   await page.goto("/admin");
-  await boss.heading("Users");
-  await boss.go("Domains");
-  await boss.look("domains");
+  await superadmin.heading("Users");
+  await superadmin.openPage("Domains");
+  await superadmin.checkPage("domains");
   await page.getByRole("button", { name: "New domain" }).click();
-  const dialog = boss.panel("New domain");
+  const dialog = superadmin.panel("New domain");
   await dialog.getByLabel("Name").fill("no/name");
   await dialog.getByRole("button", { name: "Create" }).click();
   await dialog.locator('[aria-invalid="true"]').waitFor();
   await dialog.getByLabel("Name").fill(domain);
   await dialog.getByLabel("Description").fill("The lab on the second floor");
   await dialog.getByRole("button", { name: "Create" }).click();
-  const panel = boss.panel(domain);
+  const panel = superadmin.panel(domain);
   await panel.getByLabel("Minimum password length").fill("1");
   await panel.getByRole("button", { name: "Save" }).click();
   await panel.locator('[aria-invalid="true"]').waitFor();
@@ -79,28 +79,28 @@ async function makeDomain() {
   await page.getByRole("option", { name: "People with an invitation" }).click();
   await panel.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
-  await boss.look("domain");
+  await superadmin.checkPage("domain");
   await page.keyboard.press("Escape");
   await panel.waitFor({ state: "detached" });
 }
 
-async function makeProject() {
-  await boss.go("Projects");
+async function createProject() {
+  await superadmin.openPage("Projects");
   await page.getByRole("button", { name: "New project" }).click();
-  const dialog = boss.panel("New project");
+  const dialog = superadmin.panel("New project");
   await dialog.getByLabel("Name").fill(project);
-  await boss.pick(dialog, "Domain", domain);
-  await boss.look("new-project");
+  await superadmin.pick(dialog, "Domain", domain);
+  await superadmin.checkPage("new-project");
   await dialog.getByRole("button", { name: "Create" }).click();
-  await boss.panel(project).getByText("No members yet.").waitFor();
+  await superadmin.panel(project).getByText("No members yet.").waitFor();
   await page.keyboard.press("Escape");
 }
 
 async function importUsers() {
-  await boss.go("Users");
+  await superadmin.openPage("Users");
   await page.getByRole("button", { name: "Import CSV" }).click();
-  await boss.heading("Import users");
-  await boss.pick(page, "Domain", domain);
+  await superadmin.heading("Import users");
+  await superadmin.pick(page, "Domain", domain);
   const csv = [
     "email,full_name,projects",
     ...[ada, bo, cy].map((p) => `${p.email},${p.name} of ${run},${project}`),
@@ -110,73 +110,83 @@ async function importUsers() {
   await page.locator("[data-csv]").setInputFiles({ name: "lab.csv", mimeType: "text/csv", buffer: Buffer.from(csv) });
   await page.getByRole("button", { name: "Preview" }).click();
   await page.getByText("3 to create").waitFor();
-  await boss.row(`dan-${run}`).getByText("no-such-project").waitFor();
+  await superadmin.row(`dan-${run}`).getByText("no-such-project").waitFor();
   assert.equal(await page.locator('.grid [data-status="would_create"]').count(), 3);
-  await boss.look("import-preview");
+  await superadmin.checkPage("import-preview");
   await page.getByRole("button", { name: "Import 3 users" }).click();
   await page.getByText("3 created").waitFor();
-  await boss.look("import-done");
-  const arriving = page.waitForEvent("download");
+  await superadmin.checkPage("import-done");
+  const downloading = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download the passwords" }).click();
-  const lines = readFileSync(await (await arriving).path(), "utf8")
+  const lines = readFileSync(await (await downloading).path(), "utf8")
     .trim()
     .split("\n")
     .slice(1);
   assert.equal(lines.length, 3);
   for (const line of lines) {
     const [email, password] = line.split(",");
-    [ada, bo, cy].find((p) => p.email === email)!.given = secret(`the first password of ${email}`, password);
+    [ada, bo, cy].find((p) => p.email === email)!.initialPassword = recordSecret(
+      `the first password of ${email}`,
+      password,
+    );
   }
   await page.getByRole("button", { name: "Show users" }).click();
-  await boss.heading("Users");
-  await boss.pick(page, "Domain", domain);
+  await superadmin.heading("Users");
+  await superadmin.pick(page, "Domain", domain);
   await page.waitForFunction(() => document.querySelectorAll(".grid tbody tr").length === 3);
-  await boss.row(ada.email).waitFor();
-  await boss.look("users");
+  await superadmin.row(ada.email).waitFor();
+  await superadmin.checkPage("users");
 }
 
-async function makeLead() {
-  await boss.go("Projects");
+async function grantProjectAdmin() {
+  await superadmin.openPage("Projects");
   await page.getByLabel("Filter by name").fill(project);
   await page.getByRole("button", { name: project }).click();
-  const panel = boss.panel(project);
+  const panel = superadmin.panel(project);
   const administers = `${ada.email} is an administrator of ${project}`;
   await panel.getByRole("checkbox", { name: administers }).click();
   await panel.getByRole("checkbox", { name: administers, checked: true }).waitFor();
-  await boss.look("project");
+  await superadmin.checkPage("project");
   await panel.getByRole("tab", { name: "Limits" }).click();
   await panel.getByText("No policy is attached.").waitFor();
-  await boss.look("project-limits");
+  await superadmin.checkPage("project-limits");
   await panel.getByRole("tab", { name: "Volumes" }).click();
   await panel.getByRole("heading", { name: "Allowed volumes" }).waitFor();
-  await boss.look("project-volumes");
+  await superadmin.checkPage("project-volumes");
   await page.keyboard.press("Escape");
   await page.waitForFunction((name: string) => document.activeElement?.textContent === name, project);
 }
 
-/** A project admin has the one page; a member has none. */
-async function leadSees() {
-  const lead = await sit();
-  await lead.first(ada);
-  await lead.page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name: "Admin" }).click();
-  await lead.heading("Projects");
+/** A project administrator sees only the page of projects; a member sees no admin page. */
+async function projectAdminPages() {
+  const projectAdmin = await openBrowser();
+  await projectAdmin.firstLogin(ada);
+  await projectAdmin.page
+    .getByRole("navigation", { name: "Main navigation" })
+    .getByRole("link", { name: "Admin" })
+    .click();
+  await projectAdmin.heading("Projects");
   assert.deepEqual(
-    await lead.page.getByRole("navigation", { name: "Admin pages" }).getByRole("link").allTextContents(),
+    await projectAdmin.page.getByRole("navigation", { name: "Admin pages" }).getByRole("link").allTextContents(),
     ["Projects"],
   );
-  await lead.page.getByRole("button", { name: project }).click();
-  const panel = lead.panel(project);
+  await projectAdmin.page.getByRole("button", { name: project }).click();
+  const panel = projectAdmin.panel(project);
   await panel.getByRole("button", { name: `Remove ${bo.email} from ${project}` }).waitFor();
-  assert.equal(await panel.getByRole("button", { name: "Purge" }).count(), 0, "a project admin purges nothing");
-  await lead.look("lead-project");
+  assert.equal(
+    await panel.getByRole("button", { name: "Purge" }).count(),
+    0,
+    "a project administrator sees the Purge button",
+  );
+  await projectAdmin.checkPage("lead-project");
   for (const path of ["users", "domains", "providers", "tasks", "audit"]) {
-    await lead.page.goto(`/admin/${path}`);
-    await lead.heading("Page not found");
+    await projectAdmin.page.goto(`/admin/${path}`);
+    await projectAdmin.heading("Page not found");
   }
-  await lead.look("lead-nothing");
+  await projectAdmin.checkPage("lead-nothing");
 
-  const member = await sit();
-  await member.first(bo);
+  const member = await openBrowser();
+  await member.firstLogin(bo);
   assert.equal(
     await member.page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name: "Admin" }).count(),
     0,
@@ -184,20 +194,23 @@ async function leadSees() {
   await member.page.goto("/admin/projects");
   await member.heading("Page not found");
   bo.page = member.page;
-  const own = await new Api(url).login(bo.email, bo.password);
+  const memberApi = await new Api(url).login(bo.email, bo.password);
   bo.folder = (
-    await own.ask("mutation($input: CreateVfolderInput!) { createVfolder(input: $input) { vfolder { id } } }", {
-      input: { name: `notes-${run}` },
-    })
+    await memberApi.graphql(
+      "mutation($input: CreateVfolderInput!) { createVfolder(input: $input) { vfolder { id } } }",
+      {
+        input: { name: `notes-${run}` },
+      },
+    )
   ).createVfolder.vfolder.id;
 }
 
 async function deactivate() {
-  await boss.go("Users");
+  await superadmin.openPage("Users");
   await page.getByLabel("Filter by e-mail or name").fill(bo.email);
   await page.getByRole("button", { name: bo.email }).click();
-  const panel = boss.panel(bo.email);
-  await boss.look("user");
+  const panel = superadmin.panel(bo.email);
+  await superadmin.checkPage("user");
   for (const [tab, ready] of [
     ["Projects", project],
     ["Limits", "Effective limits"],
@@ -207,113 +220,113 @@ async function deactivate() {
   ]) {
     await panel.getByRole("tab", { name: tab }).click();
     await panel.getByText(ready).first().waitFor();
-    await boss.look(`user-${tab.toLowerCase().replaceAll(" ", "-")}`);
+    await superadmin.checkPage(`user-${tab.toLowerCase().replaceAll(" ", "-")}`);
   }
   await panel.getByRole("button", { name: "Deactivate" }).click();
-  const asked = boss.panel(`Deactivate ${bo.email}?`);
-  await boss.look("deactivate");
-  await asked.getByRole("button", { name: "Deactivate" }).click();
+  const confirmation = superadmin.panel(`Deactivate ${bo.email}?`);
+  await superadmin.checkPage("deactivate");
+  await confirmation.getByRole("button", { name: "Deactivate" }).click();
   await panel.locator('[data-status="inactive"]').waitFor();
   await bo.page.waitForURL("**/login?**");
-  await assert.rejects(new Api(url).login(bo.email, bo.password), "an inactive user does not log in");
+  await assert.rejects(new Api(url).login(bo.email, bo.password), "an inactive user can log in");
 }
 
 async function purge() {
-  const panel = boss.panel(bo.email);
+  const panel = superadmin.panel(bo.email);
   await panel.getByRole("button", { name: "Purge" }).click();
-  const asked = boss.panel(`Purge ${bo.email}`);
-  await asked.getByLabel(`Type ${bo.email} to confirm`).fill(bo.email);
-  await asked.getByRole("button", { name: "Purge permanently" }).click();
-  // He owns a folder: somebody must get it.
-  await asked.locator('[aria-invalid="true"]').waitFor();
-  await boss.look("purge");
-  await boss.pick(asked, "New owner of the folders", cy.email);
-  await asked.getByRole("button", { name: "Purge permanently" }).click();
-  await asked.locator('[data-status="done"]').waitFor({ timeout: 120_000 });
-  await boss.look("purged");
-  await asked.getByRole("button", { name: "Done" }).click();
+  const confirmation = superadmin.panel(`Purge ${bo.email}`);
+  await confirmation.getByLabel(`Type ${bo.email} to confirm`).fill(bo.email);
+  await confirmation.getByRole("button", { name: "Purge permanently" }).click();
+  // The user owns a folder, so the purge requires a new owner.
+  await confirmation.locator('[aria-invalid="true"]').waitFor();
+  await superadmin.checkPage("purge");
+  await superadmin.pick(confirmation, "New owner of the folders", cy.email);
+  await confirmation.getByRole("button", { name: "Purge permanently" }).click();
+  await confirmation.locator('[data-status="done"]').waitFor({ timeout: 120_000 });
+  await superadmin.checkPage("purged");
+  await confirmation.getByRole("button", { name: "Done" }).click();
   await page.getByText("No user matches").waitFor();
-  const { node } = await api.ask("query($id: ID!) { node(id: $id) { ... on Vfolder { owner { email } } } }", {
+  const { node } = await api.graphql("query($id: ID!) { node(id: $id) { ... on Vfolder { owner { email } } } }", {
     id: bo.folder,
   });
-  assert.equal(node.owner.email, cy.email, "the folder is handed over");
-  await boss.go("Tasks");
-  await boss.row(bo.email).locator('[data-status="done"]').waitFor();
-  await boss.look("tasks");
+  assert.equal(node.owner.email, cy.email, "the folder has another owner");
+  await superadmin.openPage("Tasks");
+  await superadmin.row(bo.email).locator('[data-status="done"]').waitFor();
+  await superadmin.checkPage("tasks");
 }
 
-async function invite() {
-  await boss.go("Invitations");
+async function invitationsAndProviders() {
+  await superadmin.openPage("Invitations");
   await page.getByRole("button", { name: "New invitation" }).click();
-  const dialog = boss.panel("New invitation");
+  const dialog = superadmin.panel("New invitation");
   await dialog.getByLabel("E-mail").fill(`eve-${run}@example.org`);
-  await boss.pick(dialog, "Domain", domain);
+  await superadmin.pick(dialog, "Domain", domain);
   await dialog.getByRole("button", { name: "Invite" }).click();
   await dialog.locator(".cli code").getByText("/signup#invitation=").waitFor();
-  await boss.look("invited");
+  await superadmin.checkPage("invited");
   await dialog.getByRole("button", { name: "Done" }).click();
-  await boss
+  await superadmin
     .row(`eve-${run}`)
     .getByRole("button", { name: /Revoke/ })
     .click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
-  await boss.row(`eve-${run}`).locator('[data-status="revoked"]').waitFor();
-  await boss.look("invitations");
-  await boss.go("Identity providers");
+  await superadmin.row(`eve-${run}`).locator('[data-status="revoked"]').waitFor();
+  await superadmin.checkPage("invitations");
+  await superadmin.openPage("Identity providers");
   await page.getByRole("button", { name: "New provider" }).click();
-  await boss.panel("New identity provider").getByLabel("Issuer").fill("login.example.org");
-  await boss.look("new-provider");
+  await superadmin.panel("New identity provider").getByLabel("Issuer").fill("login.example.org");
+  await superadmin.checkPage("new-provider");
   await page.keyboard.press("Escape");
 }
 
-/** A domain with people in it stays. */
-async function refused() {
-  await boss.go("Domains");
+/** A domain with users cannot be purged. */
+async function refusedPurge() {
+  await superadmin.openPage("Domains");
   await page.getByLabel("Filter by name").fill(domain);
   await page.getByRole("button", { name: domain }).click();
-  await boss.panel(domain).getByRole("button", { name: "Purge" }).click();
-  const asked = boss.panel(`Purge ${domain}?`);
-  await asked.getByLabel(`Type ${domain} to confirm`).fill(domain);
-  await asked.getByRole("button", { name: "Purge permanently" }).click();
-  await asked.getByRole("alert").getByText("2 users").waitFor();
-  await boss.look("purge-refused");
+  await superadmin.panel(domain).getByRole("button", { name: "Purge" }).click();
+  const confirmation = superadmin.panel(`Purge ${domain}?`);
+  await confirmation.getByLabel(`Type ${domain} to confirm`).fill(domain);
+  await confirmation.getByRole("button", { name: "Purge permanently" }).click();
+  await confirmation.getByRole("alert").getByText("2 users").waitFor();
+  await superadmin.checkPage("purge-refused");
   await page.keyboard.press("Escape");
 }
 
-/** Takes away what the walk has made, as far as it is there. */
-async function sweep() {
+/** Deletes the users and the project of the test, as far as they exist. */
+async function cleanUp() {
   const found = (
-    await api.ask(
+    await api.graphql(
       "query($name: String!) { domains(where: { name: $name }) { edges { node { id users(first: 50, where: { status: ACTIVE }) { edges { node { id } } } projects(first: 50) { edges { node { id name } } } } } } }",
       { name: domain },
     )
   ).domains.edges[0]?.node;
   if (!found) return;
   for (const { node } of found.users.edges) {
-    await api.ask("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
+    await api.graphql("mutation($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }", {
       input: { id: node.id, status: "INACTIVE" },
     });
-    await api.ask("mutation($input: DeleteUserInput!) { deleteUser(input: $input) { task { id } } }", {
+    await api.graphql("mutation($input: DeleteUserInput!) { deleteUser(input: $input) { task { id } } }", {
       input: { id: node.id, deleteFolders: true },
     });
   }
   for (const { node } of found.projects.edges)
-    await api.ask("mutation($input: DeleteProjectInput!) { deleteProject(input: $input) { id } }", { input: node });
+    await api.graphql("mutation($input: DeleteProjectInput!) { deleteProject(input: $input) { id } }", { input: node });
 }
 
-await walk(
+await runSteps(
   stage,
   [
-    ["domain", makeDomain],
-    ["project", makeProject],
-    ["import", importUsers],
-    ["project admin", makeLead],
-    ["what they see", leadSees],
-    ["deactivate", deactivate],
-    ["purge", purge],
-    ["invitation, provider", invite],
-    ["refused", refused],
-    ["sweep", sweep],
+    ["create a domain", createDomain],
+    ["create a project", createProject],
+    ["import users", importUsers],
+    ["make a member project administrator", grantProjectAdmin],
+    ["show the pages of a project administrator and a member", projectAdminPages],
+    ["deactivate a user", deactivate],
+    ["purge a user", purge],
+    ["create an invitation and a provider", invitationsAndProviders],
+    ["refuse to purge a domain with users", refusedPurge],
+    ["delete all objects", cleanUp],
   ],
-  { sweep: async (failed) => failed && sweep() },
+  { cleanUp: async (failed) => failed && cleanUp() },
 );

@@ -1,68 +1,86 @@
-// Walks through the administrators' pages about rules: a policy, where it binds, a resource group and who may use it,
-// a custom role, presets, what a volume is for, and the trail of all of it. Against a running platform:
+// Browser test of the admin pages for policies, effective limits, resource groups, roles, presets, registries, volumes,
+// the audit log and retention. It needs a running cluster:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/rules.ts
-// E-mail and password are a superadmin's. BERTH_SHOTS names a directory for pictures.
+// The credentials must be those of a superadmin. BERTH_SHOTS names a directory for screenshots.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { Locator } from "playwright-core";
 import type { Variables } from "./account/api.ts";
-import { secret } from "./account/api.ts";
-import { begin, walk } from "./stage.ts";
+import { recordSecret } from "./account/api.ts";
+import { runSteps, startTest } from "./stage.ts";
 
-const stage = await begin();
-const { run, page, context, look, admin, button, dialog, field, heading, listed, pick, place, send, table } = stage;
+const stage = await startTest();
+const {
+  run,
+  page,
+  context,
+  checkPage,
+  admin,
+  button,
+  dialog,
+  field,
+  heading,
+  listItem,
+  pick,
+  openMainPage,
+  submit,
+  table,
+} = stage;
 const [policy, group, role, project] = ["policy", "group", "role", "project"].map((what) => `rules-${what}-${run}`);
 const registry = `rules-${run}`;
-const [fits, never] = [`fits-${run}`, `never-${run}`];
+const [fittingPreset, impossiblePreset] = [`fits-${run}`, `never-${run}`];
 const [ada, eve] = ["ada", "eve"].map((name): { id?: string; email: string; password: string } => ({
   email: `rules-${name}-${run}@example.org`,
-  password: secret(`the password of ${name}`, randomUUID()),
+  password: recordSecret(`the password of ${name}`, randomUUID()),
 }));
-const made: Record<string, any> = { since: new Date(Date.now() - 60_000) };
+const fixtures: Record<string, any> = { since: new Date(Date.now() - 60_000) };
 
-const goto = async (label: string, title = label) => {
-  await stage.adminPage(label);
+const openPage = async (label: string, title = label) => {
+  await stage.openAdminPage(label);
   await heading(title);
 };
 
-async function as(who: { email: string; password: string }) {
+async function loginAs(who: { email: string; password: string }) {
   await context.clearCookies();
   await page.goto("/login");
-  await stage.enter(who);
+  await stage.submitLogin(who);
   await heading("Home");
 }
 
-/** The people and the project whom the rules are about. */
+/** Creates the users and the project that the rules apply to. */
 async function people() {
   await admin.login(stage.email, stage.password);
-  const { viewer } = await admin.ask("{ viewer { user { id domain { id } } projects { id } } }");
-  made.domain = viewer.user.domain.id;
-  made.project = (
-    await admin.ask("mutation($i: CreateProjectInput!) { createProject(input: $i) { project { id } } }", {
-      i: { name: project, domain: made.domain },
+  const { viewer } = await admin.graphql("{ viewer { user { id domain { id } } projects { id } } }");
+  fixtures.domain = viewer.user.domain.id;
+  fixtures.project = (
+    await admin.graphql("mutation($i: CreateProjectInput!) { createProject(input: $i) { project { id } } }", {
+      i: { name: project, domain: fixtures.domain },
     })
   ).createProject.project.id;
   for (const who of [ada, eve]) {
-    const { createUser } = await admin.ask("mutation($i: CreateUserInput!) { createUser(input: $i) { user { id } } }", {
-      i: { email: who.email, username: who.email.split("@")[0], password: who.password, domain: made.domain },
-    });
+    const { createUser } = await admin.graphql(
+      "mutation($i: CreateUserInput!) { createUser(input: $i) { user { id } } }",
+      {
+        i: { email: who.email, username: who.email.split("@")[0], password: who.password, domain: fixtures.domain },
+      },
+    );
     who.id = createUser.user.id;
-    await admin.ask("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
+    await admin.graphql("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
       i: { id: who.id, passwordChangeRequired: false, ...(who === eve ? { role: "MONITOR" } : {}) },
     });
   }
   for (const id of [ada.id, viewer.user.id])
-    await admin.ask("mutation($i: AddMembershipInput!) { addMembership(input: $i) { project { id } } }", {
-      i: { project: made.project, user: id },
+    await admin.graphql("mutation($i: AddMembershipInput!) { addMembership(input: $i) { project { id } } }", {
+      i: { project: fixtures.project, user: id },
     });
-  await as(stage);
-  await place("Admin");
+  await loginAs(stage);
+  await openMainPage("Admin");
   await page.getByRole("navigation", { name: "Admin pages" }).waitFor();
 }
 
 async function policies() {
-  await goto("Policies");
+  await openPage("Policies");
   await button("New policy").click();
   const form = dialog("New policy");
   await field(form, "Name").fill(policy);
@@ -73,11 +91,11 @@ async function policies() {
   await form.getByRole("radiogroup", { name: "All other resources" }).getByText("zero").click();
   await field(form, "Concurrent sessions").fill("2");
   await field(form, "Session lifetime").fill("12h");
-  await look("policy-form");
-  await send(form, "Create");
+  await checkPage("policy-form");
+  await submit(form, "Create");
   await page.getByLabel("Filter by name").fill(policy);
   await page.getByText("2 concurrent sessions").waitFor();
-  await look("policies");
+  await checkPage("policies");
   await page.getByRole("button", { name: policy, exact: true }).click();
   const panel = dialog(policy);
   await panel.getByText("None that you can see.").waitFor();
@@ -85,11 +103,11 @@ async function policies() {
   const attach = dialog(`Attach ${policy}`);
   await attach.getByRole("radiogroup", { name: "Attach to" }).getByText("Project").click();
   await pick(attach, "Project", project);
-  await look("policy-attach");
-  await send(attach, "Attach");
-  await listed(panel, `project ${project}`).waitFor();
-  await look("policy");
-  // What is attached is not deleted, and the dialog says so.
+  await checkPage("policy-attach");
+  await submit(attach, "Attach");
+  await listItem(panel, `project ${project}`).waitFor();
+  await checkPage("policy");
+  // An attached policy cannot be deleted, and the dialog shows the error.
   await button("Delete", panel).click();
   await button("Delete", dialog(`Delete ${policy}?`)).click();
   await dialog(`Delete ${policy}?`).getByRole("alert").waitFor();
@@ -98,30 +116,30 @@ async function policies() {
   await button("Close", panel).click();
 }
 
-/** The policy stands in what binds its project's members. */
-async function binding() {
+/** The effective limits of a member of the project contain the policy. */
+async function effectiveLimits() {
   await page.getByRole("radiogroup", { name: "View" }).getByText("Effective limits").click();
   await page.getByText("Nothing selected").waitFor();
-  const whose = page.getByRole("region", { name: "Filter" });
-  await pick(whose, "User", ada.email);
-  await pick(whose, "Project", project);
-  const binds = page.getByRole("region", { name: "Effective limits", exact: true });
-  const cpu = binds.getByRole("row").filter({ hasText: "CPU" }).first();
+  const filter = page.getByRole("region", { name: "Filter" });
+  await pick(filter, "User", ada.email);
+  await pick(filter, "Project", project);
+  const limitsRegion = page.getByRole("region", { name: "Effective limits", exact: true });
+  const cpu = limitsRegion.getByRole("row").filter({ hasText: "CPU" }).first();
   await cpu.filter({ hasText: policy }).waitFor();
   assert.match(await cpu.innerText(), /0\s+4\s+4/);
-  await binds.getByRole("row").filter({ hasText: "Session lifetime" }).filter({ hasText: "12 h" }).waitFor();
-  await look("what-binds");
+  await limitsRegion.getByRole("row").filter({ hasText: "Session lifetime" }).filter({ hasText: "12 h" }).waitFor();
+  await checkPage("what-binds");
 }
 
 async function groups() {
-  await goto("Resource groups");
+  await openPage("Resource groups");
   await button("New group").click();
   const form = dialog("New resource group");
   await field(form, "Name").fill(group);
   await field(form, "Description").fill("for the walk");
   await form.getByLabel("Batch").uncheck();
-  await look("group-form");
-  await send(form, "Create");
+  await checkPage("group-form");
+  await submit(form, "Create");
   const row = table("Resource groups").getByRole("row").filter({ hasText: group });
   await row.getByText("no one yet").waitFor();
   await page.getByRole("button", { name: group, exact: true }).click();
@@ -129,19 +147,19 @@ async function groups() {
   await button("Grant", panel).click();
   const grant = dialog(`Grant ${group}`);
   await pick(grant, "Project", project);
-  await send(grant, "Grant");
-  await listed(panel.getByRole("list", { name: "Granted to" }), `project ${project}`).waitFor();
-  await listed(panel.getByRole("list", { name: "Projects that can use it" }), project)
+  await submit(grant, "Grant");
+  await listItem(panel.getByRole("list", { name: "Granted to" }), `project ${project}`).waitFor();
+  await listItem(panel.getByRole("list", { name: "Projects that can use it" }), project)
     .filter({ hasText: "granted to the project" })
     .waitFor();
   await panel.getByRole("radiogroup", { name: "Who can use it" }).getByText("Users").click();
-  await listed(panel.getByRole("list", { name: "Users who can use it" }), ada.email)
+  await listItem(panel.getByRole("list", { name: "Users who can use it" }), ada.email)
     .filter({ hasText: "granted to the project" })
     .waitFor();
-  await look("group");
+  await checkPage("group");
   await button("Close", panel).click();
   await row.getByText("1 grant").waitFor();
-  await look("groups");
+  await checkPage("groups");
   await page.getByRole("radiogroup", { name: "View" }).getByText("Access", { exact: true }).click();
   await table("Available resource groups").waitFor();
   await page.getByRole("radiogroup", { name: "Show groups for" }).getByText("A user").click();
@@ -151,11 +169,11 @@ async function groups() {
     .filter({ hasText: group })
     .filter({ hasText: "granted to the project" })
     .waitFor();
-  await look("which-groups");
+  await checkPage("which-groups");
 }
 
 async function roles() {
-  await goto("Roles");
+  await openPage("Roles");
   await button("New role").click();
   const form = dialog("New role");
   await field(form, "Name").fill(role);
@@ -163,8 +181,8 @@ async function roles() {
   await form.getByLabel("everything on session", { exact: true }).check();
   await form.getByLabel("connect on session", { exact: true }).uncheck();
   await form.getByLabel("read on project", { exact: true }).check();
-  await look("role-form");
-  await send(form, "Create");
+  await checkPage("role-form");
+  await submit(form, "Create");
   await page.getByLabel("Filter by name").fill(role);
   await table("Roles")
     .getByRole("row")
@@ -189,60 +207,68 @@ async function roles() {
     await pick(grant, "Grant to", ada.email);
     await grant.getByRole("radiogroup", { name: "Scope" }).getByText(scope, { exact: true }).click();
     await choose(grant);
-    if (scope === "One object") await look("role-grant");
-    await send(grant, "Grant");
+    if (scope === "One object") await checkPage("role-grant");
+    await submit(grant, "Grant");
   }
-  const held = panel.getByRole("list", { name: "Granted to" });
-  await listed(held, `in project ${project}`).waitFor();
+  const grants = panel.getByRole("list", { name: "Granted to" });
+  await listItem(grants, `in project ${project}`).waitFor();
   await button(`Revoke from ${ada.email} on ${project}`, panel).click();
   await button("Revoke", dialog("Revoke the role?")).click();
-  await listed(held, `on ${project}`).waitFor({ state: "detached" });
-  await look("role");
+  await listItem(grants, `on ${project}`).waitFor({ state: "detached" });
+  await checkPage("role");
   await button("Close", panel).click();
-  await look("roles");
+  await checkPage("roles");
 }
 
 async function presets() {
-  await goto("Presets");
+  await openPage("Presets");
   for (const [name, cpu] of [
-    [fits, "1"],
-    [never, "4096"],
+    [fittingPreset, "1"],
+    [impossiblePreset, "4096"],
   ]) {
     await button("New preset").click();
     const form = dialog("New preset");
     await field(form, "Name").fill(name);
     await form.getByLabel("Requested resources: CPU").fill(cpu);
     await form.getByLabel("Requested resources: Memory").fill("256 MiB");
-    if (name === fits) {
+    if (name === fittingPreset) {
       await field(form, "Shared memory").fill("128m");
-      await look("preset-form");
+      await checkPage("preset-form");
     }
-    await send(form, "Create");
+    await submit(form, "Create");
     await table("Presets").getByRole("row").filter({ hasText: name }).waitFor();
   }
-  await table("Presets").getByRole("row").filter({ hasText: never }).filter({ hasText: "never possible" }).waitFor();
-  await look("presets");
-  // The same, where one launches a session.
+  await table("Presets")
+    .getByRole("row")
+    .filter({ hasText: impossiblePreset })
+    .filter({ hasText: "never possible" })
+    .waitFor();
+  await checkPage("presets");
+  // The launch sheet shows the same state of each preset.
   await page.keyboard.press("l");
-  const offered = page.getByRole("radiogroup", { name: "Preset" });
-  const fitting = offered.getByRole("radio").filter({ hasText: fits });
-  await fitting.filter({ hasText: /available now|would be pending/ }).waitFor(); // others may hold the machine
-  const not = offered.getByRole("radio").filter({ hasText: never });
-  await not.filter({ hasText: "never possible: " }).waitFor();
-  await not.click({ force: true });
-  assert.equal(await not.getAttribute("aria-checked"), "false", "what never fits is not chosen");
-  await fitting.click();
-  assert.equal(await fitting.getAttribute("aria-checked"), "true");
+  const presetGroup = page.getByRole("radiogroup", { name: "Preset" });
+  const fittingRadio = presetGroup.getByRole("radio").filter({ hasText: fittingPreset });
+  await fittingRadio.filter({ hasText: /available now|would be pending/ }).waitFor(); // depends on other tests
+  const impossibleRadio = presetGroup.getByRole("radio").filter({ hasText: impossiblePreset });
+  await impossibleRadio.filter({ hasText: "never possible: " }).waitFor();
+  await impossibleRadio.click({ force: true });
+  assert.equal(await impossibleRadio.getAttribute("aria-checked"), "false", "an impossible preset can be selected");
+  await fittingRadio.click();
+  assert.equal(await fittingRadio.getAttribute("aria-checked"), "true");
   await field(page.getByRole("dialog"), "Memory, GiB").waitFor();
   assert.equal(await field(page.getByRole("dialog"), "Memory, GiB").inputValue(), "0.25");
-  await look("launch-preset");
+  await checkPage("launch-preset");
   await field(page.getByRole("dialog"), "CPU").fill("2");
-  assert.equal(await fitting.getAttribute("aria-checked"), "false", "an amount by hand is no preset");
+  assert.equal(
+    await fittingRadio.getAttribute("aria-checked"),
+    "false",
+    "the preset is still selected after a change of an amount",
+  );
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
 }
 
-/** The tiles of the launch sheet say the same as its preview. */
+/** The sizes in the launch sheet show the same result as its preview. */
 async function sizes() {
   await page.keyboard.press("l");
   const sheet = dialog("Launch a session");
@@ -259,21 +285,27 @@ async function sizes() {
     await tile.filter({ hasText: /available now|would be pending|never possible/ }).waitFor();
     await field(sheet, "CPU").fill(cpu);
     await field(sheet, "Memory, GiB").fill(memory);
-    const never = /never possible/.test(await tile.innerText());
-    await preview.getByText(never ? /^This session could never start/ : /^(Starts now|Would be pending)/).waitFor();
-    assert.equal((await tile.getAttribute("aria-disabled")) === "true", never, `the tile ${key} can be chosen`);
+    const impossible = /never possible/.test(await tile.innerText());
+    await preview
+      .getByText(impossible ? /^This session could never start/ : /^(Starts now|Would be pending)/)
+      .waitFor();
+    assert.equal(
+      (await tile.getAttribute("aria-disabled")) === "true",
+      impossible,
+      `the size ${key} is disabled although it is possible, or enabled although it is not`,
+    );
   }
-  // No machine is that big.
+  // No machine has that many CPUs.
   await field(sheet, "CPU").fill("100000");
   await preview.getByText("This session could never start").waitFor();
-  await look("launch-never");
+  await checkPage("launch-never");
   await page.keyboard.press("Escape");
   await sheet.waitFor({ state: "detached" });
 }
 
-/** A registry is added, changed and removed. */
+/** Adds, changes and removes a registry. */
 async function registries() {
-  await goto("Images");
+  await openPage("Images");
   const list = page.getByRole("region", { name: "Registries" });
   await button("Add a registry", list).click();
   const add = dialog("Add a registry");
@@ -284,7 +316,7 @@ async function registries() {
   const change = dialog(`Edit ${registry}`);
   await field(change, "Name").fill(`${registry}-b`);
   await change.getByLabel("Use plain HTTP").check();
-  await look("registry-form");
+  await checkPage("registry-form");
   await button("Save", change).click();
   await list
     .getByRole("listitem")
@@ -294,11 +326,11 @@ async function registries() {
   await button(`Remove ${registry}-b`, list).click();
   await button("Remove", dialog(`Remove the registry ${registry}-b?`)).click();
   await list.getByRole("listitem").filter({ hasText: registry }).waitFor({ state: "detached" });
-  await look("images");
+  await checkPage("images");
 }
 
 async function volumes() {
-  await goto("Volumes");
+  await openPage("Volumes");
   const first = table("Volumes").getByRole("row").nth(1).getByRole("button").first();
   const name = await first.innerText();
   await first.click();
@@ -307,30 +339,32 @@ async function volumes() {
   const grant = dialog(`Grant ${name}`);
   await pick(grant, "Project", project);
   await grant.getByLabel("upload", { exact: true }).check();
-  await look("volume-grant");
-  await send(grant, "Grant");
-  await listed(panel, `project ${project}`).filter({ hasText: "mount folders, upload, download" }).waitFor();
+  await checkPage("volume-grant");
+  await submit(grant, "Grant");
+  await listItem(panel, `project ${project}`).filter({ hasText: "mount folders, upload, download" }).waitFor();
   await button(`Edit the access of project ${project}`, panel).click();
   const change = dialog(`Access of project ${project} to ${name}`);
   await change.getByLabel("upload", { exact: true }).uncheck();
-  await send(change, "Save");
-  await listed(panel, `project ${project}`)
+  await submit(change, "Save");
+  await listItem(panel, `project ${project}`)
     .filter({ hasText: /mount folders, download/ })
     .waitFor();
-  await look("volume");
+  await checkPage("volume");
   await button(`Revoke the access of project ${project}`, panel).click();
   await button("Revoke", dialog("Revoke the access?")).click();
-  await listed(panel, `project ${project}`).waitFor({ state: "detached" });
+  await listItem(panel, `project ${project}`).waitFor({ state: "detached" });
   await button("Close", panel).click();
-  await look("volumes");
+  await checkPage("volumes");
 }
 
-/** All of it stands in the trail, on the page and in its file. */
-async function trail() {
-  await goto("Audit log");
+/** The audit log contains all these changes, on the page and in the CSV file. */
+async function auditLog() {
+  await openPage("Audit log");
   await table("Audit log").waitFor();
-  await look("audit");
-  const local = new Date(made.since.getTime() - made.since.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  await checkPage("audit");
+  const local = new Date(fixtures.since.getTime() - fixtures.since.getTimezoneOffset() * 60_000)
+    .toISOString()
+    .slice(0, 16);
   await page.getByLabel("From", { exact: true }).fill(local);
   for (const action of [
     "createResourcePolicy",
@@ -354,17 +388,17 @@ async function trail() {
       .waitFor();
   }
   await page.getByText("A CSV file cannot be filtered by: Action.").waitFor();
-  await look("audit-filter");
+  await checkPage("audit-filter");
   await table("Audit log").getByRole("row").nth(1).getByRole("button").click();
   await page.getByRole("dialog").getByText("grantVolume", { exact: true }).first().waitFor();
-  await look("audit-row");
+  await checkPage("audit-row");
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.getByRole("combobox", { name: "Action", exact: true }).fill("");
   await page.waitForURL((url) => !url.searchParams.has("action"));
-  const arriving = page.waitForEvent("download");
+  const downloading = page.waitForEvent("download");
   await page.getByRole("link", { name: "Download CSV" }).click();
-  const download = await arriving;
+  const download = await downloading;
   const parts = [];
   for await (const part of await download.createReadStream()) parts.push(part);
   const csv = Buffer.concat(parts).toString();
@@ -376,12 +410,12 @@ async function trail() {
     "createResourcePreset",
     "grantVolume",
   ])
-    assert(csv.includes(action), `${action} is not in the file`);
-  assert(csv.includes("FAILED_PRECONDITION"), "the refused deletion is not in the file");
+    assert(csv.includes(action), `the CSV file lacks ${action}`);
+  assert(csv.includes("FAILED_PRECONDITION"), "the CSV file lacks the rejected deletion");
 }
 
 async function retention() {
-  await goto("Retention");
+  await openPage("Retention");
   const days = page.getByLabel("Retention of Finished tasks in days; 0 means forever");
   const before = await days.inputValue();
   for (const n of [String(Number(before) + 1), before]) {
@@ -389,17 +423,17 @@ async function retention() {
     await button("Set the retention of Finished tasks").click();
     await page.getByText(`Finished tasks: retention is now ${n} days.`).waitFor();
   }
-  await look("retention");
+  await checkPage("retention");
 }
 
-/** A monitor reads all of it and changes nothing; who has no rights finds nothing. */
-async function others() {
-  await as(eve);
+/** A monitor can read every page and change nothing. A user without rights gets "Page not found". */
+async function monitorAndUser() {
+  await loginAs(eve);
   for (const [path, title, shown] of [
     ["policies", "Policies", policy],
     ["groups", "Resource groups", group],
     ["roles", "Roles", role],
-    ["presets", "Presets", fits],
+    ["presets", "Presets", fittingPreset],
     ["volumes", "Volumes", "everyone"],
     ["audit", "Audit log", "grantRole"],
     ["retention", "Retention", "Audit log"],
@@ -415,26 +449,26 @@ async function others() {
       assert.equal(
         await page.locator(".content").getByRole("button", { name }).count(),
         0,
-        `${name} at /admin/${path} of a monitor`,
+        `a monitor sees the button ${name} at /admin/${path}`,
       );
   }
   await page.goto("/admin/groups");
   await page.getByRole("button", { name: group, exact: true }).click();
-  await listed(dialog(group), `project ${project}`).first().waitFor();
+  await listItem(dialog(group), `project ${project}`).first().waitFor();
   for (const name of ["Grant", "Edit", "Delete"])
-    assert.equal(await button(name, dialog(group)).count(), 0, `${name} for a monitor`);
-  await look("group-monitor");
-  await as(ada);
+    assert.equal(await button(name, dialog(group)).count(), 0, `a monitor sees the button ${name}`);
+  await checkPage("group-monitor");
+  await loginAs(ada);
   for (const path of ["policies", "groups", "roles", "presets", "volumes", "audit", "retention"]) {
     await page.goto(`/admin/${path}`);
     await heading("Page not found");
   }
-  await look("not-found");
+  await checkPage("not-found");
 }
 
-/** What was made goes again, each by its button. */
-async function tidy() {
-  await as(stage);
+/** Deletes everything that the test has created, each with its button. */
+async function deleteAll() {
+  await loginAs(stage);
   await page.goto("/admin/policies");
   await page.getByLabel("Filter by name").fill(policy);
   await page.getByRole("button", { name: policy, exact: true }).click();
@@ -456,41 +490,41 @@ async function tidy() {
     await page.getByRole("button", { name, exact: true }).waitFor({ state: "detached" });
   }
   await page.goto("/admin/presets");
-  for (const name of [fits, never]) {
+  for (const name of [fittingPreset, impossiblePreset]) {
     await button(`Delete ${name}`).click();
     await button("Delete", dialog(`Delete ${name}?`)).click();
     await button(`Delete ${name}`).waitFor({ state: "detached" });
   }
 }
 
-/** Turns recovery mode on and off: the page of the cluster says so, and follows. */
+/** Turns recovery mode on and off. The page of the cluster shows a warning while it is on. */
 async function recovery() {
-  const turn = (on: boolean) =>
-    admin.ask("mutation($i: SetRecoveryInput!) { setRecovery(input: $i) { recovery { since } } }", {
+  const setRecovery = (on: boolean) =>
+    admin.graphql("mutation($i: SetRecoveryInput!) { setRecovery(input: $i) { recovery { since } } }", {
       i: { on, reason: on ? "a drill" : null },
     });
   const note = page.getByRole("alert").filter({ hasText: "The cluster is in recovery mode." });
-  await turn(true);
+  await setRecovery(true);
   try {
     await page.goto("/cluster");
     await note.getByText("Until an administrator turns it off").waitFor();
-    await look("recovery");
+    await checkPage("recovery");
   } finally {
-    await turn(false);
+    await setRecovery(false);
   }
   await note.waitFor({ state: "detached" });
 }
 
-/** Ends what no page of the walk removes, and what a failed walk left behind. */
-async function sweep() {
-  const quiet = (query: string, variables: Variables) =>
-    admin.ask(query, variables).catch((why) => console.error("sweep:", why.message));
+/** Removes what no step deletes, and what a failed test has left. */
+async function cleanUp() {
+  const tryMutation = (query: string, variables: Variables) =>
+    admin.graphql(query, variables).catch((error) => console.error("cleanup:", error.message));
   const {
     resourcePolicies,
     resourcePresets,
     roles: all,
     resourceGroups,
-  } = await admin.ask(
+  } = await admin.graphql(
     `query($policy: String!, $role: String!, $group: String!) {
     resourcePolicies(first: 1, where: { name: $policy }) { edges { node { id attachments { id } } } } resourcePresets(first: 100) { edges { node { id name } } }
     roles(first: 1, where: { name: $role }) { edges { node { id } } } resourceGroups(first: 1, where: { name: $group }) { edges { node { id } } } }`,
@@ -498,52 +532,52 @@ async function sweep() {
   );
   for (const { node } of resourcePolicies.edges) {
     for (const a of node.attachments)
-      await quiet("mutation($i: DetachResourcePolicyInput!) { detachResourcePolicy(input: $i) { id } }", {
+      await tryMutation("mutation($i: DetachResourcePolicyInput!) { detachResourcePolicy(input: $i) { id } }", {
         i: { id: a.id },
       });
-    await quiet("mutation($i: DeleteResourcePolicyInput!) { deleteResourcePolicy(input: $i) { id } }", {
+    await tryMutation("mutation($i: DeleteResourcePolicyInput!) { deleteResourcePolicy(input: $i) { id } }", {
       i: { id: node.id },
     });
   }
   for (const { node: p } of resourcePresets.edges)
-    if (p.name === fits || p.name === never)
-      await quiet("mutation($i: DeleteResourcePresetInput!) { deleteResourcePreset(input: $i) { id } }", {
+    if (p.name === fittingPreset || p.name === impossiblePreset)
+      await tryMutation("mutation($i: DeleteResourcePresetInput!) { deleteResourcePreset(input: $i) { id } }", {
         i: { id: p.id },
       });
   for (const { node } of all.edges)
-    await quiet("mutation($i: DeleteRoleInput!) { deleteRole(input: $i) { id } }", { i: { id: node.id } });
+    await tryMutation("mutation($i: DeleteRoleInput!) { deleteRole(input: $i) { id } }", { i: { id: node.id } });
   for (const { node } of resourceGroups.edges)
-    await quiet("mutation($i: DeleteResourceGroupInput!) { deleteResourceGroup(input: $i) { id } }", {
+    await tryMutation("mutation($i: DeleteResourceGroupInput!) { deleteResourceGroup(input: $i) { id } }", {
       i: { id: node.id },
     });
   for (const who of [ada, eve])
     if (who.id)
-      await quiet("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
+      await tryMutation("mutation($i: UpdateUserInput!) { updateUser(input: $i) { user { id } } }", {
         i: { id: who.id, status: "INACTIVE" },
       });
-  if (made.project)
-    await quiet("mutation($i: DeleteProjectInput!) { deleteProject(input: $i) { id } }", {
-      i: { id: made.project, name: project },
+  if (fixtures.project)
+    await tryMutation("mutation($i: DeleteProjectInput!) { deleteProject(input: $i) { id } }", {
+      i: { id: fixtures.project, name: project },
     });
 }
 
-await walk(
+await runSteps(
   stage,
   [
-    ["people", people],
-    ["policies", policies],
-    ["what binds whom", binding],
-    ["resource groups", groups],
-    ["roles", roles],
-    ["presets", presets],
-    ["registries", registries],
-    ["sizes", sizes],
-    ["volumes", volumes],
-    ["audit log", trail],
-    ["retention", retention],
-    ["recovery mode", recovery],
-    ["others", others],
-    ["tidy", tidy],
+    ["create users and a project", people],
+    ["create and attach a policy", policies],
+    ["show effective limits", effectiveLimits],
+    ["create and grant a resource group", groups],
+    ["create and grant a role", roles],
+    ["create and use presets", presets],
+    ["add, change and remove a registry", registries],
+    ["compare the sizes with the preview", sizes],
+    ["grant permissions on a volume", volumes],
+    ["find the changes in the audit log", auditLog],
+    ["change the retention", retention],
+    ["turn recovery mode on and off", recovery],
+    ["use the admin pages as a monitor and as a user", monitorAndUser],
+    ["delete all objects", deleteAll],
   ],
-  { sweep },
+  { cleanUp },
 );

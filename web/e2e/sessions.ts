@@ -1,14 +1,13 @@
-// Walks through the ways to start a session again and to start many: a template from the launch form, its change, a session
-// from it, a clone, a restart, tags, and an array as one row.
-// Against a running platform with the image minimal:
+// Browser test of templates, clones, restarts, tags and arrays.
+// It needs a running platform with the image minimal:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/sessions.ts
 // BERTH_SHOTS names a directory for pictures.
 
 import assert from "node:assert/strict";
-import { begin, walk } from "./stage.ts";
+import { runSteps, startTest } from "./stage.ts";
 
-const stage = await begin();
-const { run, page, look, admin, button, field, heading, send } = stage;
+const stage = await startTest();
+const { run, page, checkPage, admin, button, field, heading, submit } = stage;
 const [template, original, clone, array, tag] = ["template", "original", "clone", "array", "tag"].map(
   (what) => `${what}-${run}`,
 );
@@ -19,7 +18,7 @@ const row = (text: string) => page.locator(".grid tbody tr").filter({ hasText: t
 const sessionId = () => new URL(page.url()).pathname.split("/").at(-1)!;
 
 async function requestOf(id: string) {
-  const { node } = await admin.ask(
+  const { node } = await admin.graphql(
     "query($id: ID!) { node(id: $id) { ... on Session { name request { image command environment tags slots type } } } }",
     { id },
   );
@@ -39,7 +38,7 @@ async function batch(command: string) {
 async function login() {
   await admin.login(stage.email, stage.password);
   await page.goto("/login");
-  await stage.enter(stage);
+  await stage.submitLogin(stage);
   await heading("Home");
 }
 
@@ -53,8 +52,8 @@ async function save() {
   await button("Save as template", sheet).click();
   const dialog = page.getByRole("dialog", { name: "Save as template" });
   await field(dialog, "Template name").fill(template);
-  await look("template-save");
-  await send(dialog, "Save");
+  await checkPage("template-save");
+  await submit(dialog, "Save");
   await page.getByText(`Template ${template} is saved.`).waitFor();
   await page.keyboard.press("Escape");
 }
@@ -62,7 +61,7 @@ async function save() {
 async function start() {
   await page.goto("/templates");
   await row(template).waitFor();
-  await look("templates");
+  await checkPage("templates");
   await button("Start or edit", row(template)).click();
   await sheet.getByText(`template ${template}`).waitFor();
   assert.equal(await field(sheet, "Command").inputValue(), "echo run $BERTH_ARRAY_INDEX; sleep 600");
@@ -81,7 +80,7 @@ async function again() {
   await sheet.getByText(`session ${original}`).waitFor();
   await field(sheet, "Name").fill(clone);
   await field(sheet, "Command").fill("echo cloned; sleep 600");
-  await look("clone");
+  await checkPage("clone");
   await button("Launch", sheet).click();
   await heading(clone);
   await status("running");
@@ -95,13 +94,13 @@ async function restart() {
   const [id, before] = [sessionId(), await requestOf(sessionId())];
   await button("Restart").click();
   const dialog = page.getByRole("dialog", { name: `Restart ${clone}?` });
-  await look("restart");
+  await checkPage("restart");
   await button("Restart", dialog).click();
   await page.waitForURL((url) => url.pathname.startsWith("/sessions/") && !url.pathname.endsWith(id));
   await heading(clone);
   await status("running");
   assert.deepEqual(await requestOf(sessionId()), before);
-  const { node } = await admin.ask("query($id: ID!) { node(id: $id) { ... on Session { status } } }", { id });
+  const { node } = await admin.graphql("query($id: ID!) { node(id: $id) { ... on Session { status } } }", { id });
   assert(["TERMINATING", "TERMINATED"].includes(node.status), `the replaced session is ${node.status}`);
 }
 
@@ -119,7 +118,7 @@ async function tags() {
 
 async function members() {
   const query = "query($w: SessionWhereInput) { sessions(where: $w) { totalCount } }";
-  return (await admin.ask(query, { w: { nameContainsFold: array } })).sessions.totalCount;
+  return (await admin.graphql(query, { w: { nameContainsFold: array } })).sessions.totalCount;
 }
 
 /** Three indexes, two at a time, are one row; the third waits for a place. */
@@ -129,7 +128,7 @@ async function many() {
   await field(sheet, "Name").fill(array);
   await button("Launch", sheet).click();
   await sheet.getByText(/"0" after % is not a number of members/).waitFor();
-  await look("array-invalid");
+  await checkPage("array-invalid");
   await field(sheet, "Array").fill("1-3%2");
   await button("Launch", sheet).click();
   await sheet.waitFor({ state: "detached" });
@@ -139,7 +138,7 @@ async function many() {
   assert.equal(await row(array).count(), 1, "the members of the array are rows");
   await button(`Members of ${array}`, row(array)).click();
   await row(`${array}-3`).getByText("exit code 1").first().waitFor();
-  await look("array");
+  await checkPage("array");
   assert.equal(await members(), 3);
   await button("Retry 1", row(array).first()).click();
   for (let tries = 0; (await members()) !== 4; tries++) {
@@ -151,22 +150,22 @@ async function many() {
 async function remove() {
   await page.goto("/templates");
   await button("Delete", row(template)).click();
-  await send(page.getByRole("dialog", { name: `Delete template ${template}?` }), "Delete");
+  await submit(page.getByRole("dialog", { name: `Delete template ${template}?` }), "Delete");
   await row(template).waitFor({ state: "detached" });
 }
 
-async function sweep() {
-  const { sessions } = await admin.ask(
+async function cleanUp() {
+  const { sessions } = await admin.graphql(
     "query($w: SessionWhereInput) { sessions(first: 50, where: $w) { edges { node { id } } } }",
     { w: { nameContainsFold: run, statusNotIn: ["TERMINATED", "CANCELLED", "ERROR"] } },
   );
   for (const { node } of sessions.edges)
-    await admin.ask("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", {
+    await admin.graphql("mutation($i: TerminateSessionInput!) { terminateSession(input: $i) { session { id } } }", {
       i: { id: node.id },
     });
 }
 
-await walk(
+await runSteps(
   stage,
   [
     ["log in", login],
@@ -178,5 +177,5 @@ await walk(
     ["array", many],
     ["delete the template", remove],
   ],
-  { sweep },
+  { cleanUp },
 );

@@ -1,24 +1,27 @@
-// Drops a directory of many files into a folder, loses the line twice and the page once,
-// and goes on each time:
+// Browser test that drops a directory with many files into a folder. It loses the connection twice and reloads the page
+// once; the upload resumes each time:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… BERTH_FOLDER=id BERTH_SOURCE=/directory BERTH_WIRE=http://… node --import ./e2e/typescript.mjs e2e/upload.ts
-// BERTH_WIRE steers what passes to the storage proxy; see e2e/folders/browser_test.go.
+// BERTH_WIRE controls the connection to the storage proxy; see e2e/folders/browser_test.go.
 import assert from "node:assert/strict";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { album, given, open, step, violations } from "./browser.ts";
+import { environment, launchBrowser, runStep, screenshotsTo, violations } from "./browser.ts";
 
-const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_FOLDER, BERTH_WIRE, BERTH_SHOTS } = given();
-const source = given().BERTH_SOURCE ?? "";
+const { BERTH_URL, BERTH_EMAIL, BERTH_PASSWORD, BERTH_FOLDER, BERTH_WIRE, BERTH_SHOTS } = environment();
+const source = environment().BERTH_SOURCE ?? "";
 
 const sizes = readdirSync(source, { recursive: true, withFileTypes: true })
   .filter((f) => f.isFile())
   .map((f) => statSync(join(f.parentPath, f.name)).size);
 const total = sizes.reduce((a, b) => a + b, 0);
-const shoot = album(BERTH_SHOTS);
-const { page, context, faults, close } = await open(BERTH_URL);
-const barriers: string[] = [];
+const screenshot = screenshotsTo(BERTH_SHOTS);
+const { page, context, errors, close } = await launchBrowser(BERTH_URL);
+const problems: string[] = [];
 
-/** Holds up, cuts or mends the wire; "held" answers when somebody waits to send more. */
+/**
+ * Controls the connection to the storage proxy: hold, cut or restore it. "held" waits until a client tries to send
+ * more than the connection lets through.
+ */
 async function wire(what: string, bytes = 0) {
   const response = await fetch(`${BERTH_WIRE}/${what}?bytes=${Math.round(bytes)}`, { method: "POST" });
   assert(response.ok, `${what}: ${await response.text()}`);
@@ -35,10 +38,10 @@ async function login() {
   await page.getByText("Drop files or folders here.").waitFor();
 }
 
-/** A real drop, as from the desktop. */
+/** Drops the directory as a user does from the desktop. */
 async function drop() {
   const zone = await page.locator(".drop-zone").boundingBox();
-  assert(zone, "there is no place to drop files");
+  assert(zone, "the page has no drop zone");
   const { x, y, width, height } = zone;
   const cdp = await context.newCDPSession(page);
   const at = { x: x + width / 2, y: y + height / 2, data: { items: [], files: [source], dragOperationsMask: 1 } };
@@ -51,10 +54,10 @@ async function drop() {
 
 async function offline() {
   await context.setOffline(true);
-  await wire("cut"); // the browser lets live what is under way
+  await wire("cut"); // Chromium does not cut open connections when it goes offline
   await lost.waitFor();
-  barriers.push(...(await violations(page)));
-  await shoot(page, "lost", ["light"]);
+  problems.push(...(await violations(page)));
+  await screenshot(page, "lost", ["light"]);
   await wire("mend");
   await wire("hold", total / 4);
   await context.setOffline(false);
@@ -70,11 +73,11 @@ async function cut() {
 }
 
 async function reload() {
-  page.once("dialog", (dialog) => dialog.accept()); // "leave the page?"
+  page.once("dialog", (dialog) => dialog.accept()); // the question whether to leave the page
   await page.reload();
   await wire("mend");
   await tray.getByText("were interrupted when the page was closed.").waitFor();
-  await shoot(page, "reloaded", ["light"]);
+  await screenshot(page, "reloaded", ["light"]);
   await page.getByLabel("Interrupted folder").setInputFiles(source);
 }
 
@@ -88,34 +91,34 @@ async function done() {
     undefined,
     { timeout: 120_000 },
   );
-  await shoot(page, "done", ["light"]);
+  await screenshot(page, "done", ["light"]);
   assert.equal(await tray.locator(".bad").count(), 0, `failed: ${await tray.locator("li").first().textContent()}`);
 }
 
 try {
-  await step("log in", login);
-  await step("drop", drop);
-  await step("the line is lost, as the browser sees it", offline);
-  await step("the line is cut", cut);
-  await step("the page is loaded again", reload);
-  await step("all files are there", done);
+  await runStep("log in", login);
+  await runStep("drop a directory", drop);
+  await runStep("the browser goes offline", offline);
+  await runStep("the connection is cut", cut);
+  await runStep("the page is reloaded", reload);
+  await runStep("all files are uploaded", done);
   const cuts = /net::ERR_(CONNECTION|SOCKET|EMPTY|NETWORK)/;
   assert.deepEqual(
-    faults.filter((f) => !cuts.test(f)),
+    errors.filter((f) => !cuts.test(f)),
     [],
     "errors in the browser",
   );
-  assert.deepEqual(barriers, [], "accessibility");
+  assert.deepEqual(problems, [], "accessibility");
 } catch (error) {
-  await shoot(page, "failed", ["light"]).catch(() => undefined);
+  await screenshot(page, "failed", ["light"]).catch(() => undefined);
   console.error(
     error,
     "\nat",
     page.url(),
     "\n",
-    [...faults, ...barriers].join("\n"),
+    [...errors, ...problems].join("\n"),
     "\n",
-    await tray.innerText().catch(() => "no tray"),
+    await tray.innerText().catch(() => "the upload tray is not visible"),
   );
   process.exitCode = 1;
 } finally {

@@ -1,25 +1,25 @@
-// Walks through the page as a person does, against a running platform:
+// Browser test of the pages that every user needs. It needs a running cluster:
 //   BERTH_URL=http://… BERTH_EMAIL=… BERTH_PASSWORD=… node --import ./e2e/typescript.mjs e2e/walk.ts
-// BERTH_SHOTS names a directory for pictures; BERTH_IMAGE an image to launch.
+// BERTH_SHOTS names a directory for screenshots, BERTH_IMAGE the image of the session.
 
 import assert from "node:assert/strict";
 import type { Locator, Request } from "playwright-core";
 import type { Variables } from "./account/api.ts";
-import { begin, walk } from "./stage.ts";
+import { runSteps, startTest } from "./stage.ts";
 
-const stage = await begin();
-const { run, page, context, look, heading, place: go } = stage;
+const stage = await startTest();
+const { run, page, context, checkPage, heading, openMainPage } = stage;
 const folder = `walk-${run}`;
 const session = `walk-${run}`;
 let clicks = 0;
 
-const click = async (locator: Locator) => {
+const countClick = async (locator: Locator) => {
   clicks++;
   await locator.click();
 };
 
-/** A call of the API beside the page, with the page's own login. */
-const call = (query: string, variables?: Variables): Promise<any> =>
+/** Calls the API from within the page, with the login of the page. */
+const callInPage = (query: string, variables?: Variables): Promise<any> =>
   page.evaluate(
     async ([q, v]) => {
       const response = await fetch("/graphql", {
@@ -34,8 +34,8 @@ const call = (query: string, variables?: Variables): Promise<any> =>
     [query, variables] as const,
   );
 
-/** The same, but not through the page: it works while the page is cut off. */
-async function beside(query: string, variables: Variables) {
+/** Calls the API with the login of the page but from outside of it, so that it works while the page is offline. */
+async function callOutsidePage(query: string, variables: Variables) {
   const response = await context.request.post("/graphql", {
     headers: { "X-Berth-CSRF": "1" },
     data: { query, variables },
@@ -48,7 +48,7 @@ async function beside(query: string, variables: Variables) {
 async function login() {
   await page.goto("/cluster");
   await heading("Log in");
-  await look("login");
+  await checkPage("login");
   await page.getByLabel("E-mail").fill(stage.email);
   await page.locator('input[name="password"]').fill("wrong-password");
   await page.getByRole("button", { name: "Log in" }).click();
@@ -57,13 +57,13 @@ async function login() {
   await page.getByRole("button", { name: "Log in" }).click();
   await heading("Cluster");
   await page.locator(".live.live").waitFor();
-  await go("Home");
+  await openMainPage("Home");
   await heading("Home");
-  await look("home");
+  await checkPage("home");
 }
 
 async function data() {
-  await go("Data");
+  await openMainPage("Data");
   await page.getByRole("button", { name: "New folder" }).click();
   await page.getByLabel("Name", { exact: true }).fill("../x");
   await page.getByText("This name is not allowed.").waitFor();
@@ -78,23 +78,23 @@ async function data() {
   await page.getByText("2 of 2 files").waitFor();
   await page.getByRole("cell", { name: "hello.txt", exact: true }).waitFor();
   await page.getByRole("cell", { name: "3 MiB", exact: true }).waitFor();
-  await look("folder");
+  await checkPage("folder");
   await page.getByRole("button", { name: "big.bin", exact: true }).click();
-  const arriving = page.waitForEvent("download");
+  const downloading = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download big.bin" }).click();
-  const download = await arriving;
+  const download = await downloading;
   if (!process.env.BERTH_MOCK) {
     const parts = [];
     for await (const part of await download.createReadStream()) parts.push(part);
     assert(Buffer.concat(parts).equals(big), "the downloaded file differs from the uploaded one");
   }
-  await go("Data");
+  await openMainPage("Data");
   await page.getByRole("link", { name: folder }).waitFor();
-  await look("data");
+  await checkPage("data");
 }
 
-/** What is in files is shown, changed, and not lost when somebody else has changed it meanwhile; nothing of it runs. */
-async function contents() {
+/** Shows the content of files without running it, and edits a text file. A concurrent change is not overwritten. */
+async function previews() {
   if (process.env.BERTH_MOCK) return;
   await page.getByRole("link", { name: folder }).click();
   await heading(new RegExp(folder));
@@ -111,35 +111,39 @@ async function contents() {
     { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("first") },
   ]);
   const details = page.locator(".details");
-  const showing = async (name: string, text: string) => {
+  const openPreview = async (name: string, text: string) => {
     await page.getByRole("button", { name, exact: true }).click();
     await details.getByText(text).first().waitFor();
   };
-  await showing(hostile, "30 × 20");
-  await showing("one.pdf", "Page 1 of 1");
+  await openPreview(hostile, "30 × 20");
+  await openPreview("one.pdf", "Page 1 of 1");
   await page.waitForFunction(() => {
     const canvas = document.querySelector("canvas");
     const { data } = canvas?.width
       ? canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height)
       : { data: [] };
-    return data.some((v, i) => i % 4 === 0 && v < 100 && data[i + 3] > 0); // ink
+    return data.some((v, i) => i % 4 === 0 && v < 100 && data[i + 3] > 0); // a dark pixel
   });
-  assert.equal(await page.evaluate(() => (window as { ran?: unknown }).ran), undefined, "a script of a file has run");
-  await showing("notes.txt", "first");
+  assert.equal(
+    await page.evaluate(() => (window as { ran?: unknown }).ran),
+    undefined,
+    "the page has run a script of a file",
+  );
+  await openPreview("notes.txt", "first");
   await page.getByRole("button", { name: "Edit" }).click();
   const editor = page.getByRole("dialog", { name: "Edit notes.txt" });
   await editor.getByRole("textbox").fill("mine");
-  await replace("notes.txt", "theirs");
+  await replaceFile("notes.txt", "theirs");
   await editor.getByRole("button", { name: "Save" }).click();
   await editor.getByText("Someone changed the file").waitFor();
-  await look("conflict");
+  await checkPage("conflict");
   await editor.getByRole("button", { name: "Load the current contents and discard mine" }).click();
   await editor.getByRole("textbox").fill("theirs and mine");
   await editor.getByRole("button", { name: "Save" }).click();
   await details.getByText("theirs and mine").waitFor();
 }
 
-/** A PDF of one page. */
+/** Returns a PDF with one page. */
 function onePage(text: string) {
   const content = `BT /F1 36 Tf 72 700 Td (${text}) Tj ET`;
   const objects = [
@@ -161,41 +165,43 @@ function onePage(text: string) {
   );
 }
 
-/** What somebody else does to a file of the folder while the page is open. */
-async function replace(path: string, text: string) {
-  const { vfolders } = await beside(
+/** Replaces a file of the folder as another client does while the page is open. */
+async function replaceFile(path: string, text: string) {
+  const { vfolders } = await callOutsidePage(
     "query($name: String!) { vfolders(first: 1, where: { name: $name }) { edges { node { id } } } }",
     { name: folder },
   );
-  const made = await beside(
+  const created = await callOutsidePage(
     "mutation($input: CreateUploadInput!) { createUpload(input: $input) { uploads { url ticket } } }",
     { input: { vfolder: vfolders.edges[0].node.id, files: [{ path, size: text.length }] } },
   );
-  const [{ url, ticket }] = made.createUpload.uploads;
+  const [{ url, ticket }] = created.createUpload.uploads;
   const headers = { Authorization: `Bearer ${ticket}`, "Tus-Resumable": "1.0.0", "X-Berth-CSRF": "1" };
-  const begun = await context.request.post(url, { headers: { ...headers, "Upload-Length": String(text.length) } });
-  assert(begun.ok(), await begun.text());
-  const sent = await context.request.patch(new URL(begun.headers().location, begun.url()).href, {
+  const upload = await context.request.post(url, { headers: { ...headers, "Upload-Length": String(text.length) } });
+  assert(upload.ok(), await upload.text());
+  const response = await context.request.patch(new URL(upload.headers().location, upload.url()).href, {
     headers: { ...headers, "Upload-Offset": "0", "Content-Type": "application/offset+octet-stream" },
     data: text,
   });
-  assert(sent.ok(), await sent.text());
+  assert(response.ok(), await response.text());
 }
 
-/** A colleague is invited to read, reads, is promoted, writes, and is shut out again; each page follows by itself. */
+/**
+ * A colleague is invited to read, accepts, gets write permission, and is removed. Each page updates without a reload.
+ */
 async function sharing() {
   if (process.env.BERTH_MOCK) return;
   const email = `colleague-${run}@berth.local`;
   const password = `Walk-with-me-${run}-9`;
-  const { viewer } = await call("{ viewer { user { domain { id } } } }");
-  await call("mutation($input: CreateUserInput!) { createUser(input: $input) { user { id } } }", {
+  const { viewer } = await callInPage("{ viewer { user { domain { id } } } }");
+  await callInPage("mutation($input: CreateUserInput!) { createUser(input: $input) { user { id } } }", {
     input: { email, password, domain: viewer.user.domain.id },
   });
-  const other = await stage.sit();
+  const other = await stage.openBrowser();
   try {
     const colleague = other.page;
     await colleague.goto("/data");
-    await other.enter({ email, password });
+    await other.submitLogin({ email, password });
     await other.heading("Data");
 
     await page.getByRole("button", { name: `Share ${folder}` }).click();
@@ -204,10 +210,10 @@ async function sharing() {
     await dialog.getByRole("button", { name: "Invite 2" }).click();
     await dialog.getByRole("alert").getByText("is not an e-mail address").waitFor();
     await dialog.getByText("invited", { exact: true }).waitFor();
-    await look("share");
+    await checkPage("share");
 
     await colleague.getByLabel("1 invitation").waitFor();
-    await other.look("invitations");
+    await other.checkPage("invitations");
     await colleague.getByRole("button", { name: `Accept ${folder}` }).click();
     await dialog.getByText("invited", { exact: true }).waitFor({ state: "detached" });
     await colleague.getByRole("link", { name: folder }).click();
@@ -217,9 +223,9 @@ async function sharing() {
     assert.equal(
       await colleague.getByRole("button", { name: "Upload files" }).count(),
       0,
-      "who may only read is offered to upload",
+      "a user with read permission sees the upload button",
     );
-    await other.look("shared-folder");
+    await other.checkPage("shared-folder");
 
     await dialog.getByRole("combobox", { name: `Permission of ${email}` }).click();
     await page.getByRole("option", { name: "read and write", exact: true }).click();
@@ -233,27 +239,27 @@ async function sharing() {
     await dialog.getByRole("button", { name: `Remove ${email}` }).click();
     await colleague.getByRole("button", { name: "Upload files" }).waitFor({ state: "detached" });
     await page.keyboard.press("Escape");
-    assert.deepEqual(other.faults, [], "errors in the colleague's browser");
+    assert.deepEqual(other.errors, [], "errors in the colleague's browser");
   } finally {
     await other.close();
   }
 }
 
 async function launch() {
-  await go("Home");
+  await openMainPage("Home");
   await page.keyboard.press("l");
   await page.getByRole("radiogroup", { name: "Image" }).getByRole("radio").first().waitFor();
   await page.waitForFunction(() => /available now|would be pending/.test(document.body.textContent));
-  await look("launch");
-  if (process.env.BERTH_IMAGE) await click(page.getByRole("radio", { name: process.env.BERTH_IMAGE }));
-  const half = page.getByRole("button", { name: "0.5", exact: true });
-  const fraction = (await half.count()) > 0;
-  if (fraction) await click(half);
+  await checkPage("launch");
+  if (process.env.BERTH_IMAGE) await countClick(page.getByRole("radio", { name: process.env.BERTH_IMAGE }));
+  const halfButton = page.getByRole("button", { name: "0.5", exact: true });
+  const fraction = (await halfButton.count()) > 0;
+  if (fraction) await countClick(halfButton);
   await page.getByLabel("Name", { exact: true }).fill(session);
   await page.getByLabel(folder, { exact: true }).check();
-  await click(page.getByRole("dialog").getByRole("button", { name: "Launch" }));
+  await countClick(page.getByRole("dialog").getByRole("button", { name: "Launch" }));
   await heading(session);
-  assert(clicks <= 3, `${clicks} clicks to a session`);
+  assert(clicks <= 3, `a launch takes ${clicks} clicks instead of at most 3`);
   await page.locator('.page-head [data-status="running"]').waitFor({ timeout: 120_000 });
   return { id: new URL(page.url()).pathname.split("/").at(-1), fraction };
 }
@@ -264,7 +270,7 @@ async function terminal() {
   await page.locator(".xterm-rows").getByText(`berth-42-${run}`).first().waitFor();
   await page.setViewportSize({ width: 1100, height: 760 });
   await page.setViewportSize({ width: 1360, height: 860 });
-  await look("terminal");
+  await checkPage("terminal");
   await page.locator(".page-head").click({ position: { x: 400, y: 5 } });
 }
 
@@ -279,26 +285,26 @@ async function tabs() {
     await page.getByRole("tab", { name: tab }).click();
     await ready.waitFor();
     if (tab === "Metrics") await page.locator("figure .edge").first().waitFor({ state: "attached", timeout: 30_000 });
-    await look(`session-${tab.toLowerCase()}`);
+    await checkPage(`session-${tab.toLowerCase()}`);
   }
   await page.getByRole("button", { name: "Connect", exact: true }).click();
   await page
     .getByText(/Open a shell/)
     .first()
     .waitFor();
-  await look("session-connect");
+  await checkPage("session-connect");
   await page.keyboard.press("Escape");
 }
 
-/** A batch session's lines arrive while it writes, without a reload. */
+/** The log of a batch session appears while the session writes it. */
 async function logs() {
-  const { node } = await call("query($id: ID!) { node(id: $id) { ... on Session { image { reference } } } }", {
-    id: made.id,
+  const { node } = await callInPage("query($id: ID!) { node(id: $id) { ... on Session { image { reference } } } }", {
+    id: launched.id,
   });
   const script = `for i in 1 2 3 4 5 6; do echo line-$i-${run}; sleep 1; done`;
   const {
     createSession: { session: batch },
-  } = await call("mutation($input: CreateSessionInput!) { createSession(input: $input) { session { id } } }", {
+  } = await callInPage("mutation($input: CreateSessionInput!) { createSession(input: $input) { session { id } } }", {
     input: {
       name: `logs-${run}`,
       type: "BATCH",
@@ -321,62 +327,65 @@ async function logs() {
   await page.getByText("1 line matches").waitFor();
   await page.locator('.page-head [data-status="terminated"]').waitFor({ timeout: 30_000 });
   await page.getByText("exit code 0").first().waitFor();
-  await look("session-batch");
+  await checkPage("session-batch");
 }
 
 async function cluster() {
-  await go("Cluster");
+  await openMainPage("Cluster");
   await page.locator("[data-agent]").first().waitFor();
-  if (made.fraction) {
-    const slip = page.locator(`button.slip[aria-label*="${session}"]`);
-    await slip.waitFor();
-    await slip.locator('.part.mine[data-part="0.5"]').first().waitFor();
-    await slip.click();
+  if (launched.fraction) {
+    const deviceCell = page.locator(`button.slip[aria-label*="${session}"]`);
+    await deviceCell.waitFor();
+    await deviceCell.locator('.part.mine[data-part="0.5"]').first().waitFor();
+    await deviceCell.click();
     await page.getByRole("link", { name: session }).waitFor();
   }
-  await look("cluster");
+  await checkPage("cluster");
   await page.getByText("Table", { exact: true }).click();
   await page.getByRole("table").waitFor();
-  await look("cluster-table");
+  await checkPage("cluster-table");
 }
 
-/** Ends the session beside the page: list and map follow by themselves. */
-async function live() {
+/** Stops the session through the API: the list and the cluster map update without a reload. */
+async function liveUpdates() {
   await page.goto("/cluster");
-  const slip = page.locator(`button.slip[aria-label*="${session}"]`);
-  if (made.fraction) await slip.waitFor();
-  await go("Sessions");
+  const deviceCell = page.locator(`button.slip[aria-label*="${session}"]`);
+  if (launched.fraction) await deviceCell.waitFor();
+  await openMainPage("Sessions");
   const row = page.getByRole("row").filter({ has: page.getByRole("link", { name: session, exact: true }) });
   await row.locator('[data-status="running"]').waitFor();
-  await look("sessions");
+  await checkPage("sessions");
   await page.evaluate(() => Object.assign(globalThis, { kept: true }));
-  const asked: string[] = [];
-  const count = (request: Request) =>
-    request.url().endsWith("/graphql") && request.method() === "POST" && asked.push(request.postData() ?? "");
-  page.on("request", count);
-  await call("mutation($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id } } }", {
-    input: { id: made.id },
+  const requests: string[] = [];
+  const recordRequest = (request: Request) =>
+    request.url().endsWith("/graphql") && request.method() === "POST" && requests.push(request.postData() ?? "");
+  page.on("request", recordRequest);
+  await callInPage("mutation($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id } } }", {
+    input: { id: launched.id },
   });
   await row.locator('[data-status="terminated"]').waitFor({ timeout: 30_000 });
-  page.off("request", count);
-  assert.equal(asked.length, 1, `only the test's own call: ${asked.slice(1)}`);
-  await go("Cluster");
+  page.off("request", recordRequest);
+  assert.equal(requests.length, 1, `the page has sent requests of its own: ${requests.slice(1)}`);
+  await openMainPage("Cluster");
   await page.locator("[data-agent]").first().waitFor();
-  if (made.fraction) await slip.waitFor({ state: "detached" });
-  assert(await page.evaluate(() => "kept" in globalThis), "the page was loaded again");
+  if (launched.fraction) await deviceCell.waitFor({ state: "detached" });
+  assert(await page.evaluate(() => "kept" in globalThis), "the page was reloaded");
 }
 
-/** What happens while the line is cut is there when it is back. */
+/** Changes during a lost connection appear after the reconnection. */
 async function reconnect() {
-  await go("Sessions");
+  await openMainPage("Sessions");
   const name = `cut-${run}`;
   const rows = page.getByRole("row").filter({ hasText: name });
   await context.setOffline(true);
   await page.locator(".live.reconnecting").waitFor();
-  const { node } = await beside("query($id: ID!) { node(id: $id) { ... on Session { image { reference } } } }", {
-    id: made.id,
-  });
-  const { createSession } = await beside(
+  const { node } = await callOutsidePage(
+    "query($id: ID!) { node(id: $id) { ... on Session { image { reference } } } }",
+    {
+      id: launched.id,
+    },
+  );
+  const { createSession } = await callOutsidePage(
     "mutation($input: CreateSessionInput!) { createSession(input: $input) { session { id } } }",
     {
       input: { name, image: node.image.reference, slots: { cpu: "1", mem: "256m" } },
@@ -386,11 +395,11 @@ async function reconnect() {
   await context.setOffline(false);
   await page.locator(".live.live").waitFor();
   await rows.getByRole("link", { name }).waitFor();
-  assert(await page.evaluate(() => "kept" in globalThis), "the page was loaded again");
+  assert(await page.evaluate(() => "kept" in globalThis), "the page was reloaded");
   await rows.getByRole("checkbox").check();
   await page.getByRole("button", { name: "Stop selected (1)" }).click();
   await page.getByRole("dialog").getByText(name).waitFor();
-  await look("end");
+  await checkPage("end");
   await page.getByRole("dialog").getByRole("button", { name: "Stop", exact: true }).click();
   await rows.locator('[data-status="terminated"], [data-status="cancelled"]').waitFor({ timeout: 60_000 });
   assert(createSession.session.id);
@@ -399,7 +408,7 @@ async function reconnect() {
 async function keyboard() {
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Search or run a command" }).fill(folder);
-  await look("palette");
+  await checkPage("palette");
   await page.keyboard.press("Enter");
   await heading(new RegExp(folder));
   await page.keyboard.press("g");
@@ -411,12 +420,12 @@ async function keyboard() {
   await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor({ state: "detached" });
 }
 
-async function admin() {
+async function adminPages() {
   if (
     (await page.getByRole("navigation", { name: "Main navigation" }).getByRole("link", { name: "Admin" }).count()) === 0
   )
     return;
-  await go("Admin");
+  await openMainPage("Admin");
   for (const name of ["Users", "Projects", "Policies", "Images", "Agents"]) {
     await page.getByRole("navigation", { name: "Admin pages" }).getByRole("link", { name }).click();
     await heading(name);
@@ -425,17 +434,17 @@ async function admin() {
       await page.getByText("Run this command on the new machine").waitFor();
     }
     await page.locator(".panel").first().waitFor();
-    await look(`admin-${name.toLowerCase()}`);
+    await checkPage(`admin-${name.toLowerCase()}`);
   }
   await page.goto("/account");
   await heading("Profile");
   await page.getByRole("navigation", { name: "Account pages" }).getByRole("link", { name: "Logins" }).click();
   await page.getByText("this login").waitFor();
-  await look("account");
+  await checkPage("account");
 }
 
-async function tidy() {
-  const { vfolders } = await call(
+async function deleteFolder() {
+  const { vfolders } = await callInPage(
     "query($name: String!) { vfolders(first: 1, where: { name: $name }) { edges { node { id } } } }",
     { name: folder },
   );
@@ -454,43 +463,46 @@ async function tidy() {
   await heading("Log in");
 }
 
-/** Ends what a failed walk left behind, so that the next one finds room. */
-async function sweep(failed: boolean) {
+/** Stops the sessions of a failed test, so that the next test has enough free resources. */
+async function cleanUp(failed: boolean) {
   if (!failed) return;
-  const { sessions } = await beside(
+  const { sessions } = await callOutsidePage(
     "query($q: String!) { sessions(first: 20, where: { nameContainsFold: $q, terminatedAtIsNil: true }) { edges { node { id } } } }",
     { q: run },
   );
   for (const { node } of sessions.edges) {
-    await beside("mutation($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id } } }", {
-      input: { id: node.id, force: true },
-    });
+    await callOutsidePage(
+      "mutation($input: TerminateSessionInput!) { terminateSession(input: $input) { session { id } } }",
+      {
+        input: { id: node.id, force: true },
+      },
+    );
   }
 }
 
-let made: any;
-await walk(
+let launched: any;
+await runSteps(
   stage,
   [
     ["log in", login],
-    ["folder, upload, download", data],
-    ["what is in files", contents],
-    ["sharing", sharing],
+    ["create a folder, upload, download", data],
+    ["preview and edit files", previews],
+    ["share a folder", sharing],
     [
-      "launch",
+      "launch a session",
       async () => {
-        made = await launch();
+        launched = await launch();
       },
     ],
-    ["terminal", terminal],
-    ["tabs", tabs],
-    ["logs", logs],
-    ["cluster", cluster],
-    ["live", live],
-    ["reconnect", reconnect],
-    ["keyboard", keyboard],
-    ["admin", admin],
-    ["tidy", tidy],
+    ["use the terminal", terminal],
+    ["show all tabs of a session", tabs],
+    ["follow the log of a batch session", logs],
+    ["show the cluster map", cluster],
+    ["show that a session has stopped", liveUpdates],
+    ["lose the connection and reconnect", reconnect],
+    ["use keyboard shortcuts", keyboard],
+    ["show the admin pages", adminPages],
+    ["delete the folder and log out", deleteFolder],
   ],
-  { sweep },
+  { cleanUp },
 );

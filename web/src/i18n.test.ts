@@ -12,13 +12,13 @@ const source = readdirSync("src", { recursive: true, encoding: "utf8" })
 beforeAll(start);
 
 describe("texts", () => {
-  it("show the sentence that is their key", () => expect(t("No sessions yet")).toBe("No sessions yet"));
-  it("fill in values", () => expect(t("Launch {{image}}", { image: "python" })).toBe("Launch python"));
-  it("count", () => {
+  it("fall back to their key", () => expect(t("No sessions yet")).toBe("No sessions yet"));
+  it("insert values", () => expect(t("Launch {{image}}", { image: "python" })).toBe("Launch python"));
+  it("have plural forms", () => {
     expect(t("{{count}} lines match", { count: 1 })).toBe("1 line matches");
     expect(t("{{count}} lines match", { count: 7 })).toBe("7 lines match");
   });
-  it("of the English file are all used", () => {
+  it("in the English file are all used", () => {
     const unused = Object.keys(en).filter((key) => !source.includes(`"${key.replace(/_(one|other)$/, "")}"`));
     expect(unused).toEqual([]);
   });

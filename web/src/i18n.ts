@@ -2,9 +2,8 @@ import i18next from "i18next";
 import en from "./locales/en.json";
 
 /**
- * English sentences are the keys, so that code reads as the page does.
- * locales/en.json holds only what English itself needs: plurals. Another
- * language is one more file there, and is loaded when it is chosen.
+ * English sentences are the keys, so that the code shows the text of the page. locales/en.json contains only the
+ * plurals of English. A further language is one more file there, which is loaded only if it is selected.
  */
 const others = import.meta.glob<{ default: Record<string, string> }>(["./locales/*.json", "!./locales/en.json"]);
 
@@ -36,7 +35,7 @@ export async function start() {
   });
 }
 
-/** Texts are read once when they are shown; another language begins with a fresh page. */
+/** Texts are read when the page loads, so a change of the language reloads the page. */
 export function choose(code: string) {
   localStorage.setItem(stored, code);
   location.reload();

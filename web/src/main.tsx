@@ -8,7 +8,7 @@ import { start } from "./i18n";
 import { router } from "./router";
 import { theme } from "./theme";
 
-// Of a query that is no longer wanted while its answer is being read, urql lets the refusal fall.
+// urql does not handle the AbortError of a query that is cancelled while its response is being read.
 addEventListener("unhandledrejection", (event) => {
   if (event.reason instanceof DOMException && event.reason.name === "AbortError") event.preventDefault();
 });

@@ -1,17 +1,17 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
-import { invited, keepInvitation, session } from "./api/auth";
+import { hasInvitation, keepInvitation, session } from "./api/auth";
 import { peopleOf } from "./components/admin/people/filter";
 import { filterOf } from "./components/admin/rules/trail";
 import { foldersOf } from "./components/folder/filter";
 import { Frame } from "./components/frame/Frame";
 import { Home } from "./pages/Home";
 import { Login } from "./pages/Login";
-import { Broken, Lost } from "./pages/Lost";
+import { Broken, NotFound } from "./pages/NotFound";
 import { Sessions } from "./pages/Sessions";
 
 const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
 
-const root = createRootRoute({ notFoundComponent: Lost, errorComponent: Broken });
+const root = createRootRoute({ notFoundComponent: NotFound, errorComponent: Broken });
 
 const login = createRoute({
   getParentRoute: () => root,
@@ -28,10 +28,10 @@ const signup = createRoute({
   getParentRoute: () => root,
   path: "/signup",
   component: lazyRouteComponent(() => import("./pages/Signup"), "Signup"),
-  // The secret leaves the address bar, and with it the history, before anything is shown.
+  // Remove the secret from the address bar and the history before anything is rendered.
   beforeLoad: ({ location }) => {
     if (keepInvitation(location.hash)) throw redirect({ to: "/signup", replace: true });
-    return { invited: invited() };
+    return { invited: hasInvitation() };
   },
 });
 
@@ -185,7 +185,7 @@ const admin = createRoute({
   component: lazyRouteComponent(() => import("./pages/admin/Admin"), "Admin"),
 });
 
-// Its component leads on to the first page that is the viewer's.
+// Its component redirects to the first admin page that the viewer can open.
 const adminStart = createRoute({ getParentRoute: () => admin, path: "/" });
 
 const users = createRoute({

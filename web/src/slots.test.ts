@@ -20,7 +20,7 @@ describe("a slot", () => {
     ["cpu", "CPU"],
     ["mem", "Memory"],
     ["cuda.shares", "fGPU"],
-    // Those of one display name differ by their profile, or by their vendor.
+    // Slots with the same display name are distinguished by their profile or their vendor.
     ["cuda.device", "GPU (cuda)"],
     ["rocm.device", "GPU (rocm)"],
     ["cuda.device:3g.40gb-mig", "GPU (MIG) 3g.40gb"],
@@ -34,4 +34,4 @@ it.each([
   ["No machine has 2 free cuda.shares.", "No machine has 2 free fGPU."],
   ["cuda.device:3g.40gb-mig: 1 of 0", "GPU (MIG) 3g.40gb: 1 of 0"],
   ["Add a machine at gpu.example.org.", "Add a machine at gpu.example.org."],
-])("the sentence %j reads %j", (sentence, shown) => expect(withSlotNames(sentence)).toBe(shown));
+])("the message %j becomes %j", (sentence, shown) => expect(withSlotNames(sentence)).toBe(shown));

@@ -8,7 +8,7 @@ export interface SlotType {
 
 let names = new Map<string, string>();
 
-/** Takes the display names of all slots. The frame calls it before it shows a page. */
+/** Stores the display names of all slots. The frame calls it before it renders a page. */
 export function nameSlots(types: readonly SlotType[]) {
   const sharing = (type: SlotType) => types.filter((other) => other.displayName === type.displayName).length > 1;
   names = new Map(
@@ -18,7 +18,10 @@ export function nameSlots(types: readonly SlotType[]) {
   );
 }
 
-/** Adds what tells a slot from others of its display name: "GPU (MIG) 3g.40gb", or else the vendor's part of its key. */
+/**
+ * Returns a display name that is unique, by adding the profile, as in "GPU (MIG) 3g.40gb", or the vendor part of the
+ * slot.
+ */
 function distinct({ name, displayName }: SlotType): string {
   const profile = name.split(":")[1];
   if (!profile) return `${displayName} (${name.split(".")[0]})`;
@@ -26,7 +29,7 @@ function distinct({ name, displayName }: SlotType): string {
   return `${displayName} ${kind && displayName.toLowerCase().includes(kind.toLowerCase()) ? rest : profile}`;
 }
 
-/** What people call a slot. Of one that the server has not named, the readable part of its key. */
+/** Returns the display name of a slot; for a slot unknown to the server, the readable part of its key. */
 export function slotName(slot: string): string {
   if (slot === "cpu") return t("CPU");
   if (slot === "mem") return t("Memory");
@@ -39,6 +42,6 @@ export function slotName(slot: string): string {
   );
 }
 
-/** A sentence of the server with the names of slots in place of their keys, such as cuda.shares. */
+/** Replaces slot keys such as cuda.shares in a message of the server by their display names. */
 export const withSlotNames = (sentence: string): string =>
   sentence.replace(/[a-z][\w-]*\.[a-z]\w*(?::[\w.-]*\w)?/g, (key) => names.get(key) ?? key);

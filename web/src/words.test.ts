@@ -9,7 +9,7 @@ beforeAll(start);
 const schema = buildSchema(readFileSync("../schema.graphql", "utf8"));
 const enums = Object.values(schema.getTypeMap()).filter((type) => isEnumType(type) && !type.name.startsWith("__"));
 
-/** Enums that no page shows: pages choose a sentence by them, or only send them. */
+/** Enums whose values no page shows. */
 const hidden = [
   "Audience",
   "DryRunVerdict",
@@ -35,7 +35,7 @@ const hidden = [
 const shown = enums.filter((e) => !hidden.includes(e.name) && !e.name.endsWith("OrderField"));
 
 describe("the enums of the API", () => {
-  it.each(shown.map((e) => [e.name, e] as const))("%s has English for each value", (name, type) => {
+  it.each(shown.map((e) => [e.name, e] as const))("%s has a name for each value", (name, type) => {
     const known = words[name as keyof typeof words] as Record<string, string> | undefined;
     expect(known, `no words for the enum ${name}`).toBeDefined();
     for (const { name: value } of isEnumType(type) ? type.getValues() : []) {
@@ -49,5 +49,5 @@ describe("the enums of the API", () => {
   });
 });
 
-it("shows a value that a newer server has as it is", () =>
+it("shows an unknown value of a newer server unchanged", () =>
   expect(word("SessionStatus", "hibernating" as "RUNNING")).toBe("hibernating"));

@@ -4,7 +4,7 @@ import { t } from "./i18n";
 /** The values of an enum of the API. */
 type Value<Enum extends string> = ReturnType<typeof graphql.scalar<Enum>>;
 
-/** English for states, whatever has them: one state has one name on all pages. */
+/** English names of states. A state has the same name on all pages, whatever object has it. */
 const states = {
   ACCEPTED: "Accepted",
   ACTIVE: "Active",
@@ -47,7 +47,7 @@ const states = {
   WAITING: "Pending",
   WITHDRAWN: "Withdrawn",
   WOULD_CREATE: "Will be created",
-  // Of things that are no enum in the API: devices on the page, invitations, rows of an import.
+  // States that are not in an enum of the API: devices on the page, invitations, rows of an import.
   cut: "Partitioned",
   open: "Pending",
   rejected: "Not schedulable",
@@ -55,12 +55,12 @@ const states = {
   wrong: "Invalid",
 } satisfies Record<string, string>;
 
-/** States of every kind. */
+/** Any state. */
 export type State = keyof typeof states;
 
 /**
- * English for every value of the enums that pages show. The type checks that no value
- * is left out; the test compares with schema.graphql.
+ * English names of the values of all enums that pages show. The type requires every value; the test compares them with
+ * schema.graphql.
  */
 export const words = {
   AccessEntity: {
@@ -175,6 +175,11 @@ export const words = {
     ALIVE: "Available",
     GONE: "Missing",
   } satisfies Record<Value<"ImageStatus">, string>,
+  ImageTagPolicy: {
+    REGISTRY: "As its registry says",
+    PINNED: "Keep the digest",
+    FOLLOW: "Take the new digest",
+  } satisfies Record<Value<"ImageTagPolicy">, string>,
   ImageVisibility: {
     PUBLIC: "Everyone",
     PROJECT: "Project",
@@ -262,12 +267,26 @@ export const words = {
     DRF: "Smallest share first",
     FAIR_SHARE: "Fair share",
   } satisfies Record<Value<"QueueOrder">, string>,
+  RegistryCheckStep: {
+    REACHABLE: "Connection",
+    TLS: "Encryption",
+    LOGIN: "Login",
+    LISTING: "List of images",
+  } satisfies Record<Value<"RegistryCheckStep">, string>,
   RoleScope: {
     SYSTEM: "Everywhere",
     DOMAIN: "One domain",
     PROJECT: "One project",
     OBJECT: "One object",
   } satisfies Record<Value<"RoleScope">, string>,
+  ScanOutcome: {
+    NEW: "New",
+    MOVED: "Tag moved",
+    UNCHANGED: "Unchanged",
+    SKIPPED: "No Linux image",
+    FAILED: "Failed",
+    GONE: "Missing",
+  } satisfies Record<Value<"ScanOutcome">, string>,
   ScopeKind: {
     USER: "Users",
     PROJECT: "Projects",
@@ -341,21 +360,21 @@ export const words = {
 
 type Words = typeof words;
 
-/** English for a value of an enum, in the language of the page. */
+/** Returns the name of an enum value, in the language of the page. */
 export const word = <Enum extends keyof Words>(kind: Enum, value: keyof Words[Enum] & string): string =>
   t((words[kind] as Record<string, string>)[value] ?? value);
 
-/** English for a state; a state that a newer server has is shown as readable text. */
+/** Returns the name of a state. An unknown state of a newer server is shown as readable text. */
 export const stateWord = (state: string): string =>
   t((states as Record<string, string>)[state] ?? readable(state.toLowerCase()));
 
-/** Types of sessions, which groups list as strings; types that pages do not offer are left out. */
+/** Returns the names of session types, which groups list as strings. Types that pages do not offer are left out. */
 export const typeWords = (types: readonly string[]): string[] =>
   (Object.keys(words.SessionType) as (keyof Words["SessionType"])[])
     .filter((type) => types.includes(type))
     .map((type) => word("SessionType", type));
 
-/** The stages of a session in its history. */
+/** The names of the phases in a session's history. */
 const phases: Record<string, string> = {
   schedule: "Scheduling",
   prepare: "Image",
@@ -365,11 +384,12 @@ const phases: Record<string, string> = {
 };
 export const phaseWord = (phase: string): string => t(phases[phase] ?? readable(phase));
 
-/** What tasks do. */
+/** The names of task kinds. */
 const tasks: Record<string, string> = {
   "objectstorage.abort": "Clean up an object storage",
   "objectstorage.export": "Export to an object storage",
   "objectstorage.import": "Import from an object storage",
+  "image.scan": "Scan a registry",
   "vfolder.clone": "Clone a folder",
   "vfolder.copy_files": "Copy files",
   "vfolder.delete": "Delete a folder",
@@ -379,7 +399,7 @@ const tasks: Record<string, string> = {
 };
 export const taskWord = (kind: string): string => t(tasks[kind] ?? readable(kind));
 
-/** What an error class of the API means to the user it happened to. */
+/** Descriptions of the error codes of the API. */
 const outcomes: Record<string, string> = {
   OK: "Done",
   INVALID_ARGUMENT: "Invalid input",
@@ -396,5 +416,5 @@ const outcomes: Record<string, string> = {
 };
 export const outcomeWord = (code: string): string => t(outcomes[code] ?? readable(code));
 
-/** Names that plugins, agents and runtimes choose, as text: pull_image becomes "pull image". */
+/** Returns a name of a plugin, agent or runtime as text: pull_image becomes "pull image". */
 export const readable = (name: string): string => name.replace(/[_.]/g, " ");

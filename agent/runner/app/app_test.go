@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/appstate"
 )
 
-// A supervisor is this test program again.
+// The test program also runs as the supervisor.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "app" {
 		parents = []string{os.Getenv("BERTH_TEST_APPS")}
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// inside keeps the state of a test in a directory of its own, and ends the apps.
+// inside sets a state directory for the test, and ends its apps.
 func inside(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
@@ -76,7 +76,7 @@ func TestAppRunsOnceAndIsStopped(t *testing.T) {
 		t.Fatalf("%+v, %v", st, err)
 	}
 	for _, pid := range pids {
-		if pid != 0 && pid != st.Pid { // 0: asked while another start was under way
+		if pid != 0 && pid != st.Pid { // 0: another start was in progress
 			t.Errorf("supervisor %d runs beside %d", pid, st.Pid)
 		}
 	}

@@ -16,8 +16,8 @@ const (
 	previousFile = "log.1"
 )
 
-// boundedLog is the output of a program. It never fails, because the program must not block or end
-// when the directory is full.
+// boundedLog is the output of a program. Writes never fail, because the program must not block or
+// end when the directory is full.
 type boundedLog struct {
 	dir string
 

@@ -18,16 +18,16 @@ import (
 // listening is the state of a listening socket in /proc/net/tcp.
 const listening = "0A"
 
-// loopback are the local addresses, as /proc/net writes them, at which a connection to the loopback
-// interface arrives: 127.0.0.1, 0.0.0.0, ::1, ::, and 127.0.0.1 as an IPv6 address.
+// loopback are the local addresses, as /proc/net writes them, that accept connections to the
+// loopback interface: 127.0.0.1, 0.0.0.0, ::1, ::, and 127.0.0.1 as an IPv6 address.
 var loopback = map[string]bool{
 	"0100007F": true, "00000000": true,
 	"00000000000000000000000001000000": true, "00000000000000000000000000000000": true,
 	"0000000000000000FFFF00000100007F": true,
 }
 
-// Ports returns the TCP ports that listen on loopback, sorted, with the names of their programs as far
-// as this user can read them.
+// Ports returns the TCP ports that listen on loopback, sorted, with the names of their programs if
+// this user can read them.
 func Ports() ([]appstate.Port, error) {
 	inodes := map[int]string{}
 	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

@@ -45,7 +45,7 @@ func Start(spec appstate.Spec) (appstate.State, error) {
 	if err := detach(spec.Name, lock); err != nil {
 		return appstate.State{}, fmt.Errorf("start the supervisor of app %s: %w", spec.Name, err)
 	}
-	lock.Close() // the supervisor has it
+	lock.Close() // the supervisor has inherited it
 	return d.state()
 }
 
@@ -125,8 +125,8 @@ func Stop(name string) (appstate.State, error) {
 	return appstate.State{}, fmt.Errorf("app %s has not ended within %s", name, stopWait)
 }
 
-// Survey returns the state of all apps, the listening ports, and the paths of those of the programs
-// that the container has.
+// Survey returns the state of all apps, the listening ports, and the paths of the given programs
+// that exist in the container.
 func Survey(programs []string) (*appstate.Survey, error) {
 	s := &appstate.Survey{Apps: []appstate.State{}, Found: map[string]string{}}
 	all, err := root()

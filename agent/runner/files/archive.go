@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	maxDepth = 512  // levels of an archive
+	maxDepth = 512  // of the directories of an archive
 	maxLeft  = 1000 // lines of the list of left out entries
 	// leftOut is the name of that list. Letters are added in front if a file has the name.
 	leftOut = "LEFT-OUT.txt"
@@ -32,7 +32,7 @@ type packer interface {
 	Close() error
 }
 
-// archive sends a directory as it is read, with constant memory.
+// archive sends a directory while reading it, with constant memory.
 func (s *server) archive(q containerfile.Request) error {
 	root := s.abs(q.Path)
 	p, err := newPacker(q.Format, s.conn)
@@ -53,7 +53,7 @@ func (s *server) archive(q containerfile.Request) error {
 	if err == nil {
 		err = p.Close()
 	}
-	if err != nil { // in place of the end, so that a part never looks complete
+	if err != nil { // sent in place of the end, so that a partial archive never looks complete
 		return s.conn.Send(containerfile.Answer{Failure: failureOf(err)})
 	}
 	return s.conn.CloseWrite()
@@ -94,11 +94,11 @@ func virtual(path string) bool {
 // walk packs a tree.
 type walk struct {
 	packer
-	links   bool // links are entries; otherwise they are left out
+	links   bool // include links
 	buf     []byte
 	left    []string
 	omitted int
-	name    string // of the list of left out entries
+	name    string // path of the list of skipped entries
 }
 
 // skip records an entry that is not in the archive.
@@ -124,7 +124,7 @@ func (w *walk) directory(path, name string, depth int) error {
 		}
 		info, err := e.Info()
 		if err != nil {
-			continue // it was removed meanwhile
+			continue // it has just been removed
 		}
 		switch {
 		case info.IsDir() && depth == maxDepth:
@@ -152,7 +152,7 @@ func (w *walk) directory(path, name string, depth int) error {
 	return nil
 }
 
-// file packs a file of the size that it has now.
+// file packs a file with its current size.
 func (w *walk) file(path, name string) error {
 	f, info, err := openFile(path)
 	if err != nil {
@@ -182,7 +182,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// addList adds the list of what was left out.
+// addList adds the list of skipped entries.
 func (w *walk) addList() error {
 	if len(w.left) == 0 {
 		return nil
@@ -199,7 +199,7 @@ func (w *walk) addList() error {
 	return err
 }
 
-// listing is the size of a file that exists only in the archive.
+// listing is the size of the list, which exists only in the archive.
 type listing int64
 
 func (l listing) Name() string       { return leftOut }

@@ -71,8 +71,8 @@ func (s *server) remove(q containerfile.Request) ([]containerfile.Result, error)
 	}), nil
 }
 
-// mountPoints returns the paths at which something is mounted. The files of folders must not be
-// deleted together with the directory that they are mounted in.
+// mountPoints returns the mount points in a table. Deleting a directory must not delete the files
+// of a folder that is mounted below it.
 func mountPoints(table string) ([]string, error) {
 	f, err := os.Open(table)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package files reads and changes the files of a container for people at the page and the command
-// line. The runner serves it on its stdin and stdout, as the container's user and in its namespaces:
-// a person can do exactly what a process of the container can, and nothing is needed from the image.
-// The protocol is in package containerfile.
+// Package files reads and changes the files of a container for users of the page and the command
+// line. The runner serves it on its stdin and stdout, as the container's user and in its
+// namespaces, so users can do exactly what a process of the container can. It needs nothing from
+// the image. The protocol is in package containerfile.
 package files
 
 import (
@@ -42,7 +42,7 @@ func Serve(in io.Reader, out io.Writer, home string) error {
 type server struct {
 	conn *containerfile.Conn
 	home string
-	file *os.File // that Open opened
+	file *os.File // the file that Open opened
 }
 
 func (s *server) close() {
@@ -86,7 +86,7 @@ func (s *server) handle(q containerfile.Request) error {
 	return s.conn.Send(a)
 }
 
-// each does the same to every path.
+// each calls do for every path.
 func (s *server) each(paths []string, do func(path string) error) []containerfile.Result {
 	results := make([]containerfile.Result, len(paths))
 	for i, path := range paths {
@@ -98,7 +98,7 @@ func (s *server) each(paths []string, do func(path string) error) []containerfil
 	return results
 }
 
-// abs returns the absolute path of a path of a request.
+// abs makes a path of a request absolute.
 func (s *server) abs(path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.home, path)
@@ -110,7 +110,7 @@ func fail(class, format string, args ...any) *containerfile.Failure {
 	return &containerfile.Failure{Class: class, Message: fmt.Sprintf(format, args...)}
 }
 
-// classes of system errors that a person can do something about.
+// classes are the codes of system errors that users can act on.
 var classes = map[syscall.Errno]string{
 	unix.ENOENT: containerfile.NotFound, unix.ENOTDIR: containerfile.NotFound,
 	unix.EACCES: containerfile.Denied, unix.EPERM: containerfile.Denied, unix.EROFS: containerfile.Denied,
@@ -122,7 +122,7 @@ var classes = map[syscall.Errno]string{
 	unix.EINVAL: containerfile.Invalid, unix.ENAMETOOLONG: containerfile.Invalid, unix.ELOOP: containerfile.Invalid,
 }
 
-// failureOf returns the failure of an error: of a path, and of the system's words for it.
+// failureOf converts an error to a failure with its path and the system's message.
 func failureOf(err error) *containerfile.Failure {
 	var f *containerfile.Failure
 	if errors.As(err, &f) {
@@ -151,7 +151,7 @@ func failureOf(err error) *containerfile.Failure {
 	return fail(cmp.Or(classes[no], containerfile.Broken), "%s", words)
 }
 
-// quote returns a path that fits into a message.
+// quote shortens and escapes a path for a message.
 func quote(path string) string {
 	if len(path) > 200 {
 		path = "…" + strings.ToValidUTF8(path[len(path)-200:], "")

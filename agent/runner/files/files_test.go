@@ -20,12 +20,12 @@ import (
 	"github.com/berthhq/berth/internal/containerfile"
 )
 
-// client is the manager's side of a server with a home of its own.
+// client is the manager's side of a connection to a server with its own home directory.
 type client struct {
 	*containerfile.Conn
 	t    *testing.T
 	home string
-	quit func() // ends the manager's side
+	quit func() // closes the manager's side
 	done chan error
 }
 
@@ -62,7 +62,7 @@ func (c *client) ask(q containerfile.Request) containerfile.Answer {
 	return a
 }
 
-// class is the class of an answer's failure, or of its first result's.
+// class is the class of the failure of an answer or of its first result.
 func class(a containerfile.Answer) string {
 	f := a.Failure
 	if f == nil && len(a.Results) > 0 {
@@ -170,7 +170,7 @@ func readNames(t *testing.T, dir string) []string {
 	return names
 }
 
-// Conditions protect a file that somebody else has saved meanwhile.
+// Conditions protect a file that another client has saved meanwhile.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -190,7 +190,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// An interrupted upload goes on where it stopped, and nothing is seen of it before its end.
+// An interrupted upload continues at its offset, and the file does not appear before the end.
 func TestUploadsAreResumed(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -258,14 +258,14 @@ func TestMoreThanTheSize(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if err := <-c.done; err == nil {
-		t.Error("the connection goes on")
+		t.Error("the connection continues")
 	}
 	if names := readNames(t, c.home); len(names) > 0 {
 		t.Errorf("left: %q", names)
 	}
 }
 
-// A full disk is reported at once, while the sender still sends.
+// A full disk is reported at once, while the client is still sending.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
@@ -318,7 +318,7 @@ func TestDirectoriesArePaged(t *testing.T) {
 	}
 }
 
-// A page that ends with a name that is not UTF-8 does not begin again.
+// After a page that ends with a name that is not UTF-8, the next page continues.
 func TestPagesOfHostileNames(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -403,7 +403,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// Devices, pipes and sockets are not opened; a directory is not a file.
+// Devices, pipes and sockets are not opened, and directories are not read as files.
 func TestOnlyFilesAreRead(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -422,7 +422,7 @@ func TestOnlyFilesAreRead(t *testing.T) {
 	if a := c.ask(containerfile.Request{Op: containerfile.Archive, Path: "/proc", Format: "zip"}); class(a) != containerfile.Precondition {
 		t.Errorf("/proc as an archive: %+v", a)
 	}
-	// Files of the kernel have no size, but a content.
+	// Files of the kernel have size 0, but a content.
 	if a := c.ask(containerfile.Request{Op: containerfile.Open, Path: "/proc/self/status"}); a.Failure != nil || a.Info.Size != 0 {
 		t.Fatalf("%+v", a)
 	}

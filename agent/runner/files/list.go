@@ -50,13 +50,13 @@ func (s *server) list(q containerfile.Request) (*containerfile.Listing, error) {
 	l := &containerfile.Listing{Path: path, Home: s.home, Entries: []containerfile.Info{}}
 	for i, name := range names[from:] {
 		if i == first {
-			l.Next = hex.EncodeToString([]byte(names[from+i-1])) // a name can have any bytes
+			l.Next = hex.EncodeToString([]byte(names[from+i-1])) // names are not always UTF-8
 			break
 		}
 		at := filepath.Join(path, name)
 		info, err := os.Lstat(at)
 		if err != nil {
-			continue // it was removed meanwhile
+			continue // it has just been removed
 		}
 		l.Entries = append(l.Entries, describe(at, info))
 	}
@@ -72,7 +72,7 @@ func describe(path string, info fs.FileInfo) containerfile.Info {
 	case containerfile.File:
 		e.Size = info.Size()
 	case containerfile.Symlink:
-		e.Target, _ = os.Readlink(path) // a link that was replaced has none
+		e.Target, _ = os.Readlink(path) // "" if the link has just been replaced
 		if to, err := os.Stat(path); err == nil {
 			e.TargetType = typeOf(to.Mode())
 		}
@@ -92,7 +92,7 @@ func typeOf(m fs.FileMode) string {
 	return containerfile.Other
 }
 
-// modeOf returns the mode as ls prints it.
+// modeOf formats the mode like ls.
 func modeOf(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -124,7 +124,7 @@ func modeOf(info fs.FileInfo) string {
 	return string(text)
 }
 
-// tag returns a text that changes when a file is replaced or written to.
+// tag returns a text that changes when the file is replaced or modified.
 func tag(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

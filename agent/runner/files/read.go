@@ -10,7 +10,7 @@ import (
 )
 
 // openFile opens a regular file for reading. Other kinds are not even opened, because a FIFO would
-// wait for its writer, and some devices do things when they are opened.
+// wait for its writer, and opening some devices has effects.
 func openFile(path string) (*os.File, os.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -23,7 +23,7 @@ func openFile(path string) (*os.File, os.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() { // it was replaced meanwhile
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() { // it has just been replaced
 		err = notRegular(path, info)
 	}
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *server) open(q containerfile.Request) (*containerfile.Info, error) {
 	return &e, nil
 }
 
-// read sends a part of the open file, which is shorter than asked for only at the end of the file.
+// read sends a part of the open file. It is shorter than requested only at the end of the file.
 func (s *server) read(q containerfile.Request) error {
 	if s.file == nil || q.Offset < 0 || q.Length < 0 || q.Length > containerfile.MaxRead {
 		return s.conn.Send(containerfile.Answer{Failure: fail(containerfile.Invalid, "no file is open, or the range is not valid")})

@@ -23,7 +23,7 @@ type upload struct {
 	path   string
 	part   string
 	file   *os.File
-	kept   bool // the part stays after an interruption
+	kept   bool // the partial upload is kept after an interruption
 	before os.FileInfo
 }
 
@@ -39,9 +39,9 @@ func (s *server) write(q containerfile.Request) error {
 	}
 	rest := q.Size - q.Offset
 	n, err := s.conn.WriteTo(&limited{u.file, rest})
-	if err != nil { // the sender is gone, or the disk is full
+	if err != nil { // the client is gone, or the disk is full
 		u.abandon()
-		_ = s.conn.Send(containerfile.Answer{Failure: failureOf(err)}) // at once: the sender must stop
+		_ = s.conn.Send(containerfile.Answer{Failure: failureOf(err)}) // now, so that the client stops sending
 		return err
 	}
 	if n < rest {
@@ -73,8 +73,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// place returns the path of a file to write, and the existing file. A link is followed, as programs
-// do.
+// place returns the path to write to, and the existing file. Links are followed.
 func (s *server) place(q containerfile.Request) (path string, there os.FileInfo, err error) {
 	path = s.abs(q.Path)
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
@@ -132,7 +131,7 @@ func (s *server) begin(q containerfile.Request) (*upload, error) {
 	return u, nil
 }
 
-// seek takes the hidden file for this connection alone, and goes to the offset.
+// seek locks the hidden file for this connection, and goes to the offset.
 func (u *upload) seek() error {
 	if err := unix.Flock(int(u.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return fail(containerfile.WrongOffset, "another connection is writing this upload")
@@ -161,7 +160,7 @@ func (u *upload) abandon() {
 	}
 }
 
-// finish puts the file in its place, with the mode of the one that it replaces.
+// finish moves the file to its path, with the mode of the file that it replaces.
 func (u *upload) finish() (os.FileInfo, error) {
 	mode := os.FileMode(u.q.Mode).Perm()
 	if u.before != nil {
@@ -178,7 +177,7 @@ func (u *upload) finish() (os.FileInfo, error) {
 			return nil, err
 		}
 	}
-	if u.q.Tag != "" { // again, because an upload takes time
+	if u.q.Tag != "" { // checked again after the upload
 		there, err := os.Stat(u.path)
 		if err != nil {
 			there = nil
@@ -214,8 +213,8 @@ func renameNew(from, to string) error {
 	return nil
 }
 
-// partOf returns the hidden file of an upload. It does not contain the name of the file, which can be
-// as long as a name can be.
+// partOf returns the path of the hidden file of an upload. It does not contain the name of the
+// file, which may already have the maximum length.
 func partOf(path, name string) (string, error) {
 	if !containerfile.GoodUpload(name) {
 		return "", fail(containerfile.Invalid, "%.80q cannot name an upload", name)

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// included matches the line with which a system's configuration reads the directory of Config.
+// included matches the line of a system's configuration that includes the directory of Config.
 var included = regexp.MustCompile(`(?im)^[ \t]*include[ \t=]+.*ssh_config\.d/\*`)
 
-// Connect makes sure that OpenSSH's client reads the configuration of the session. Where the image's
-// /etc/ssh/ssh_config does not include the directory of Config, as in images without it, a line in the
-// user's own file includes it. home is the home directory in /etc/passwd, which is where the client
+// Connect makes sure that OpenSSH's client reads the configuration of the session. If the image's
+// /etc/ssh/ssh_config does not include the directory of Config, or is missing, it adds an include
+// line to the user's own file. home is the home directory in /etc/passwd, which is where the client
 // looks.
 func Connect(system, home string) error {
 	text, err := os.ReadFile(system)

@@ -1,7 +1,6 @@
-// Package peer connects the kernels of one session by SSH. The agent writes the keys, the client's
-// configuration and the lists of kernels with it (Files); the runner serves the SSH server of a kernel
-// to the other ones with it (Serve). No other session has the keys, and no other session's network
-// reaches the server.
+// Package peer connects the kernels of one session by SSH. The agent uses Files to write the keys,
+// the client's configuration and the lists of kernels; the runner uses Serve to run the SSH server
+// of a kernel. Other sessions neither have the keys nor reach the server over the network.
 package peer
 
 import (
@@ -13,7 +12,7 @@ import (
 // Dir is the directory in a container with the files of a session of several kernels.
 const Dir = runner.ClusterPath
 
-// Config is where OpenSSH's client looks for configuration of a system.
+// Config is a file that OpenSSH's client reads on most systems.
 const Config = "/etc/ssh/ssh_config.d/00-berth.conf"
 
 // Job is the file in which DeepSpeed looks for the kernels.
@@ -40,6 +39,6 @@ const alias = "berth-session"
 
 // Limits of the server.
 const (
-	maxConnections = 1000             // of a kernel, also those that have not logged in
+	maxConnections = 1000             // per kernel, before and after login
 	handshakeTime  = 30 * time.Second // until a client has logged in
 )

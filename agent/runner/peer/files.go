@@ -20,13 +20,13 @@ const SecretSize = 32
 // Member is one kernel of a session.
 type Member struct {
 	Hostname string
-	Slots    int // processes that programs start there unless told otherwise
+	Slots    int // default number of processes that MPI programs start there
 }
 
-// Files are the files of a session's kernels. The same session has the same files in each of them,
-// also after a restart.
+// Files are the files of a session's kernels. Every kernel of a session has the same files, also
+// after a restart.
 type Files struct {
-	Secret  []byte // of the session; empty: there are no keys, and no SSH between its kernels
+	Secret  []byte // of the session; empty: no keys, and no SSH between the kernels
 	Members []Member
 }
 
@@ -49,8 +49,8 @@ func keys(secret []byte) (user, host ed25519.PrivateKey, err error) {
 	return user, host, err
 }
 
-// Write replaces the files in a directory. Only root can read the keys; the caller gives the files
-// that Keys names to the user of the container.
+// Write replaces the files in a directory. Only root can read the keys; the caller changes the
+// owner of the files that Keys returns to the user of the container.
 func (f Files) Write(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (f Files) Write(dir string) error {
 	return nil
 }
 
-// Keys returns the paths of the private keys in a directory, none without a secret.
+// Keys returns the paths of the private keys in a directory, or nil without a secret.
 func (f Files) Keys(dir string) []string {
 	if len(f.Secret) == 0 {
 		return nil
@@ -140,7 +140,7 @@ func writeKey(path string, key ed25519.PrivateKey) error {
 	return write(path, pem.EncodeToMemory(block), 0o400)
 }
 
-// write creates a file with a mode that does not depend on the umask.
+// write creates a file with a mode, regardless of the umask.
 func write(path string, data []byte, mode fs.FileMode) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

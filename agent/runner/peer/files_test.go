@@ -60,8 +60,8 @@ func TestFilesOfASession(t *testing.T) {
 	if other["id_ed25519"] == first["id_ed25519"] || other["known_hosts"] == first["known_hosts"] {
 		t.Error("two sessions have the same keys")
 	}
-	// A kernel that is restarted elsewhere has the same keys. The text of a private key has random
-	// check bytes, so the public one is compared.
+	// A kernel that is restarted on another machine has the same keys. The public keys are
+	// compared, because the text of a private key contains random bytes.
 	if _, again := written(t, files(1)); again["known_hosts"] != first["known_hosts"] {
 		t.Error("a session has two host keys")
 	}

@@ -85,7 +85,7 @@ func reaches(ctx context.Context, at netip.Addr) bool {
 	return true
 }
 
-// readHosts reads the addresses of names. Go's resolver would keep an old version of the file for
+// readHosts reads the addresses of names. Go's resolver would cache an old version of the file for
 // seconds.
 func readHosts(path string) map[string]netip.Addr {
 	out := map[string]netip.Addr{}

@@ -19,7 +19,7 @@ import (
 
 // Server is the SSH server of a kernel for the other kernels of its session.
 type Server struct {
-	Dir      string         // with the files
+	Dir      string         // directory of the files
 	Runner   string         // path of the berth-runner program
 	Listener net.Listener   // see Listen
 	From     []netip.Prefix // networks that clients can connect from
@@ -60,7 +60,7 @@ func (s Server) Serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := sshd.Config{HostKey: host, Client: user.PublicKey(), LoginTime: handshakeTime, Runner: s.Runner}
+	login := sshd.Login{HostKey: host, Client: user.PublicKey(), Time: handshakeTime}
 	defer context.AfterFunc(ctx, func() { s.Listener.Close() })()
 	free := make(chan struct{}, maxConnections)
 	var all sync.WaitGroup
@@ -70,7 +70,7 @@ func (s Server) Serve(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
 			return nil
-		case err != nil: // no file descriptor is free, for example
+		case err != nil: // for example, no free file descriptor
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
@@ -86,12 +86,12 @@ func (s Server) Serve(ctx context.Context) error {
 		}
 		all.Go(func() {
 			defer func() { <-free }()
-			_ = sshd.Serve(ctx, conn, cfg) // its errors are those of clients
+			_ = sshd.ServeNetwork(ctx, conn, login, sshd.Config{Runner: s.Runner}) // its errors are those of clients
 		})
 	}
 }
 
-// welcome reports whether a client is in the session's network.
+// welcome reports whether the client is in the session's network.
 func (s Server) welcome(conn net.Conn) bool {
 	from, ok := conn.RemoteAddr().(*net.TCPAddr)
 	if !ok {

@@ -88,7 +88,7 @@ func TestOtherNetworksAreRefused(t *testing.T) {
 	}
 }
 
-// OpenSSH's client uses the written configuration, and asks nothing.
+// OpenSSH's client uses the written configuration, and does not prompt.
 func TestOpenSSHUsesTheConfiguration(t *testing.T) {
 	t.Parallel()
 	client, err := exec.LookPath("ssh")
@@ -117,7 +117,7 @@ func TestOpenSSHUsesTheConfiguration(t *testing.T) {
 	}
 }
 
-// A kernel has met another one that has connected to it, even if that one has ended since.
+// A kernel counts as met if it has connected, even if it has ended since.
 func TestMeeting(t *testing.T) {
 	t.Parallel()
 	dir, _ := written(t, files(1))

@@ -1,5 +1,5 @@
-// Package scp is the remote side of the first protocol of scp, which clients use with -O: the
-// runner provides it in images without an scp program. Newer clients use SFTP instead.
+// Package scp is the remote side of the old protocol of scp, which clients use with -O. The runner
+// provides it in images without an scp program. Newer clients use SFTP instead.
 package scp
 
 import (
@@ -83,11 +83,11 @@ type peer struct {
 	failed bool // a file could not be copied
 }
 
-// maxLine limits a control message: a name has at most 255 bytes on Linux, a message of an error
-// a path of 4096.
+// maxLine limits a control message. A name has at most 255 bytes on Linux, and an error message
+// contains a path of at most 4096.
 const maxLine = 8 << 10
 
-// line reads a control message without its end.
+// line reads a control message without its line end.
 func (p *peer) line() (string, error) {
 	var text []byte
 	for len(text) < maxLine {
@@ -121,8 +121,8 @@ func (p *peer) warn(err error) {
 // errEnd is an error of the client that ends the copy.
 var errEnd = errors.New("scp: the client ended the copy")
 
-// response reads the answer of the client. It reports whether the client accepted, and an error if
-// the copy is over.
+// response reads the answer of the client. It reports whether the client accepted, and returns an
+// error if the copy must end.
 func (p *peer) response() (ok bool, err error) {
 	b, err := p.in.ReadByte()
 	switch {

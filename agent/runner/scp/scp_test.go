@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What a client sends cannot leave the target, whatever names, modes and sizes it has.
+// A client cannot write outside of the target, whatever names, modes and sizes it sends.
 func TestHostileClients(t *testing.T) {
 	for name, messages := range map[string]string{
 		"parent":               "C0644 1 ../out\nx\x00",

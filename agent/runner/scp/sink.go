@@ -22,7 +22,7 @@ type sink struct {
 
 func (s *sink) run(paths []string) error {
 	if !s.preserve {
-		old := syscall.Umask(0) // there is no way to read it without a change
+		old := syscall.Umask(0) // it cannot be read without a change
 		syscall.Umask(old)
 		s.mask = fs.FileMode(old)
 	}
@@ -42,10 +42,10 @@ func (s *sink) run(paths []string) error {
 	return s.receive(target, isDir, false)
 }
 
-// times are those of the next file.
+// times are the times for the next file.
 type times struct{ modified, accessed time.Time }
 
-// receive handles messages until the end of the directory, or of the input for the first level.
+// receive handles messages until the end of the directory or, at the top level, of the input.
 func (s *sink) receive(target string, isDir, nested bool) error {
 	var at *times
 	for {
@@ -120,7 +120,7 @@ func (s *sink) entry(kind byte, text, target string, isDir bool, at *times) erro
 	return s.file(target, fileMode(mode), size, at)
 }
 
-// fileMode makes Go's mode of a number.
+// fileMode converts the number of a message.
 func fileMode(n uint64) fs.FileMode {
 	mode := fs.FileMode(n & 0o777)
 	for _, b := range []struct {
@@ -162,7 +162,7 @@ func (s *sink) subdirectory(path string, mode fs.FileMode, at *times) error {
 	if s.preserve || created {
 		err = errors.Join(err, os.Chmod(path, mode&^s.mask))
 	}
-	if err != nil { // the end of the directory is acknowledged already
+	if err != nil { // the end of the directory has been acknowledged
 		s.failed = true
 	}
 	return nil
@@ -210,7 +210,7 @@ func (s *sink) file(path string, mode fs.FileMode, size int64, at *times) error 
 	return s.ack()
 }
 
-// wrap makes a message of scp of an error.
+// wrap converts an error to an error message of scp.
 func wrap(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -219,7 +219,7 @@ func wrap(err error) error {
 	return fmt.Errorf("scp: %w", err)
 }
 
-// describe returns the wording of errors that users know from the C library.
+// describe replaces errors by their wording in the C library, which users know.
 func describe(err error) error {
 	var n syscall.Errno
 	if errors.As(err, &n) && len(n.Error()) > 0 {

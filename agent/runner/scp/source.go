@@ -31,7 +31,7 @@ func (s *source) run(paths []string) error {
 
 // send sends a file or, with -r, a directory. A file that cannot be read is reported and skipped.
 func (s *source) send(path string) error {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe must not block
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe must not block
 	if err != nil {
 		s.warn(wrap(err))
 		return nil
@@ -51,8 +51,8 @@ func (s *source) send(path string) error {
 	return s.file(path, f, st)
 }
 
-// announce sends the times, if they are kept, and the message of an entry. It reports whether the
-// client wants the entry.
+// announce sends the times, if requested, and the message of an entry. It reports whether the
+// client accepts the entry.
 func (s *source) announce(kind byte, path string, size int64, st fs.FileInfo) (bool, error) {
 	if s.preserve {
 		accessed := time.Unix(st.Sys().(*syscall.Stat_t).Atim.Unix())
@@ -91,8 +91,8 @@ func (s *source) directoryOf(path string, st fs.FileInfo) error {
 	return err
 }
 
-// file sends the content of a file. The client has been promised its size: bytes that cannot be
-// read are sent as zeros, followed by the error.
+// file sends the content of a file. The size has already been sent, so bytes that cannot be read
+// are replaced by zeros, followed by the error.
 func (s *source) file(path string, f *os.File, st fs.FileInfo) error {
 	if ok, err := s.announce('C', path, st.Size(), st); err != nil || !ok {
 		return err

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// account is the user of the container, with the environment of their processes.
+// account is the user of the container, and the environment of the user's processes.
 type account struct {
 	home string
 	env  []string
 }
 
-// accountOf completes the environment of the container by the variables of a login. The image's
-// own values win.
+// accountOf adds the variables of a login to the environment of the container. Existing values take
+// precedence.
 func accountOf(env []string) account {
 	env = append([]string(nil), env...)
 	name, home := passwd("/etc/passwd", os.Getuid())
@@ -30,19 +30,19 @@ func accountOf(env []string) account {
 	return account{home: home, env: env}
 }
 
-// Home returns the directory in which commands and files start. The caller of Serve makes it the
+// Home returns the start directory of commands and of SFTP. The caller of Serve makes it the
 // working directory of the process.
 func Home() string { return accountOf(os.Environ()).home }
 
-// LoginHome returns the home directory of the user in /etc/passwd, where programs look that ignore
-// $HOME, such as OpenSSH's client.
+// LoginHome returns the home directory of the user in /etc/passwd. Programs that ignore $HOME use
+// it, such as OpenSSH's client.
 func LoginHome() string {
 	_, home := passwd("/etc/passwd", os.Getuid())
 	return home
 }
 
-// passwd returns a user's name and home. A user who is not listed has the number as their name and
-// the root directory as their home.
+// passwd returns a user's name and home directory. For a user who is not listed, these are the user
+// ID and the root directory.
 func passwd(path string, uid int) (name, home string) {
 	name, home = strconv.Itoa(uid), "/"
 	f, err := os.Open(path)
@@ -68,8 +68,8 @@ func value(env []string, name string) string {
 	return ""
 }
 
-// ours are variables whose values come from this server, so a client cannot send them. Every other
-// variable reaches only the user's own process.
+// ours are the variables that this server sets, so a client cannot send them. All other variables
+// affect only the user's own process.
 var ours = map[string]bool{
 	"SSH_CLIENT": true, "SSH_CONNECTION": true, "SSH_TTY": true, "SSH_AUTH_SOCK": true, "SSH_ORIGINAL_COMMAND": true,
 	"DISPLAY": true, "XAUTHORITY": true, "HOME": true, "USER": true, "LOGNAME": true, "SHELL": true,

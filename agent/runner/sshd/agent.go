@@ -55,7 +55,7 @@ const (
 type display struct {
 	name      string // value of DISPLAY
 	authority string // path of the file with the cookie
-	key       string // of the listener
+	key       string // key of the listener
 	conn      *connection
 }
 
@@ -66,7 +66,7 @@ func (d *display) Close() {
 }
 
 // forwardX11 listens on the first free display (-X, -Y) and writes the client's cookie into a
-// private file, so that programs of the session, and only they, can use the display.
+// private file, so that only programs of the session can use the display.
 func (s *session) forwardX11(payload []byte) bool {
 	var q struct {
 		Single           bool
@@ -117,10 +117,10 @@ func listenDisplay() (*listener, int, error) {
 	return nil, 0, fmt.Errorf("no display from %d to %d is free", firstDisplay, lastDisplay)
 }
 
-// anyHost is the family of an entry that matches every address of a display.
+// anyHost is the address family of an xauth entry that matches every address.
 const anyHost = 0xffff
 
-// writeAuthority writes a file in the format of xauth with one cookie.
+// writeAuthority writes an xauth file with one cookie.
 func (c *connection) writeAuthority(number int, protocol string, cookie []byte) (string, error) {
 	dir, err := c.scratch.dir()
 	if err != nil {

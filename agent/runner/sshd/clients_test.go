@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// client is a program that speaks SSH. Each row is a command; empty rows are what the client
-// cannot do. The words HOST, PORT, KNOWN, FINGERPRINT, DIR and SRC are replaced.
+// client is an SSH client program. Each field is a command; an empty field is a feature that the
+// client lacks. The words HOST, PORT, KNOWN, FINGERPRINT, DIR and SRC are replaced.
 type client struct {
 	program string
 	exec    []string // runs CMD, and passes its stdin and exit code
-	pty     []string // the same on a terminal
-	put     []string // SRC to DIR/put
-	get     []string // DIR/put to DIR/got
+	pty     []string // like exec, on a terminal
+	put     []string // uploads SRC to DIR/put
+	get     []string // downloads DIR/put to DIR/got
 }
 
 const opts = "-o UserKnownHostsFile=KNOWN -o StrictHostKeyChecking=yes -o LogLevel=ERROR"
@@ -55,7 +55,7 @@ var clients = map[string]client{
 func words(text string) []string { return strings.Fields(text) }
 func sh(script string) []string  { return []string{"sh", "-c", script} }
 
-// skipped names what the machine lacks although the program is installed.
+// skipped skips a test if the machine lacks something although the program is installed.
 func skipped(t *testing.T, name string) {
 	switch name {
 	case "sshfs":
@@ -75,7 +75,7 @@ func skipped(t *testing.T, name string) {
 
 func TestClients(t *testing.T) {
 	h := listen(t)
-	t.Setenv("HOME", t.TempDir()) // where dropbear and PuTTY keep files
+	t.Setenv("HOME", t.TempDir()) // dropbear and PuTTY write files there
 	for name, c := range clients {
 		t.Run(name, func(t *testing.T) {
 			need(t, c.program)
@@ -141,7 +141,7 @@ func TestGit(t *testing.T) {
 	}
 }
 
-// A window that changes reaches the programs of the terminal as a signal and a size.
+// After a change of the window size, the programs of the terminal get a signal and the new size.
 func TestResize(t *testing.T) {
 	s, err := listen(t).dial(t).NewSession()
 	if err != nil {

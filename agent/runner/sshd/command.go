@@ -35,7 +35,7 @@ func (s *session) command(shell bool, text string) (argv []string, err error) {
 	return words, nil
 }
 
-// ownCopy replaces the remote side of a copy by the runner's in an image without scp.
+// ownCopy replaces scp by the scp of the runner in an image without scp.
 func (s *session) ownCopy(text string) string {
 	args, ok := strings.CutPrefix(strings.TrimLeft(text, " "), "scp ")
 	if !ok || s.conn.runner == "" {
@@ -61,7 +61,7 @@ func lookPath(name, path string) (string, error) {
 }
 
 // split splits a command into words like a shell: quotes, backslashes, ~ and file name patterns. It
-// returns an error for everything else that only a shell can do.
+// returns an error for all other shell syntax.
 func split(text, home string) ([]string, error) {
 	p := splitter{home: home}
 	for len(text) > 0 {
@@ -83,7 +83,7 @@ type splitter struct {
 	open, match   bool
 }
 
-// next reads one unit from the text and returns the rest.
+// next reads one element from the text and returns the rest.
 func (p *splitter) next(text string) (rest string, err error) {
 	switch c := text[0]; c {
 	case ' ', '\t', '\n':
@@ -118,7 +118,7 @@ func (p *splitter) next(text string) (rest string, err error) {
 	return text[1:], nil
 }
 
-// double reads the rest of a text in double quotes.
+// double reads the rest of a double-quoted text.
 func (p *splitter) double(text string) (rest string, err error) {
 	p.add("", true)
 	for i := 0; i < len(text); i++ {
@@ -146,7 +146,7 @@ func (p *splitter) add(text string, quoted bool) {
 	}
 }
 
-// end ends a word. A pattern that matches no file is kept as it is.
+// end completes a word. A pattern that matches no file is kept as it is.
 func (p *splitter) end() {
 	if !p.open {
 		return

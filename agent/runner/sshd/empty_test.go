@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// empty returns the configuration of a host whose image has nothing but the runner, and the
-// image's root.
+// empty returns the configuration of a host whose image contains only the runner, and the image's
+// root directory.
 func empty(t *testing.T) (config_, root string) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -27,10 +27,10 @@ func empty(t *testing.T) (config_, root string) {
 	if err := os.WriteFile(filepath.Join(root, "opt/berth/runner"), raw, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return config(t, "env -i "+need(t, "chroot")+" "+root+" /opt/berth/runner sshd"), root
+	return behind(t, []string{"env", "-i", need(t, "chroot"), root, "/opt/berth/runner", "sshd"}), root
 }
 
-// Files and forwards need nothing of the image; a shell is refused with the reason.
+// SFTP and forwards need nothing from the image. A shell is refused with the reason.
 func TestEmptyImage(t *testing.T) {
 	config, root := empty(t)
 	for name, args := range map[string][]string{
@@ -85,13 +85,13 @@ func TestCopies(t *testing.T) {
 		return must(t, "", "sh", "-c", "cd "+dir+" && find . -type f -printf '%P %m %s %TY\\n' -o -printf '%P %m\\n' | sort; find . -type f | sort | xargs -d '\\n' cat")
 	}
 	theirs := real(t)
-	withoutSCP := t.TempDir() // a search path with every program of the tests but scp
+	withoutSCP := t.TempDir() // a search path with all programs of the tests except scp
 	for _, name := range []string{"sh", "bash", "cat"} {
 		if err := os.Symlink(need(t, name), filepath.Join(withoutSCP, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	own := config(t, "env PATH="+withoutSCP+" "+program+" sshd")
+	own := behind(t, []string{"env", "PATH=" + withoutSCP, program, "sshd"})
 	for _, c := range []struct {
 		name string
 		args []string

@@ -9,13 +9,12 @@ import (
 	"syscall"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/internal/sshmux"
 )
 
-// channel makes a half of a channel.
-type channel struct{ ssh.Channel }
-
 // directTCP connects a channel with a port, out of the container's own network (-L, -D).
-func (c *connection) directTCP(n ssh.NewChannel) {
+func (c *connection) directTCP(n newChannel) {
 	var q struct {
 		Host       string
 		Port       uint32
@@ -29,8 +28,8 @@ func (c *connection) directTCP(n ssh.NewChannel) {
 	c.direct(n, "tcp", net.JoinHostPort(q.Host, strconv.Itoa(int(q.Port))))
 }
 
-// directSocket connects a channel with a unix socket of the container.
-func (c *connection) directSocket(n ssh.NewChannel) {
+// directSocket connects a channel to a unix socket of the container.
+func (c *connection) directSocket(n newChannel) {
 	var q struct {
 		Path     string
 		Reserved string
@@ -43,7 +42,7 @@ func (c *connection) directSocket(n ssh.NewChannel) {
 	c.direct(n, "unix", q.Path)
 }
 
-func (c *connection) direct(n ssh.NewChannel, network, address string) {
+func (c *connection) direct(n newChannel, network, address string) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
 	go func() {
@@ -64,11 +63,11 @@ func (c *connection) direct(n ssh.NewChannel, network, address string) {
 		to.Close()
 		return
 	}
-	go ssh.DiscardRequests(requests) // ends with the channel
-	join(channel{ch}, to.(half))
+	go sshmux.Discard(requests) // ends with the channel
+	join(ch, to.(half))
 }
 
-// listener is a port or socket that the client forwards to itself.
+// listener is a port or socket whose connections are forwarded to the client.
 type listener struct {
 	all []net.Listener
 }
@@ -97,7 +96,7 @@ func (l *listener) serve(deliver func(net.Conn)) {
 	all.Wait()
 }
 
-// hold keeps a listener under its key until it is cancelled or the connection ends.
+// hold stores a listener under its key until the client cancels it or the connection ends.
 func (c *connection) hold(key string, l *listener) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +133,7 @@ type bind struct {
 func (b bind) key() string { return fmt.Sprintf("tcp %s %d", b.Host, b.Port) }
 
 // forwardTCP listens on a port for the client (-R). The address is always loopback, as with
-// OpenSSH's default GatewayPorts=no, so no other container can reach the port.
+// OpenSSH's default GatewayPorts=no, so other containers cannot reach the port.
 func (c *connection) forwardTCP(payload []byte) (ok bool, answer []byte) {
 	var q bind
 	if ssh.Unmarshal(payload, &q) != nil || q.Port > 65535 {
@@ -164,7 +163,7 @@ func (c *connection) forwardTCP(payload []byte) (ok bool, answer []byte) {
 	return true, answer
 }
 
-// listenLoopback listens on one port of both loopback addresses. Containers without IPv6 have one.
+// listenLoopback listens on one port of both loopback addresses, or only of 127.0.0.1 without IPv6.
 func listenLoopback(port uint32) (*listener, uint32, error) {
 	first, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -212,8 +211,8 @@ func (c *connection) forwardSocket(payload []byte) bool {
 	return true
 }
 
-// listenPrivate creates a socket that only its owner can use, from the moment it exists: bind takes
-// the mode of the file from the descriptor.
+// listenPrivate creates a socket that only its owner can use from the beginning: bind copies the
+// mode of the descriptor to the file.
 func listenPrivate(path string) (net.Listener, error) {
 	private := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var failed error
@@ -237,10 +236,9 @@ func (c *connection) deliver(conn net.Conn, kind string, extra []byte) {
 		return
 	}
 	defer c.leave(false)
-	ch, requests, err := c.ssh.OpenChannel(kind, extra)
+	ch, err := c.link.OpenChannel(kind, extra)
 	if err != nil {
 		return
 	}
-	go ssh.DiscardRequests(requests) // ends with the channel
-	join(channel{ch}, conn.(half))
+	join(ch, conn.(half))
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// echo is a server that returns what it gets, in capitals, and closes after its client has.
+// echo starts a server that returns its input in capitals, and closes a connection after its client
+// has.
 func echo(t *testing.T, network, address string) string {
 	t.Helper()
 	l, err := net.Listen(network, address)
@@ -41,7 +42,7 @@ func echo(t *testing.T, network, address string) string {
 	return l.Addr().String()
 }
 
-// asks sends a text to an echo and returns its answer. The end of the text is a half close.
+// asks sends a text to an echo server and returns the answer. It ends the text with a half close.
 func asks(network, address, text string) (string, error) {
 	c, err := net.Dial(network, address)
 	if err != nil {
@@ -58,7 +59,7 @@ func asks(network, address, text string) (string, error) {
 	return string(all), err
 }
 
-// background starts a client that stays until the end of the test.
+// background starts a client that runs until the end of the test.
 func background(t *testing.T, argv ...string) (stdout, stderr *bufio.Reader) {
 	t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -81,7 +82,7 @@ func background(t *testing.T, argv ...string) (stdout, stderr *bufio.Reader) {
 	return bufio.NewReader(out), bufio.NewReader(errs)
 }
 
-// freePort is a port that was free a moment ago.
+// freePort returns a port that was free a moment ago.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -92,7 +93,8 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Every forward of OpenSSH's client carries both directions, and each direction ends by itself.
+// Every kind of forward of OpenSSH's client transfers data in both directions, and each direction
+// can end separately.
 func TestForwards(t *testing.T) {
 	need(t, "ssh")
 	there := echo(t, "tcp", "127.0.0.1:0")
@@ -149,8 +151,8 @@ func TestForwards(t *testing.T) {
 	}
 }
 
-// What -R opens is reachable on loopback alone, whatever address the client asks for, and ends with
-// a cancel or with the connection.
+// Listeners of -R are reachable on loopback only, whatever address the client requests, and are
+// closed by a cancel or with the connection.
 func TestListenersAreLoopback(t *testing.T) {
 	h := listen(t)
 	c := h.dial(t)
@@ -246,8 +248,8 @@ func TestRefusedDestinations(t *testing.T) {
 	}
 }
 
-// The client's agent answers inside, through a socket that only the user can reach and that
-// disappears with the connection.
+// The client's agent is reachable in the container through a socket that only the user can access
+// and that is removed with the connection.
 func TestAgent(t *testing.T) {
 	need(t, "ssh-agent")
 	dir := t.TempDir()
@@ -263,14 +265,14 @@ func TestAgent(t *testing.T) {
 	if !ok || len(lines) != 4 || lines[1] != "600" || lines[2] != "700" {
 		t.Fatalf("inside: %q, want the key %q and a private socket", out, want)
 	}
-	wait.Until(t, "the directory is gone", func() bool { _, err := os.Stat(filepath.Dir(lines[0])); return os.IsNotExist(err) })
+	wait.Until(t, "the directory is removed", func() bool { _, err := os.Stat(filepath.Dir(lines[0])); return os.IsNotExist(err) })
 	if out := must(t, "", "ssh", "-a", "-F", ours(t), "host", `echo "<$SSH_AUTH_SOCK>"`); out == "<"+socket+">\n" {
 		// A shell below the test inherits the variable; the runner in a container does not.
 		t.Log("the agent's variable is inherited from the test")
 	}
 }
 
-// Two displays are two numbers, each with the cookie of its client.
+// Two forwarded displays have different numbers, each with the cookie of its client.
 func TestX11(t *testing.T) {
 	need(t, "xauth")
 	c := listen(t).dial(t)
@@ -327,7 +329,7 @@ func TestX11(t *testing.T) {
 	}
 }
 
-// ssh -X of OpenSSH's client reaches its own X server.
+// A program started with ssh -X reaches the X server of the client.
 func TestX11OfOpenSSH(t *testing.T) {
 	need(t, "xauth")
 	if err := os.MkdirAll("/tmp/.X11-unix", 0o1777); err != nil {
@@ -340,7 +342,7 @@ func TestX11OfOpenSSH(t *testing.T) {
 	t.Setenv("XAUTHORITY", filepath.Join(home, "x"))
 	t.Setenv("DISPLAY", fmt.Sprintf(":%d", number))
 	must(t, "", "xauth", "-q", "add", fmt.Sprintf(":%d", number), ".", strings.Repeat("ab", 16))
-	// The client replaces the cookie of the first message by its own, so an invalid one is refused by it.
+	// The client replaces the cookie in the first message, so it rejects an invalid cookie itself.
 	out := must(t, "", "ssh", "-Y", "-F", ours(t), "host", "xauth list $DISPLAY | wc -l; echo $DISPLAY")
 	if !regexp.MustCompile(`^1\nlocalhost:\d+\.0\n$`).MatchString(out) {
 		t.Errorf("inside: %q", out)

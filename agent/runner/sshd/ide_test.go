@@ -22,7 +22,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// script is what VS Code's Remote-SSH sends to the shell of its first connection, in short: it prints
+// script resembles what VS Code's Remote-SSH sends to the shell of its first connection: it prints
 // marker lines around results that the editor parses, leaves a server in the background, and ends.
 const script = `unset PS1
 echo "a1b2c3: running"
@@ -39,8 +39,8 @@ cat log
 printf 'a1b2c3: start\nexitCode==0==\nlisteningOn==%%s==\na1b2c3: end\n' "$DIR/socket"
 `
 
-// The conversation of VS Code has the same answers as with OpenSSH's server: a shell on a pipe with
-// the script as its input, a dynamic forward at the same time, and several connections at once.
+// VS Code's connection gives the same results as with OpenSSH's server: a shell on a pipe with the
+// script as its input, a dynamic forward at the same time, and several connections at once.
 func TestVSCode(t *testing.T) {
 	need(t, "ssh")
 	answer := func(config string) []result {
@@ -68,8 +68,9 @@ func TestVSCode(t *testing.T) {
 }
 
 // VS Code connects to the socket of its server, and to random ports of it.
-func TestVSCodeSocket(t *testing.T) {
-	c := listen(t).dial(t)
+func TestVSCodeSocket(t *testing.T) { bothWays(t, vsCodeSocket) }
+
+func vsCodeSocket(t *testing.T, c *ssh.Client) {
 	socket := filepath.Join(t.TempDir(), "s")
 	echo(t, "unix", socket)
 	var tasks sync.WaitGroup
@@ -93,8 +94,9 @@ func TestVSCodeSocket(t *testing.T) {
 
 // JetBrains opens several commands on one connection, uploads its worker over SFTP, lets the worker
 // connect back through a port that the server chooses, and forwards to the worker's port.
-func TestJetBrains(t *testing.T) {
-	c := listen(t).dial(t)
+func TestJetBrains(t *testing.T) { bothWays(t, jetBrains) }
+
+func jetBrains(t *testing.T, c *ssh.Client) {
 	var tasks sync.WaitGroup
 	for i := range 8 {
 		tasks.Go(func() {
@@ -159,7 +161,7 @@ func TestJetBrains(t *testing.T) {
 	}
 }
 
-// Limits are refused with the number.
+// The error for an exceeded limit contains the limit.
 func TestLimits(t *testing.T) {
 	c := listen(t).dial(t)
 	s, err := c.NewSession()
@@ -201,7 +203,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Variables reach the command of the session alone, and those that the server sets cannot be sent.
+// Variables that the client sends reach only the command of the session. A client cannot send
+// variables that the server sets.
 func TestVariablesOfTheCommandAlone(t *testing.T) {
 	c := listen(t).dial(t)
 	s, err := c.NewSession()
@@ -234,13 +237,12 @@ func TestVariablesOfTheCommandAlone(t *testing.T) {
 	}
 }
 
-// A command that is killed with its connection gets the hang-up of its terminal; one that was
-// detached continues.
+// When a connection ends, the command of a terminal gets SIGHUP; a detached command continues.
 func TestEndOfAConnection(t *testing.T) {
 	there, here := net.Pipe()
 	here.Close()
 	if err := sshd.Serve(context.Background(), there, sshd.Config{}); err == nil {
-		t.Error("a client that says nothing is served")
+		t.Error("a client that sends nothing is served")
 	}
 	c := listen(t).dial(t)
 	s, err := c.NewSession()

@@ -22,10 +22,10 @@ import (
 	"github.com/berthhq/berth/agent/runner/sshd"
 )
 
-// long is how long tests wait for what must come.
+// long is the timeout for expected events.
 const long = 2 * time.Minute
 
-// program is the berth-runner that the tests run.
+// program is the path of the berth-runner under test.
 var program string
 
 func TestMain(m *testing.M) {
@@ -85,7 +85,7 @@ func run(t *testing.T, stdin string, argv ...string) result {
 	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
 }
 
-// must runs a command that succeeds, and returns its output.
+// must runs a command that has to succeed, and returns its output.
 func must(t *testing.T, stdin string, argv ...string) string {
 	t.Helper()
 	r := run(t, stdin, argv...)
@@ -95,11 +95,14 @@ func must(t *testing.T, stdin string, argv ...string) string {
 	return r.Out
 }
 
-// config writes a configuration of OpenSSH's clients whose every host is the end of a pipe.
+// common is a part of each configuration of OpenSSH's clients.
+const common = "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\nControlMaster no\n"
+
+// config writes a configuration of OpenSSH's clients in which every host is reached through the proxy command.
 func config(t *testing.T, proxy string, lines ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config")
-	text := "Host *\nProxyCommand " + proxy + "\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\nControlMaster no\n"
+	text := "Host *\nProxyCommand " + proxy + "\n" + common
 	text += strings.Join(lines, "\n") + "\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -107,10 +110,12 @@ func config(t *testing.T, proxy string, lines ...string) string {
 	return path
 }
 
-// ours is a configuration for the runner.
-func ours(t *testing.T, lines ...string) string { return config(t, program+" sshd", lines...) }
+// ours is a configuration for the runner, behind a gateway.
+func ours(t *testing.T, lines ...string) string {
+	return behind(t, []string{program, "sshd"}, lines...)
+}
 
-// real is a configuration for OpenSSH's server on a pipe.
+// real returns a configuration for OpenSSH's server on a pipe.
 func real(t *testing.T, lines ...string) string {
 	t.Helper()
 	server := need(t, "sshd")
@@ -140,7 +145,7 @@ Subsystem sftp internal-sftp
 	return config(t, server+" -i -f "+filepath.Join(dir, "sshd"), append(lines, "IdentitiesOnly yes", "IdentityFile "+filepath.Join(dir, "user"))...)
 }
 
-// host is a server on a TCP port with a host key, for clients that know no pipes.
+// host is a server on a TCP port with a host key, for clients that do not support pipes.
 type host struct {
 	address, port, known, fingerprint string
 	key                               ssh.PublicKey
@@ -168,7 +173,7 @@ func listen(t *testing.T) *host {
 			if err != nil {
 				return
 			}
-			go sshd.Serve(ctx, c, sshd.Config{HostKey: signer, Runner: program})
+			go sshd.ServeNetwork(ctx, c, sshd.Login{HostKey: signer}, sshd.Config{Runner: program})
 		}
 	}()
 	key, err := ssh.NewPublicKey(public)
@@ -214,7 +219,7 @@ func keyFile(t *testing.T) string {
 	return path
 }
 
-// random is a file of random bytes.
+// random creates a file of random bytes.
 func random(t *testing.T, size int) (path string, content []byte) {
 	t.Helper()
 	content = make([]byte, size)
@@ -226,7 +231,7 @@ func random(t *testing.T, size int) (path string, content []byte) {
 	return path, content
 }
 
-// same fails unless a file has a content.
+// same fails if a file does not have the content.
 func same(t *testing.T, path string, content []byte) {
 	t.Helper()
 	got, err := os.ReadFile(path)

@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Conversations whose result must be the same as with OpenSSH's server.
+// Commands whose result must be the same as with OpenSSH's server.
 var conversations = []struct {
 	name, stdin string
-	args        []string // of ssh; HOST is the host
+	args        []string // arguments of ssh; HOST is replaced
 }{
 	{"exit code", "", []string{"HOST", "exit 7"}},
 	{"output and errors apart", "", []string{"HOST", "echo out; echo err >&2; exit 3"}},
@@ -63,8 +63,8 @@ func TestAnswersOfOpenSSH(t *testing.T) {
 	}
 }
 
-// The input comes after the terminal's echo is off: what arrives before would be echoed or not,
-// depending on how fast the remote shell starts.
+// The test sends its input after the terminal's echo is off. Earlier input may or may not be
+// echoed, depending on the speed of the remote shell.
 func TestInputOfATerminal(t *testing.T) {
 	answer := func(config string) result {
 		cmd := exec.Command("ssh", "-F", config, "-tt", "host", "stty -echo; echo ready; sh -s")

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// drainTime is how long the exit status waits for output that a background process may still
-// write. The channel itself stays open until all writers have closed the output, as with OpenSSH.
+// drainTime is how long the exit status waits for output of background processes. The channel
+// itself stays open until all writers have closed the output, as with OpenSSH.
 const drainTime = time.Second
 
 // process is the running command of a session, with the server's ends of its streams.
@@ -73,7 +73,7 @@ func (s *session) launch(argv []string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	argv[0] = filepath.Base(argv[0]) // as in the messages of shells
+	argv[0] = filepath.Base(argv[0]) // shells use this name in messages
 	p := &process{fed: make(chan struct{}), exited: make(chan struct{})}
 	p.cmd = &exec.Cmd{Path: path, Args: argv, Dir: s.conn.account.home, Env: s.environment(), SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	var theirs []*os.File
@@ -116,7 +116,7 @@ func (p *process) pipes() (theirs []*os.File, err error) {
 	return []*os.File{in, out, errOut}, nil
 }
 
-// close closes the server's ends. A process that still writes gets SIGPIPE, and the processes of a
+// close closes the server's ends. Processes that still write get SIGPIPE, and the processes of a
 // terminal get SIGHUP.
 func (p *process) close() {
 	for _, c := range []io.Closer{p.stdin, p.stdout, p.stderr} {
@@ -126,19 +126,20 @@ func (p *process) close() {
 	}
 }
 
-// input copies the client's input to the command. A command that has closed its stdin loses the
-// rest of it; reading on keeps the client from waiting.
+// input copies the client's input to the command. After the command has closed its stdin, the rest
+// is read and dropped, so that the client does not block.
 func (s *session) input(p *process) {
 	_, err := io.Copy(p.stdin, s.ch)
 	if err != nil {
 		_, _ = io.Copy(io.Discard, s.ch)
 	}
-	if s.term == nil { // the end of the input of a terminal is a character
+	if s.term == nil { // a terminal ends its input with a character
 		p.stdin.Close()
 	}
 }
 
-// output copies the command's output until all processes that hold it have ended, or the client has.
+// output copies the command's output until all processes that have it open have ended, or the
+// client has closed the channel.
 func (s *session) output(p *process) {
 	var both sync.WaitGroup
 	copyOut := func(to io.Writer, from io.ReadCloser) {
@@ -152,7 +153,7 @@ func (s *session) output(p *process) {
 	both.Wait()
 }
 
-// finish reports the end of the command.
+// finish sends the end of the command.
 func (s *session) finish(p *process, drained chan struct{}) {
 	gone := s.conn.gone()
 	select {
@@ -174,7 +175,7 @@ func (s *session) finish(p *process, drained chan struct{}) {
 	}
 }
 
-// sendState sends how the process ended.
+// sendState sends the exit code or the signal of the process.
 func (s *session) sendState(state *os.ProcessState) {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
@@ -193,7 +194,7 @@ func (s *session) sendState(state *os.ProcessState) {
 	}{name, status.CoreDump(), "", ""}))
 }
 
-// signals are those that a client can send and whose names the protocol has.
+// signals are the signals that the protocol has names for.
 var signals = map[string]syscall.Signal{
 	"ABRT": syscall.SIGABRT, "ALRM": syscall.SIGALRM, "FPE": syscall.SIGFPE, "HUP": syscall.SIGHUP,
 	"ILL": syscall.SIGILL, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL, "PIPE": syscall.SIGPIPE,
@@ -224,7 +225,7 @@ func (s *session) signal(payload []byte) bool {
 	}
 	select {
 	case <-p.exited:
-		return false // its number may belong to another process
+		return false // another process may have the process ID
 	default:
 		return syscall.Kill(-p.cmd.Process.Pid, signal) == nil
 	}

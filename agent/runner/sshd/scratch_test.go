@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The sockets of clients' agents are in memory that belongs to the container alone, whatever TMPDIR
-// says: a folder there can be shared with a sibling, whose processes run as the same user.
+// The sockets of clients' agents are in memory that only this container has, regardless of TMPDIR.
+// A folder there can be mounted in other containers whose processes run as the same user.
 func TestSocketsAreNotInFolders(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	d := &scratch{}

@@ -1,28 +1,29 @@
 // Package sshd is the SSH server inside a container. The runner serves it on its stdin and stdout,
-// as the container's user and in the container's namespaces, so a client gets exactly what a
-// process of the container has: its files, its network, its limits. Clients of that stream are not
-// authenticated, because only the platform can open it; the gateway authenticates people. Clients that
-// come over the network of a session log in with its key. It requires nothing from the image: files
-// and forwards work without a shell and without a libc.
+// as the container's user and in the container's namespaces, so a client has exactly the files,
+// network and limits of a process of the container. Clients of that stream are not authenticated,
+// because only the platform can open it; the gateway authenticates people. Clients that come over
+// the network of a session log in with the session's key. The server needs nothing from the image:
+// SFTP and forwards work without a shell and without a libc.
 package sshd
 
 import (
 	"bytes"
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"sync"
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/berthhq/berth/internal/sshmux"
 )
 
-// Limits of one connection. OpenSSH limits sessions alone, to 10; editors open dozens of
-// connections to ports, and mpirun dozens of commands.
+// Limits of one connection. OpenSSH limits only sessions, to 10. Editors open dozens of connections
+// to ports, and mpirun dozens of commands.
 const (
 	maxChannels    = 1000
 	maxSessions    = 200
@@ -34,37 +35,43 @@ const (
 
 // Config of a server.
 type Config struct {
-	HostKey ssh.Signer // nil generates one, for a client that authenticates the stream instead
-	Runner  string     // path of the berth-runner program, which provides scp
-	Env     []string   // of every process, nil for the environment of this process
-	// Client is the only key with which clients can log in, as any user. nil does not ask for a login.
-	Client ssh.PublicKey
-	// LoginTime limits the time until a client has logged in, of streams with deadlines; 0 = no limit.
-	LoginTime time.Duration
+	Runner string   // path of the berth-runner program, which provides scp
+	Env    []string // of every process, nil for the environment of this process
 }
 
-// Serve serves one connection until it or the context ends. Commands without a terminal can
-// outlive it, as with every SSH server.
+// Login is what clients need that come over a network.
+type Login struct {
+	HostKey ssh.Signer
+	// Client is the only key with which clients can log in, as any user. nil does not ask for a login.
+	Client ssh.PublicKey
+	Time   time.Duration // until a client has logged in; 0 = no limit
+}
+
+// Serve serves the channels on a stream of the platform until it or the context ends. Commands
+// without a terminal can outlive it, as with every SSH server.
 func Serve(ctx context.Context, stream io.ReadWriteCloser, cfg Config) error {
-	if cfg.HostKey == nil {
-		key, err := randomKey()
-		if err != nil {
-			return err
-		}
-		cfg.HostKey = key
-	}
-	if cfg.Env == nil {
-		cfg.Env = os.Environ()
-	}
 	defer stream.Close()
 	defer context.AfterFunc(ctx, func() { stream.Close() })()
-	conn := netConn(stream)
-	if cfg.LoginTime > 0 {
-		if err := conn.SetDeadline(time.Now().Add(cfg.LoginTime)); err != nil {
+	mux, err := sshmux.Server(stream)
+	if err != nil {
+		return fmt.Errorf("SSH channels: %w", err)
+	}
+	c := newConnection(muxed{mux}, cfg)
+	c.client, c.connection = "UNKNOWN 65535 65535", "UNKNOWN 65535 UNKNOWN 65535" // as OpenSSH on a pipe
+	c.serve(convert(mux.Channels, func(n *sshmux.NewChannel) newChannel { return muxedChannel{n} }), mux.Requests)
+	return nil
+}
+
+// ServeNetwork serves a connection of a network like Serve.
+func ServeNetwork(ctx context.Context, conn net.Conn, login Login, cfg Config) error {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if login.Time > 0 {
+		if err := conn.SetDeadline(time.Now().Add(login.Time)); err != nil {
 			return fmt.Errorf("SSH handshake: %w", err)
 		}
 	}
-	server, channels, requests, err := ssh.NewServerConn(conn, serverConfig(cfg))
+	server, channels, requests, err := ssh.NewServerConn(conn, serverConfig(login))
 	if err != nil {
 		return fmt.Errorf("SSH handshake: %w", err)
 	}
@@ -72,11 +79,24 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, cfg Config) error {
 		server.Close()
 		return fmt.Errorf("SSH handshake: %w", err)
 	}
-	c := &connection{
-		ssh: server, account: accountOf(cfg.Env), runner: cfg.Runner,
+	c := newConnection(encrypted{server}, cfg)
+	c.client, c.connection = endpoints(server)
+	c.serve(convert(channels, func(n ssh.NewChannel) newChannel { return encryptedChannel{n} }), convert(requests, request))
+	return nil
+}
+
+func newConnection(link link, cfg Config) *connection {
+	if cfg.Env == nil {
+		cfg.Env = os.Environ()
+	}
+	return &connection{
+		link: link, account: accountOf(cfg.Env), runner: cfg.Runner,
 		listeners: map[string]*listener{}, scratch: &scratch{}, over: make(chan struct{}),
 	}
-	c.client, c.connection = endpoints(server)
+}
+
+// serve serves a connection until its channels end.
+func (c *connection) serve(channels <-chan newChannel, requests <-chan *sshmux.Request) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { c.globalRequests(requests) })
 	for ch := range channels {
@@ -84,12 +104,11 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, cfg Config) error {
 	}
 	c.close()
 	tasks.Wait()
-	return nil
 }
 
-// serverConfig prefers the cipher that costs least: the stream of the platform is encrypted below SSH
-// as well, and the network of a session is its own.
-func serverConfig(cfg Config) *ssh.ServerConfig {
+// serverConfig prefers the fastest cipher: the stream of the platform is encrypted below SSH as
+// well, and the network of a session is private.
+func serverConfig(cfg Login) *ssh.ServerConfig {
 	c := &ssh.ServerConfig{NoClientAuth: cfg.Client == nil, ServerVersion: "SSH-2.0-Berth"}
 	if cfg.Client != nil {
 		c.PublicKeyCallback = func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
@@ -105,22 +124,14 @@ func serverConfig(cfg Config) *ssh.ServerConfig {
 	return c
 }
 
-func randomKey() (ssh.Signer, error) {
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("generate host key: %w", err)
-	}
-	return ssh.NewSignerFromKey(private)
-}
-
 // connection is one SSH connection.
 type connection struct {
-	ssh                *ssh.ServerConn
+	link               link
 	account            account
 	runner             string
 	client, connection string // values of SSH_CLIENT and SSH_CONNECTION
 	scratch            *scratch
-	over               chan struct{} // closed at the end
+	over               chan struct{} // closed when the connection ends
 
 	mu         sync.Mutex
 	closed     bool
@@ -130,8 +141,8 @@ type connection struct {
 	listeners  map[string]*listener
 }
 
-// open serves one channel of the client until it ends.
-func (c *connection) open(ch ssh.NewChannel) {
+// open serves one channel until it ends.
+func (c *connection) open(ch newChannel) {
 	session := ch.ChannelType() == "session"
 	if reason, why := c.enter(session); why != "" {
 		_ = ch.Reject(reason, why)
@@ -150,13 +161,13 @@ func (c *connection) open(ch ssh.NewChannel) {
 	}
 }
 
-// enter counts a channel, or returns why it cannot be opened.
+// enter counts a channel, or returns the reason why it cannot be opened.
 func (c *connection) enter(session bool) (ssh.RejectionReason, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case session && c.noSessions:
-		return ssh.Prohibited, "the client asked for no more sessions"
+		return ssh.Prohibited, "the client has sent no-more-sessions"
 	case c.channels >= maxChannels:
 		return ssh.ResourceShortage, fmt.Sprintf("a connection has at most %d channels", maxChannels)
 	case session && c.sessions >= maxSessions:
@@ -178,7 +189,7 @@ func (c *connection) leave(session bool) {
 	}
 }
 
-// close ends what the connection opened in the container besides processes.
+// close removes everything that the connection opened in the container except processes.
 func (c *connection) close() {
 	close(c.over)
 	c.mu.Lock()
@@ -190,11 +201,11 @@ func (c *connection) close() {
 		l.Close()
 	}
 	c.scratch.remove()
-	c.ssh.Close()
+	c.link.Close()
 }
 
-// globalRequests answers the requests that belong to no channel.
-func (c *connection) globalRequests(requests <-chan *ssh.Request) {
+// globalRequests answers requests that belong to no channel.
+func (c *connection) globalRequests(requests <-chan *sshmux.Request) {
 	for r := range requests {
 		ok, answer := false, []byte(nil)
 		switch r.Type {
@@ -211,7 +222,7 @@ func (c *connection) globalRequests(requests <-chan *ssh.Request) {
 			c.noSessions, ok = true, true
 			c.mu.Unlock()
 		}
-		// Every other request, keepalive@openssh.com among them, gets a failure, as OpenSSH answers.
+		// All other requests fail, such as keepalive@openssh.com, as in OpenSSH.
 		_ = r.Reply(ok, answer)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/berthhq/berth/agent/runner"
+	"github.com/berthhq/berth/internal/sshmux"
 )
 
 // session is a channel of the type session: one command, shell or subsystem.
@@ -18,7 +19,7 @@ type session struct {
 	ch   ssh.Channel
 
 	env     []string // variables that the client sent
-	size    int      // their bytes
+	size    int      // bytes of env
 	term    *terminal
 	x11     *display
 	agent   string // path of the socket of the client's agent
@@ -30,7 +31,7 @@ type session struct {
 }
 
 // serveSession serves a session channel until the client or the command ends it.
-func (c *connection) serveSession(n ssh.NewChannel) {
+func (c *connection) serveSession(n newChannel) {
 	ch, requests, err := n.Accept()
 	if err != nil {
 		return
@@ -54,8 +55,8 @@ func (c *connection) serveSession(n ssh.NewChannel) {
 	}
 }
 
-// handle handles a request and returns its answer, and the work that begins after the answer.
-func (s *session) handle(r *ssh.Request) (ok bool, run func()) {
+// handle handles a request and returns its answer, and a function to call after the answer is sent.
+func (s *session) handle(r *sshmux.Request) (ok bool, run func()) {
 	switch r.Type {
 	case "env":
 		return s.setenv(r.Payload), nil
@@ -75,8 +76,8 @@ func (s *session) handle(r *ssh.Request) (ok bool, run func()) {
 	return false, nil
 }
 
-// start begins the one program of the session.
-func (s *session) start(r *ssh.Request) (ok bool, run func()) {
+// start starts the program of the session. A session can have only one.
+func (s *session) start(r *sshmux.Request) (ok bool, run func()) {
 	var q struct{ Text string }
 	if s.started || r.Type != "shell" && ssh.Unmarshal(r.Payload, &q) != nil {
 		return false, nil
@@ -114,7 +115,7 @@ func (s *session) environment() []string {
 			env = environ(env, name, value)
 		}
 	}
-	env = append(env, s.env...) // of two values, os/exec passes the last one
+	env = append(env, s.env...) // os/exec passes the last of two values
 	if shell, err := runner.FindShell(); err == nil {
 		set("SHELL", shell[0])
 	}
@@ -133,8 +134,8 @@ func (s *session) environment() []string {
 }
 
 // sftp serves files in this process, so that it works in an empty image. Relative paths start at
-// the working directory of the process; an option of package sftp for another one would change the
-// targets of symbolic links.
+// the working directory of the process; package sftp has an option for another directory, but it
+// would change the targets of symbolic links.
 func (s *session) sftp() {
 	server, err := sftp.NewServer(subsystem{s.ch}, sftp.WithAllocator())
 	if err == nil {
@@ -169,16 +170,16 @@ func (s *session) fail(status int, err error) {
 	s.exit(status)
 }
 
-// scratch is a private directory of the connection, which exists once it is needed.
+// scratch is a private directory of the connection, created on first use.
 type scratch struct {
 	mu   sync.Mutex
 	path string
 	gone bool
 }
 
-// scratchParents are the directories for private files and sockets, in order of preference. The first
-// is in memory and belongs to the container alone. The others can be folders that other containers
-// have as well, whose processes run as the same user.
+// scratchParents are the directories for private files and sockets, in order of preference. The
+// first is in memory and belongs to the container alone. The others can be folders that are mounted
+// in other containers whose processes run as the same user.
 var scratchParents = []string{"/dev/shm", "/tmp", "/run"}
 
 // dir returns the directory. Only the container's user can read it.

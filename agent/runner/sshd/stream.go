@@ -6,32 +6,9 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"time"
 )
 
-// netConn makes a net.Conn of a stream, as package ssh requires. Deadlines are never set.
-func netConn(s io.ReadWriteCloser) net.Conn {
-	if c, ok := s.(net.Conn); ok {
-		return c
-	}
-	return streamConn{s}
-}
-
-type streamConn struct{ io.ReadWriteCloser }
-
-type streamAddr struct{}
-
-func (streamAddr) Network() string { return "stream" }
-func (streamAddr) String() string  { return "stream" }
-
-func (streamConn) LocalAddr() net.Addr              { return streamAddr{} }
-func (streamConn) RemoteAddr() net.Addr             { return streamAddr{} }
-func (streamConn) SetDeadline(time.Time) error      { return nil }
-func (streamConn) SetReadDeadline(time.Time) error  { return nil }
-func (streamConn) SetWriteDeadline(time.Time) error { return nil }
-
-// endpoints returns the values of SSH_CLIENT and SSH_CONNECTION. Without addresses they are those
-// that OpenSSH uses on a pipe.
+// endpoints returns the values of SSH_CLIENT and SSH_CONNECTION.
 func endpoints(c interface {
 	LocalAddr() net.Addr
 	RemoteAddr() net.Addr
@@ -48,14 +25,14 @@ func endpoint(a net.Addr) (host, port string) {
 	return "UNKNOWN", "65535"
 }
 
-// half is a stream whose directions end one at a time.
+// half is a stream whose two directions can be closed separately.
 type half interface {
 	io.ReadWriteCloser
 	CloseWrite() error
 }
 
-// join copies in both directions until both have ended. The end of one direction is passed on, and
-// the other one continues.
+// join copies in both directions until both have ended. When one direction ends, only that
+// direction is closed.
 func join(a, b half) {
 	var both sync.WaitGroup
 	both.Go(func() { pump(a, b) })
@@ -68,13 +45,13 @@ func join(a, b half) {
 func pump(to, from half) {
 	_, err := io.Copy(to, from)
 	_ = to.CloseWrite()
-	if err != nil { // the receiver is gone, so the sender must not wait for it
+	if err != nil { // without a receiver, the sender must not block
 		to.Close()
 		from.Close()
 	}
 }
 
-// environ sets a variable in a list, in place of one with the same name.
+// environ sets a variable in a list, and replaces one with the same name.
 func environ(env []string, name, value string) []string {
 	for i, v := range env {
 		if strings.HasPrefix(v, name+"=") {

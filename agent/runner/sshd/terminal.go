@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is a pseudo-terminal that a session asked for.
+// terminal is a pseudo-terminal of a session.
 type terminal struct {
 	name   string // value of TERM
 	path   string
 	master *os.File
-	slave  *os.File // until a process has it
+	slave  *os.File // nil once a process has it
 }
 
 // window is a size in the format of the protocol.
 type window struct{ Columns, Rows, Width, Height uint32 }
 
-// requestTerminal opens a terminal with the size and modes that the client wants.
+// requestTerminal opens a terminal with the size and modes that the client requests.
 func (s *session) requestTerminal(payload []byte) bool {
 	var q struct {
 		Term                         string
@@ -66,7 +66,7 @@ func openTerminal(name string) (*terminal, error) {
 	return t, nil
 }
 
-// control calls do with the descriptor of the master, which stays in the poller.
+// control calls do with the descriptor of the master. The descriptor stays in the poller.
 func (t *terminal) control(do func(fd int) error) error {
 	raw, err := t.master.SyscallConn()
 	if err != nil {
@@ -114,8 +114,7 @@ func (t *terminal) resize(w window) error {
 	})
 }
 
-// apply sets the modes of RFC 4254, section 8. Unknown ones, and those that a client of another
-// system has, are skipped.
+// apply sets the modes of RFC 4254, section 8. It skips unknown modes and modes of other systems.
 func (t *terminal) apply(modes []byte) {
 	_ = t.control(func(fd int) error {
 		state, err := unix.IoctlGetTermios(fd, unix.TCGETS)
@@ -132,7 +131,7 @@ func (t *terminal) apply(modes []byte) {
 
 func setMode(state *unix.Termios, code byte, argument uint32) {
 	if at, ok := characters[code]; ok {
-		state.Cc[at] = uint8(argument) // 255 disables the character; so does 0 here
+		state.Cc[at] = uint8(argument) // 255 in the protocol and 0 in Linux disable the character
 		if argument == 255 {
 			state.Cc[at] = 0
 		}
@@ -143,7 +142,7 @@ func setMode(state *unix.Termios, code byte, argument uint32) {
 		return
 	}
 	word := map[byte]*uint32{'i': &state.Iflag, 'l': &state.Lflag, 'o': &state.Oflag, 'c': &state.Cflag}[f.word]
-	if f.mask != 0 { // one value of a field
+	if f.mask != 0 { // the mode is one value of a field
 		if argument != 0 {
 			*word = *word&^f.mask | f.bits
 		}
@@ -163,7 +162,7 @@ var characters = map[byte]int{
 type flag struct {
 	word byte
 	bits uint32
-	mask uint32 // of a field that has several bits
+	mask uint32 // the bits of a field with several bits
 }
 
 var flags = map[byte]flag{

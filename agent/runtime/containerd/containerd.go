@@ -50,7 +50,7 @@ var _ runtime.Runtime = (*Runtime)(nil)
 
 // New connects to containerd and waits until it responds or ctx ends.
 func New(ctx context.Context, cfg Config) (*Runtime, error) {
-	// FIFOs of commands that an earlier process started have no reader any more.
+	// FIFOs of commands of an earlier process no longer have a reader.
 	if err := os.RemoveAll(filepath.Join(cfg.Dir, "fifo")); err != nil {
 		return nil, err
 	}

@@ -81,8 +81,8 @@ func (b *bench) exists(t *testing.T, ctx context.Context, snapshot string) bool 
 	return err == nil
 }
 
-// leave makes the snapshot that an agent leaves that is killed before it writes the
-// container's record.
+// leave creates the snapshot that remains if an agent is killed before it writes the container's
+// record.
 func (b *bench) leave(t *testing.T, agent, id string) {
 	t.Helper()
 	image, err := b.raw.GetImage(t.Context(), b.image)
@@ -116,8 +116,8 @@ func TestSnapshotOfKilledAgent(t *testing.T) {
 	}
 }
 
-// TestCreateDuringCollection has containerd collect garbage all the time: the snapshot of
-// a container is not garbage before its record refers to it.
+// TestCreateDuringCollection makes containerd collect garbage all the time. The snapshot of a
+// container must not be collected before the container's record refers to it.
 func TestCreateDuringCollection(t *testing.T) {
 	b := newBench(t)
 	ctx, stop := context.WithCancel(t.Context())

@@ -114,7 +114,7 @@ func (c *container) Remount(ctx context.Context, changes []mount.Change) error {
 	if err != nil {
 		return err
 	}
-	if err := c.wake(ctx, t); err != nil { // an agent that was killed may have left it paused
+	if err := c.wake(ctx, t); err != nil { // a killed agent may have left it paused
 		return err
 	}
 	after, err := mount.Apply(state.PID, places, changes)

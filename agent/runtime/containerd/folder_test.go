@@ -19,8 +19,7 @@ import (
 	"github.com/berthhq/berth/agent/runtime/runtimetest"
 )
 
-// A process that renames the parent directories of a folder as fast as it can does not keep the
-// folder.
+// A process that keeps renaming the parent directories of a folder cannot keep the folder mounted.
 func TestRemountOfWhatIsMovedAbout(t *testing.T) {
 	env := containerdtest.Start(t)
 	r := open(t, env, containerdtest.Dir(t))

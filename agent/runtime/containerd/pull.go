@@ -2,9 +2,11 @@ package containerd
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,22 +19,34 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/berthhq/berth/agent/runtime"
+	"github.com/berthhq/berth/internal/registry/remote"
 )
 
 const progressInterval = 200 * time.Millisecond
 
 // Pull makes an image present. Without a digest, a present image is used without contacting the
-// registry; with one, the reference must resolve to it.
+// registry; with one, that content is fetched, also after the tag of the reference has moved.
 func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress func(runtime.Progress)) (runtime.Image, error) {
 	ctx = named(ctx)
 	if img, ok := r.present(ctx, req); ok {
 		return img, nil
 	}
 	progress(runtime.Progress{Phase: "resolving"})
-	resolver := newResolver(req)
-	name, desc, err := resolver.Resolve(ctx, req.Reference)
+	resolver, err := newResolver(req)
 	if err != nil {
 		return runtime.Image{}, fmt.Errorf("resolve image %s: %w", req.Reference, err)
+	}
+	wanted := req.Reference
+	if req.Digest != "" && !strings.Contains(wanted, "@") {
+		wanted += "@" + req.Digest
+	}
+	_, desc, err := resolver.Resolve(ctx, wanted)
+	if errdefs.IsNotFound(err) && wanted != req.Reference {
+		return runtime.Image{}, fmt.Errorf("the registry of image %s no longer has %s: %w: %w",
+			req.Reference, req.Digest, errdefs.ErrFailedPrecondition, err)
+	}
+	if err != nil {
+		return runtime.Image{}, fmt.Errorf("resolve image %s: %w", wanted, err)
 	}
 	if req.Digest != "" && desc.Digest.String() != req.Digest {
 		return runtime.Image{}, fmt.Errorf("image %s is %s at its registry, not %s: %w",
@@ -42,10 +56,11 @@ func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress fu
 	meter := &meter{store: r.client.ContentStore(), parts: map[string]ocispec.Descriptor{}}
 	stop := meter.run(ctx, progress)
 	img, err := r.client.Pull(ctx, req.Reference,
-		client.WithResolver(pinned{resolver, name, desc}),
+		client.WithResolver(pinned{resolver, req.Reference, desc}),
 		client.WithPullUnpack,
 		client.WithPullSnapshotter(snapshotter),
 		client.WithImageHandler(images.HandlerFunc(meter.see)),
+		client.WithImageHandlerWrapper(withoutURLs),
 	)
 	stop()
 	if err != nil {
@@ -67,18 +82,44 @@ func (r *Runtime) present(ctx context.Context, req runtime.PullRequest) (runtime
 	return described, err == nil
 }
 
-func newResolver(req runtime.PullRequest) remotes.Resolver {
+// withoutURLs makes every layer come from the registry: a manifest can name other addresses for its
+// layers, such as one inside this machine's network.
+func withoutURLs(next images.Handler) images.Handler {
+	return images.HandlerFunc(func(ctx context.Context, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
+		children, err := next.Handle(ctx, desc)
+		for i := range children {
+			children[i].URLs = nil
+		}
+		return children, err
+	})
+}
+
+func newResolver(req runtime.PullRequest) (remotes.Resolver, error) {
 	authorizer := docker.NewDockerAuthorizer(docker.WithAuthCreds(func(string) (string, string, error) {
 		return req.Username, req.Password, nil
 	}))
 	// The duration of a download is not limited, but the registry must start its response in time.
 	transport := docker.DefaultHTTPTransport(nil)
 	transport.ResponseHeaderTimeout = 30 * time.Second
+	if req.Proxy != "" {
+		u, err := remote.ProxyURL(req.Proxy)
+		if err != nil {
+			return nil, err
+		}
+		transport.Proxy = http.ProxyURL(u)
+	}
+	if req.Certificates != "" {
+		pool, err := remote.Certificates(req.Certificates)
+		if err != nil {
+			return nil, err
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
 	return docker.NewResolver(docker.ResolverOptions{Hosts: docker.ConfigureDefaultRegistries(
 		docker.WithAuthorizer(authorizer),
 		docker.WithClient(&http.Client{Transport: transport}),
 		docker.WithPlainHTTP(func(string) (bool, error) { return req.PlainHTTP, nil }),
-	)})
+	)}), nil
 }
 
 // pinned is a resolver that returns the descriptor that was resolved and checked before, so that a

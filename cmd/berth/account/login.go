@@ -256,8 +256,8 @@ func LogoutCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// revoke ends a stored token, unless it is only replaced while credentials that were created with
-// it are in use. An error does not prevent that the context is removed.
+// revoke ends a stored token, unless it is being replaced and credentials that were created with it
+// are in use. After an error, the context is still removed.
 func revoke(ctx context.Context, a *cli.App, c config.Context, replaced bool) {
 	err := func() error {
 		cl, err := client.New(c.URL, c.Token, a.UserAgent())
@@ -284,11 +284,11 @@ func revoke(ctx context.Context, a *cli.App, c config.Context, replaced bool) {
 			return err
 		}
 		if replaced && made > 0 {
-			a.Note("The old token stays, since tokens or keys were made with it (%d) and would end with it. To end all: berth token revoke %s", made, id)
+			a.Note("The old token stays, since tokens or keys were created with it (%d) and would end with it. To end all: berth token revoke %s", made, id)
 			return nil
 		}
 		if made > 0 {
-			a.Note("Tokens and keys that were made with the token end too: %d", made)
+			a.Note("Tokens and keys that were created with the token end too: %d", made)
 		}
 		return cl.RevokeAccessToken(ctx, id)
 	}()
@@ -297,7 +297,7 @@ func revoke(ctx context.Context, a *cli.App, c config.Context, replaced bool) {
 	}
 }
 
-// oneself refuses --as for commands about the caller's own credentials.
+// oneself rejects --as for commands about the caller's own credentials.
 func oneself(a *cli.App) error {
 	if a.ActAs != "" {
 		return cli.Usagef("--as cannot be used with login and logout")

@@ -91,8 +91,8 @@ func TestLoginAndLogout(t *testing.T) {
 	}
 }
 
-// noKeys answers requests for credentials that were created with a token: keypairs, as edges of
-// their list, and nothing else.
+// noKeys answers requests for the credentials that were created with a token: pairs are the edges
+// of its keypairs, and it has no others.
 func noKeys(f *clitest.Server, pairs *string) {
 	f.Data("AccessTokens", `{"accessTokens":{"edges":[],"pageInfo":{}}}`)
 	f.Data("SSHKeys", `{"sshKeys":{"edges":[],"pageInfo":{}}}`)

@@ -57,16 +57,16 @@ func signIn(ctx context.Context, a *cli.App, c *client.Client, as client.Credent
 	}
 }
 
-// knownDevice is the cookie of an earlier login to the server; empty without one.
+// knownDevice returns the cookie of an earlier login to the server, or "".
 func knownDevice(a *cli.App, server string) string {
 	_, file, err := a.Config()
 	if err != nil {
-		return "" // what needs the configuration says so
+		return "" // the error is reported where the configuration is needed
 	}
 	return file.Devices[server]
 }
 
-// keepDevice keeps the cookie of a login. A login works without it.
+// keepDevice stores the cookie of a login. Errors are ignored, because a login works without it.
 func keepDevice(a *cli.App, server, device string) {
 	if device == "" {
 		return
@@ -81,7 +81,7 @@ func keepDevice(a *cli.App, server, device string) {
 	}
 }
 
-// entryFlags are those of every login.
+// entryFlags adds the flags of every login.
 func entryFlags(cmd *cobra.Command, as *client.Credentials) {
 	cmd.Flags().StringVar(&as.Code, "code", "", "code of the second factor, or a recovery code")
 	cmd.Flags().BoolVar(&as.Force, "force", false, "end your oldest login when there are as many as are allowed")
@@ -156,9 +156,9 @@ func payDues(ctx context.Context, a *cli.App, c *client.Client, due, password st
 		return nil
 	}
 	if _, ok := cli.Terminal(a.In); !ok {
-		return fmt.Errorf("your domain asks for a second factor; run berth login on a terminal, or log in to %s in a browser, to set one up: %w", c.Base(), errdefs.ErrPermissionDenied)
+		return fmt.Errorf("your domain requires a second factor; run berth login on a terminal, or log in to %s in a browser, to set one up: %w", c.Base(), errdefs.ErrPermissionDenied)
 	}
-	a.Note("Your domain asks for a second factor before anything else.")
+	a.Note("Your domain requires a second factor before anything else.")
 	return enrol(ctx, a, c)
 }
 

@@ -54,7 +54,7 @@ func door(t *testing.T, f *clitest.Server) (sent *[]map[string]any) {
 	}
 	f.Answer["CreateAccessToken"] = func(json.RawMessage) string {
 		if due != "null" {
-			t.Error("a token is made before what is due")
+			t.Error("a token is created before the required steps")
 		}
 		return `{"payload":{"accessToken":{"id":"t"},"secret":"s"}}`
 	}

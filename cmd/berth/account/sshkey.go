@@ -92,8 +92,8 @@ context ends with the token; with --login it does not.`
 	return cli.Alias(cmd, "create")
 }
 
-// keepKey makes a key and writes its halves to path and path.pub. It makes
-// none when it could not keep it.
+// keepKey creates a key and writes its two halves to path and path.pub. It checks that it can write
+// them before it creates the key.
 func keepKey(path string, create func() (*client.NewSSHKey, error)) (made *client.NewSSHKey, err error) {
 	private, err := cli.CreateFile(path, 0o600)
 	if err != nil {

@@ -34,7 +34,7 @@ func tokenList(a *cli.App) *cobra.Command {
 	})
 }
 
-// credentialStatus shows whether a token or key is taken.
+// credentialStatus returns the cell that shows whether a token or key is active.
 func credentialStatus(status client.Enum) output.Cell {
 	if status == "ACTIVE" {
 		return output.Cell{Text: status.String(), Color: output.Green}
@@ -42,7 +42,7 @@ func credentialStatus(status client.Enum) output.Cell {
 	return output.Cell{Text: cli.Sentence(status.String()), Color: output.Yellow}
 }
 
-// expiry shows when something ends; nil is never.
+// expiry returns the cell that shows when something expires; nil is never.
 func expiry(a *cli.App, at *time.Time) output.Cell {
 	switch {
 	case at == nil:

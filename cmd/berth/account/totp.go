@@ -81,7 +81,7 @@ func nextCode(ctx context.Context, a *cli.App, given string) (string, error) {
 	return a.Ask(ctx, "Next code of your app (each works once), or a recovery code: ", "--next-code")
 }
 
-// onFactor returns a command that logs in again.
+// onFactor returns a command that logs in again first.
 func onFactor(a *cli.App, use, short string, do func(ctx context.Context, c *client.Client, password, next string) error) *cobra.Command {
 	var as client.Credentials
 	var next string

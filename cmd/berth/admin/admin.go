@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/cmd/berth/preset"
 )
 
-// Command returns the commands for administrators. Every user has them, because the server refuses
-// what a user is not permitted to do.
+// Command returns the commands for administrators. Every user can see them, because the server
+// rejects what a user is not permitted to do.
 func Command(a *cli.App) *cobra.Command {
 	return cli.Group("admin", "Administer users, permissions and limits",
 		people.DomainCommand(a), people.ProjectCommand(a), people.UserCommand(a), policy.Command(a), policy.GroupCommand(a), policy.ShareCommand(a), policy.IdleCommand(a), people.RoleCommand(a),

@@ -99,7 +99,7 @@ func healthOf(d client.Device) output.Cell {
 	return c
 }
 
-// whyNot is what keeps a device from being well or being given away.
+// whyNot returns why a device is unhealthy or cannot be allocated.
 func whyNot(d client.Device) string {
 	var said []string
 	if d.Health != "HEALTHY" && d.HealthMessage != "" {
@@ -115,7 +115,7 @@ func whyNot(d client.Device) string {
 	return strings.Join(said, "; ")
 }
 
-// latest prints a sample, and how well it is known where it was not measured.
+// latest prints a sample, and its precision if it was not measured.
 func latest(d client.DeviceDetail, suffix, unit string) string {
 	for _, m := range d.Metrics {
 		if !strings.HasSuffix(m.Name, suffix) || m.Quality == "UNAVAILABLE" {

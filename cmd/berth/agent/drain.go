@@ -156,7 +156,7 @@ volumes stay, so that another proxy can serve them.`
 
 const storageRole client.Enum = "STORAGE"
 
-// roleFlag is the role of a machine in the cluster.
+// roleFlag adds the flag for the role of a machine in the cluster.
 func roleFlag(cmd *cobra.Command, role *client.Enum, what string) {
 	*role = "AGENT"
 	cli.EnumFlag(cmd, role, "role", what+": `agent` (default) or storage")

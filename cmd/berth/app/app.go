@@ -21,8 +21,8 @@ func Command(a *cli.App) *cobra.Command {
 	return cli.Alias(cmd, "apps")
 }
 
-// on makes a command about the apps of a session, whose first argument is the session and whose
-// second one, if there is one, the app.
+// on returns a command about the apps of a session. Its first argument is the session, and the
+// optional second one is the app.
 func on(a *cli.App, use, short string, args cobra.PositionalArgs, do func(context.Context, *client.Client, *client.Session, client.AppActionInput) error) *cobra.Command {
 	kernel := ""
 	cmd := a.Verb(use, short, args, func(ctx context.Context, c *client.Client, args []string) error {
@@ -151,7 +151,7 @@ func stopCommand(a *cli.App) *cobra.Command {
 	return on(a, "stop SESSION APP", "End an app; opening it starts it again", cli.Args(2, 2), changed(a, (*client.Client).StopApp))
 }
 
-// changed does something to an app and prints its new state.
+// changed changes an app and prints its new state.
 func changed(a *cli.App, do func(*client.Client, context.Context, client.AppActionInput) (*client.App, error)) func(context.Context, *client.Client, *client.Session, client.AppActionInput) error {
 	return func(ctx context.Context, c *client.Client, _ *client.Session, in client.AppActionInput) error {
 		app, err := do(c, ctx, in)

@@ -15,7 +15,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// App is what every command works with.
+// App has what every command needs: streams, environment and flags.
 type App struct {
 	In  io.Reader
 	Out io.Writer
@@ -26,7 +26,8 @@ type App struct {
 	// Version is the version of this program.
 	Version string
 
-	// OwnSignals hands interrupts over to the command that calls it.
+	// OwnSignals stops the default handling of interrupts, so that the calling command handles
+	// them.
 	OwnSignals func()
 
 	ContextName string
@@ -47,7 +48,7 @@ func (a *App) Main(ctx context.Context, args []string, commands ...*cobra.Comman
 	return a.finish(cmd, err)
 }
 
-// Root returns the command that all others belong to.
+// Root returns the root command.
 func (a *App) Root(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "berth",
@@ -90,7 +91,7 @@ func (a *App) Printer() output.Printer {
 	return p
 }
 
-// Table prints v, for people as the table that fill makes.
+// Table prints v as JSON or YAML for programs, and as the table that fill returns for people.
 func (a *App) Table(v any, fill func() *output.Table) error {
 	p := a.Printer()
 	return p.Print(v, func() error { return p.Write(fill()) })
@@ -101,7 +102,7 @@ func (a *App) Note(format string, args ...any) {
 	fmt.Fprintln(a.Err, output.Clean(fmt.Sprintf(format, args...)))
 }
 
-// Terminal returns the descriptor of a stream that is a terminal.
+// Terminal returns the file descriptor of a stream if it is a terminal.
 func Terminal(stream any) (int, bool) {
 	f, ok := stream.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

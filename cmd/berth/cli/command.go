@@ -31,7 +31,7 @@ func needsVerb(cmd *cobra.Command, args []string) error {
 
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// Args checks the number of arguments and says what is missing.
+// Args checks the number of arguments. Its error names the missing ones.
 func Args(low, high int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= low && (high < 0 || len(args) <= high) {
@@ -49,7 +49,7 @@ func Split(cmd *cobra.Command, args []string) (before, after []string) {
 	return args, nil
 }
 
-// Verb is a command that asks the server.
+// Verb returns a command that sends requests to the server.
 func (a *App) Verb(use, short string, args cobra.PositionalArgs, do func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   use,
@@ -65,8 +65,8 @@ func (a *App) Verb(use, short string, args cobra.PositionalArgs, do func(ctx con
 	}
 }
 
-// OnEach is a verb for several things, one after the other, which find makes ids
-// of.
+// OnEach returns a command that acts on several objects, one after the other. find returns the ID
+// for a reference.
 func (a *App) OnEach(use, short string, find func(ctx context.Context, c *client.Client, ref string) (string, error),
 	do func(ctx context.Context, c *client.Client, id string) error) *cobra.Command {
 	return a.Verb(use+"...", short, Args(1, -1), func(ctx context.Context, c *client.Client, args []string) error {
@@ -80,7 +80,7 @@ func (a *App) OnEach(use, short string, find func(ctx context.Context, c *client
 	})
 }
 
-// List is a verb that lists things.
+// List returns a command that lists objects.
 func (a *App) List(short string, do func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command {
 	cmd := a.Verb("ls", short, Args(0, 0), do)
 	cmd.Aliases = []string{"list"}
@@ -93,8 +93,8 @@ func Alias(cmd *cobra.Command, names ...string) *cobra.Command {
 	return cmd
 }
 
-// Each does something to every reference and continues after an error; the last
-// error decides the exit code.
+// Each calls do for every reference and continues after an error; the last error decides the exit
+// code.
 func (a *App) Each(refs []string, do func(ref string) error) error {
 	var last error
 	for _, ref := range refs {

@@ -10,8 +10,8 @@ import (
 	"github.com/berthhq/berth/cmd/berth/config"
 )
 
-// Client returns a client for the chosen context, or for what BERTH_URL and
-// the credentials in the environment say.
+// Client returns a client for the selected context, or for BERTH_URL with the credentials of the
+// environment.
 func (a *App) Client() (*client.Client, error) {
 	c, err := a.login()
 	if err != nil {
@@ -32,8 +32,8 @@ func (a *App) Client() (*client.Client, error) {
 // UserAgent is the name of this program for servers.
 func (a *App) UserAgent() string { return "berth/" + a.Version }
 
-// server is where to ask, and what to show there: a token, or a keypair to sign
-// with.
+// server is the address of a server and the credentials for it: a token, or a keypair that signs
+// requests.
 type server struct{ URL, Token, AccessKey, SecretKey string }
 
 // login finds the server and the credentials. A stored token is sent only to the server that issued
@@ -71,7 +71,7 @@ func (a *App) login() (*server, error) {
 	return &c, nil
 }
 
-// Config loads the stored contexts, and returns where they are.
+// Config loads the stored contexts, and returns the path of their file.
 func (a *App) Config() (path string, f *config.File, err error) {
 	if path, err = config.Path(a.Env); err != nil {
 		return "", nil, err

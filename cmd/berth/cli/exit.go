@@ -27,7 +27,7 @@ const (
 	ExitConflict    = 5
 	ExitInvalid     = 6
 	ExitUnavailable = 7
-	ExitOwnFailure  = 125 // run and exec: the command did not get its say
+	ExitOwnFailure  = 125 // run and exec: berth failed, not the command in the session
 	ExitInterrupted = 130
 )
 
@@ -36,20 +36,20 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// Usagef makes an error of the command line.
+// Usagef returns an error of the command line.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// BadUsage makes an error of the command line of err.
+// BadUsage turns err into an error of the command line.
 func BadUsage(err error) error { return usageError{err} }
 
-// StatusError ends the process with a code and without a word.
+// StatusError ends the process with an exit code and prints nothing.
 type StatusError int
 
-// Error says which status ends the process.
+// Error names the exit code.
 func (e StatusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// PassesCode marks commands that end with the code of a command inside a
-// session, so that their own failures need a code apart.
+// PassesCode marks commands that exit with the code of a command inside a session, so that their
+// own failures need a separate code.
 const PassesCode = "passes exit code"
 
 // finish reports an error in one line and returns the exit code.
@@ -97,12 +97,12 @@ func (a *App) refusedByLimits(refused *client.Error) {
 	_ = p.Write(overLimits(refused.Limits))
 }
 
-// fieldOf marks a flag that sets a field of another name.
+// fieldOf is the annotation of a flag that sets a field of another name.
 const fieldOf = "field of the API"
 
 // flagOf returns the flag that sets a field of the API, or "".
 func flagOf(cmd *cobra.Command, field string) (name string) {
-	if i := strings.IndexAny(field, ".["); i >= 0 { // a part of it, as in slots.cpu
+	if i := strings.IndexAny(field, ".["); i >= 0 { // a nested field such as slots.cpu
 		field = field[:i]
 	}
 	if cmd == nil || field == "" {
@@ -116,7 +116,7 @@ func flagOf(cmd *cobra.Command, field string) (name string) {
 	return name
 }
 
-// kebab turns passwordMinLength into password-min-length.
+// kebab converts passwordMinLength to password-min-length.
 func kebab(field string) string {
 	var b strings.Builder
 	for _, r := range field {
@@ -128,7 +128,7 @@ func kebab(field string) string {
 	return b.String()
 }
 
-// SetsField marks the field of the API that a flag sets under another name.
+// SetsField notes the field of the API that a flag with another name sets.
 func SetsField(cmd *cobra.Command, flag string, fields ...string) {
 	cmd.Flags().Lookup(flag).Annotations = map[string][]string{fieldOf: fields}
 }
@@ -154,7 +154,7 @@ func ExitCode(err error) int {
 	return ExitGeneral
 }
 
-// OneLine is the error without the names of classes that only programs need.
+// OneLine returns the error without the names of error classes, which only programs need.
 func OneLine(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return "interrupted"

@@ -28,7 +28,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// The words of error classes are for programs; people get one clean line.
+// The names of error classes are for programs, and people do not see them.
 func TestOneLine(t *testing.T) {
 	_, err := FindRef("project", "x\x1b[31m", []client.Ref{{Name: "a"}})
 	if got, want := OneLine(err), `project "x\x1b[31m" does not exist or is not open to you; there are: a`; got != want {

@@ -20,7 +20,7 @@ func (a *App) ReadFile(path string) (string, error) {
 	return string(b), err
 }
 
-// CreateFile makes a file that is not there yet.
+// CreateFile creates a file, which must not exist yet.
 func CreateFile(path string, mode os.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
@@ -29,7 +29,7 @@ func CreateFile(path string, mode os.FileMode) (*os.File, error) {
 	return f, err
 }
 
-// RemoveOnError removes a file that holds nothing of use after an error.
+// RemoveOnError removes a useless file after an error.
 func RemoveOnError(f *os.File, err *error) {
 	if *err != nil {
 		f.Close()

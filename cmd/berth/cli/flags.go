@@ -32,7 +32,7 @@ func OptionalFlag[T any](cmd *cobra.Command, into **T, name, usage string, parse
 	})
 }
 
-// OptionalText is OptionalFlag for a text.
+// OptionalText is OptionalFlag for a string.
 func OptionalText(cmd *cobra.Command, into **string, name, usage string) {
 	OptionalFlag(cmd, into, name, usage, func(text string) (string, error) { return text, nil })
 }
@@ -54,17 +54,17 @@ func OptionalCount(cmd *cobra.Command, into **int, name, usage string) {
 	OptionalFlag(cmd, into, name, usage, ParseCount)
 }
 
-// WordsFlag is ListFlag for words with commas between.
+// WordsFlag is ListFlag for words separated by commas.
 func WordsFlag(cmd *cobra.Command, into *[]string, name, usage string) {
 	ListFlag(cmd, into, name, usage, func(text string) ([]string, error) { return Words(text), nil })
 }
 
-// EnumFlag is for a value of an enum that the server checks.
+// EnumFlag adds a flag for an enum value that the server checks.
 func EnumFlag(cmd *cobra.Command, into *client.Enum, name, usage string) {
 	ParsedFlag(cmd, into, name, usage, func(text string) (client.Enum, error) { return Enum(text), nil })
 }
 
-// ListFlag is parsed for a list: every further use of the flag adds to it.
+// ListFlag is ParsedFlag for a list: every further use of the flag appends to it.
 func ListFlag[T any](cmd *cobra.Command, into *[]T, name, usage string, parse func(text string) ([]T, error)) {
 	ParsedFlag(cmd, into, name, usage, func(text string) ([]T, error) {
 		more, err := parse(text)
@@ -72,18 +72,18 @@ func ListFlag[T any](cmd *cobra.Command, into *[]T, name, usage string, parse fu
 	})
 }
 
-// YesFlag is for commands that have a name typed again.
+// YesFlag adds the flag that skips a confirmation.
 func YesFlag(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVarP(yes, "yes", "y", false, "do not ask for the name again")
 }
 
-// RawFlag turns Calm off.
+// RawFlag adds the flag that turns Calm off.
 func RawFlag(cmd *cobra.Command, raw *bool) {
 	cmd.Flags().BoolVar(raw, "raw", false, "print control sequences on a terminal too, not only colours")
 }
 
-// Convert copies the set values from one input to another with the same fields, such as from an
-// update to the input that creates an object.
+// Convert copies the set values from one input to another with the same fields, for example an
+// update to a create input.
 func Convert[To any](from any) To {
 	var to To
 	text, err := json.Marshal(from)
@@ -91,7 +91,7 @@ func Convert[To any](from any) To {
 		err = json.Unmarshal(text, &to)
 	}
 	if err != nil {
-		panic(err) // the two types do not agree
+		panic(err) // the fields of the two types differ
 	}
 	return to
 }
@@ -121,7 +121,7 @@ func (f *HolderFlags) Add(cmd *cobra.Command, keypair bool) {
 // Given counts the flags that are set.
 func (f *HolderFlags) Given() int { return CountSet(f.Domain, f.Project, f.User, f.Keypair) }
 
-// CountSet counts the flags that are there.
+// CountSet counts the references that are not empty.
 func CountSet(refs ...string) (n int) {
 	for _, ref := range refs {
 		if ref != "" {
@@ -134,7 +134,7 @@ func CountSet(refs ...string) (n int) {
 // Holder is one domain, project, user or keypair, by its id.
 type Holder struct{ Domain, Project, User, Keypair string }
 
-// Holder finds exactly one.
+// Holder looks up the holder that the flags name. Exactly one flag must be set.
 func (f *HolderFlags) Holder(ctx context.Context, c *client.Client) (h Holder, err error) {
 	if f.Given() != 1 {
 		return h, Usagef("name one of --domain, --project, --user and --keypair")

@@ -9,7 +9,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// LimitOf is whom a limit binds, and where only.
+// LimitOf names the holder of a limit, and the project and resource group that it is limited to.
 func LimitOf(scope, holder, within, on string) string {
 	text := strings.TrimSpace(scope + " " + holder)
 	if within != "" {
@@ -31,7 +31,7 @@ func overLimits(list []client.LimitReached) *output.Table {
 	return t
 }
 
-// LimitAmount is an amount of a limit in people's units.
+// LimitAmount formats an amount of a limit for people.
 func LimitAmount(what, amount string) string {
 	n, err := strconv.ParseInt(amount, 10, 64)
 	slot := strings.TrimPrefix(what, "pending ")

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// Words cuts a list at its commas; none means an empty one.
+// Words splits a list at its commas; "none" is an empty list.
 func Words(text string) []string {
 	all := []string{}
 	if text == "none" {
@@ -36,7 +36,7 @@ func ParseCount(text string) (int, error) {
 	return n, nil
 }
 
-// ParseCounts reads whole numbers with commas between.
+// ParseCounts reads whole numbers separated by commas.
 func ParseCounts(text string) ([]int, error) {
 	all := []int{}
 	for _, w := range Words(text) {
@@ -52,7 +52,7 @@ func ParseCounts(text string) ([]int, error) {
 // NoLimit is the value with which the API removes a limit.
 const NoLimit = -1
 
-// Limited reads an amount, or none for no limit.
+// Limited reads an amount; "none" is NoLimit.
 func Limited[T int | int64](parse func(string) (T, error)) func(string) (T, error) {
 	return func(text string) (T, error) {
 		if text == "none" {
@@ -66,7 +66,7 @@ func Limited[T int | int64](parse func(string) (T, error)) func(string) (T, erro
 	}
 }
 
-// ParseSeconds reads a span such as 90s, 12h or 7d, in seconds.
+// ParseSeconds reads a duration such as 90s, 12h or 7d, in seconds.
 func ParseSeconds(text string) (int, error) {
 	d, err := ParseSpan(text)
 	if err != nil || d%time.Second != 0 || d/time.Second > math.MaxInt32 {
@@ -75,7 +75,7 @@ func ParseSeconds(text string) (int, error) {
 	return int(d / time.Second), nil
 }
 
-// ParseSpan is time.ParseDuration with days and without negative spans.
+// ParseSpan is time.ParseDuration with days. It rejects negative durations.
 func ParseSpan(text string) (time.Duration, error) {
 	scale, number := time.Duration(1), text
 	if n := len(text) - 1; n >= 0 && text[n] == 'd' {
@@ -97,7 +97,7 @@ func ParseSize(text string) (int64, error) {
 	return n, nil
 }
 
-// ParseAmounts reads slots in people's form: cpu=4,mem=8g; none is no slots.
+// ParseAmounts reads amounts of slots such as cpu=4,mem=8g; "none" is no slots.
 func ParseAmounts(text string) (client.Slots, error) {
 	texts := map[string]string{}
 	for _, one := range Words(text) {
@@ -122,7 +122,8 @@ func ParseAmounts(text string) (client.Slots, error) {
 	return slots.Strings(), nil
 }
 
-// Choice reads one of a few words, which can be written with dashes.
+// Choice returns a parser that accepts one of a few words, also with hyphens in place of
+// underscores.
 func Choice(allowed ...string) func(string) (client.Enum, error) {
 	return func(text string) (client.Enum, error) {
 		value := Enum(text)
@@ -133,12 +134,12 @@ func Choice(allowed ...string) func(string) (client.Enum, error) {
 	}
 }
 
-// Enum is the value of an enum that people write in either case and with hyphens.
+// Enum returns the enum value for a text in either case, with hyphens or underscores.
 func Enum(text string) client.Enum {
 	return client.Enum(strings.ToUpper(strings.ReplaceAll(text, "-", "_")))
 }
 
-// Enums are several values with commas between.
+// Enums reads several enum values separated by commas.
 func Enums(text string) ([]client.Enum, error) {
 	var all []client.Enum
 	for _, w := range Words(text) {
@@ -147,7 +148,7 @@ func Enums(text string) ([]client.Enum, error) {
 	return all, nil
 }
 
-// EnumTexts are values as people read them.
+// EnumTexts returns values in the form that people read.
 func EnumTexts(values []client.Enum) []string {
 	texts := make([]string, len(values))
 	for i, v := range values {
@@ -156,7 +157,7 @@ func EnumTexts(values []client.Enum) []string {
 	return texts
 }
 
-// Choices reads several of few words with commas between.
+// Choices returns a parser for several of a few words, separated by commas.
 func Choices(allowed ...string) func(string) ([]client.Enum, error) {
 	one := Choice(allowed...)
 	return func(text string) ([]client.Enum, error) {

@@ -42,7 +42,7 @@ func FindProject(ctx context.Context, c *client.Client, ref string) (*client.Pro
 	return ByName("project", ref, p, err)
 }
 
-// severalProjects returns an error that lists the projects of a name with their domains.
+// severalProjects returns an error that lists the projects with the same name and their domains.
 func severalProjects(ctx context.Context, c *client.Client, name string) error {
 	all, err := c.Projects(ctx, name)
 	if err != nil {
@@ -65,7 +65,7 @@ func FindDomain(ctx context.Context, c *client.Client, ref string) (*client.Doma
 	return Pick(ctx, c, "domain", ref, all, err, func(d client.Domain) (id, name string) { return d.ID, d.Name })
 }
 
-// DomainOrMine finds a domain's id; "" is the viewer's domain.
+// DomainOrMine returns the ID of a domain; "" is the viewer's domain.
 func DomainOrMine(ctx context.Context, c *client.Client, ref string) (string, error) {
 	if ref != "" {
 		return FindDomainID(ctx, c, ref)
@@ -117,8 +117,8 @@ func FindVolume(ctx context.Context, c *client.Client, ref string) (*client.Volu
 	return Pick(ctx, c, "volume", ref, all, err, func(v client.Volume) (id, name string) { return v.ID, v.Name })
 }
 
-// FindKeypair finds a keypair of a user, "" for one's own, by name, access key
-// or id. A reference user/keypair names another's.
+// FindKeypair finds a keypair by name, access key or ID, of the named user or, for "", of the
+// caller. A reference user/keypair names the user as well.
 func FindKeypair(ctx context.Context, c *client.Client, ref, user string) (*client.Keypair, error) {
 	if owner, key, ok := strings.Cut(ref, "/"); ok {
 		u, err := FindUser(ctx, c, owner)
@@ -136,14 +136,15 @@ func FindKeypair(ctx context.Context, c *client.Client, ref, user string) (*clie
 	})
 }
 
-// An id is returned unchanged, because the server reports whether it exists; "" stays "".
+// The functions below return an ID unchanged, because the server reports whether it exists, and ""
+// for "".
 
-// FindDomainID returns the ID of a domain that a reference names, and empty for an empty reference.
+// FindDomainID returns the ID of a domain.
 func FindDomainID(ctx context.Context, c *client.Client, ref string) (string, error) {
 	return IDOr(ref, func() (*client.Domain, error) { return FindDomain(ctx, c, ref) }, func(d *client.Domain) string { return d.ID })
 }
 
-// FindProjectID returns the ID of a project that a reference names, and empty for an empty reference.
+// FindProjectID returns the ID of a project.
 func FindProjectID(ctx context.Context, c *client.Client, ref string) (string, error) {
 	return IDOr(ref, func() (*client.Project, error) { return FindProject(ctx, c, ref) }, func(p *client.Project) string { return p.ID })
 }
@@ -161,32 +162,32 @@ func FindProjectIDs(ctx context.Context, c *client.Client, refs []string) ([]str
 	return ids, nil
 }
 
-// FindUserID returns the ID of a user that a reference names, and empty for an empty reference.
+// FindUserID returns the ID of a user.
 func FindUserID(ctx context.Context, c *client.Client, ref string) (string, error) {
 	return IDOr(ref, func() (*client.User, error) { return FindUser(ctx, c, ref) }, func(u *client.User) string { return u.ID })
 }
 
-// FindGroupID returns the ID of a resource group that a reference names, and empty for an empty reference.
+// FindGroupID returns the ID of a resource group.
 func FindGroupID(ctx context.Context, c *client.Client, ref string) (string, error) {
 	return IDOr(ref, func() (*client.Group, error) { return FindGroup(ctx, c, ref) }, func(g *client.Group) string { return g.ID })
 }
 
-// FindPolicyID returns the ID of a resource policy that a reference names, and empty for an empty reference.
+// FindPolicyID returns the ID of a resource policy.
 func FindPolicyID(ctx context.Context, c *client.Client, ref string) (string, error) {
 	return IDOr(ref, func() (*client.Policy, error) { return FindPolicy(ctx, c, ref) }, func(p *client.Policy) string { return p.ID })
 }
 
-// FindRoleID returns the ID of a role that a reference names, and empty for an empty reference.
+// FindRoleID returns the ID of a role.
 func FindRoleID(ctx context.Context, c *client.Client, ref string) (string, error) {
 	return IDOr(ref, func() (*client.Role, error) { return FindRole(ctx, c, ref) }, func(r *client.Role) string { return r.ID })
 }
 
-// FindKeypairID returns the ID of a keypair that a reference names, and empty for an empty reference.
+// FindKeypairID returns the ID of a keypair.
 func FindKeypairID(ctx context.Context, c *client.Client, ref string) (string, error) {
 	return IDOr(ref, func() (*client.Keypair, error) { return FindKeypair(ctx, c, ref, "") }, func(k *client.Keypair) string { return k.ID })
 }
 
-// IDOr returns a reference that is an ID, or empty, as it is; else the ID of what find finds.
+// IDOr returns ref if it is an ID or empty, and otherwise the ID of the object that find finds.
 func IDOr[T any](ref string, find func() (*T, error), id func(*T) string) (string, error) {
 	if ref == "" || IsID(ref) {
 		return ref, nil

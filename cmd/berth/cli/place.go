@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/client"
 )
 
-// Place is a path in a folder; Path "" is its top.
+// Place is a path in a folder; the path "" is the folder itself.
 type Place struct{ Folder, Path string }
 
 // ParsePlace reads FOLDER[:PATH].

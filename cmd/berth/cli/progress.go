@@ -12,8 +12,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// Progress shows how far a transfer is: one line on a terminal, nothing
-// elsewhere.
+// Progress shows the progress of a transfer: one line on a terminal, nothing elsewhere.
 type Progress struct {
 	status *StatusLine
 	verb   string
@@ -27,10 +26,10 @@ type Progress struct {
 	resent int64 // bytes that the server had from an earlier run
 }
 
-// repaint is the least time between two lines.
+// repaint is the minimum time between two updates of the line.
 const repaint = 100 * time.Millisecond
 
-// Progress returns a line that shows how far transfers in one direction are.
+// Progress returns the progress of transfers in one direction.
 func (a *App) Progress(verb string) *Progress {
 	s := a.StatusLine(false)
 	s.quiet = !s.live
@@ -77,10 +76,10 @@ func (p *Progress) text(name string) string {
 	return text + ", " + name
 }
 
-// Pause shows why nothing moves.
+// Pause shows why the transfer waits.
 func (p *Progress) Pause(reason string) { p.status.Pause(reason) }
 
-// Clear takes the line away.
+// Clear removes the line.
 func (p *Progress) Clear() { p.status.Clear() }
 
 // StatusLine shows on standard error what a command waits for: one line that
@@ -107,7 +106,7 @@ func (a *App) StatusLine(quiet bool) *StatusLine {
 	return s
 }
 
-// Session shows a session that has not begun yet.
+// Session shows the state of a session that has not started yet.
 func (s *StatusLine) Session(name string, state client.SessionState) {
 	if state.Ended() || state.Started() {
 		return
@@ -126,10 +125,10 @@ func (s *StatusLine) Session(name string, state client.SessionState) {
 	s.Set(text)
 }
 
-// Pause shows that the server does not answer at the moment.
+// Pause shows that the server does not respond.
 func (s *StatusLine) Pause(reason string) { s.Set(reason + "; trying again") }
 
-// Set shows a text, with the time that has passed on a terminal.
+// Set shows a text; on a terminal, with the elapsed time.
 func (s *StatusLine) Set(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +172,7 @@ func (s *StatusLine) draw() {
 	fmt.Fprintf(s.w, "\r\x1b[K%s", text)
 }
 
-// Clear takes the line away.
+// Clear removes the line.
 func (s *StatusLine) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// Ask prompts for a line; instead names what to use without a terminal.
+// Ask prompts for a line. The error without a terminal recommends instead.
 func (a *App) Ask(ctx context.Context, prompt, instead string) (string, error) {
 	if _, ok := Terminal(a.In); !ok {
 		return "", Usagef("no terminal to ask on; use %s", instead)
@@ -22,8 +22,7 @@ func (a *App) Ask(ctx context.Context, prompt, instead string) (string, error) {
 	return interruptible(ctx, func() (string, error) { return ReadLine(a.In) })
 }
 
-// AskSecret prompts for a line that is not shown; instead names what to use
-// without a terminal.
+// AskSecret prompts for a line without echo. The error without a terminal recommends instead.
 func (a *App) AskSecret(ctx context.Context, prompt, instead string) (string, error) {
 	fd, ok := Terminal(a.In)
 	if !ok {
@@ -62,7 +61,7 @@ func (a *App) Confirm(ctx context.Context, what, name string, yes bool) error {
 	return err
 }
 
-// ConfirmDelete asks before something is deleted, unless yes is set.
+// ConfirmDelete asks before an object is deleted, unless yes is set.
 func (a *App) ConfirmDelete(ctx context.Context, what string, yes bool) error {
 	return a.ConfirmAction(ctx, "Delete "+what+"?", "delete "+what, "nothing was done", yes)
 }
@@ -94,14 +93,14 @@ func (a *App) Removed(name string, err error) error {
 // Agree asks a question that is answered with yes or no.
 func (a *App) Agree(ctx context.Context, question string) (bool, error) {
 	answer, err := a.Ask(ctx, question+" [y/N] ", "the flag for it")
-	if errors.As(err, new(usageError)) { // just the return key
+	if errors.As(err, new(usageError)) { // an empty line
 		return false, nil
 	}
 	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes"), err
 }
 
-// interruptible returns early when the context ends. The read itself cannot be
-// stopped; it ends with the process, which is next.
+// interruptible returns early when the context ends. The read itself cannot be stopped: it blocks
+// until the process exits, soon after.
 func interruptible(ctx context.Context, read func() (string, error)) (string, error) {
 	type result struct {
 		text string

@@ -18,7 +18,7 @@ func IsID(ref string) bool {
 	return err == nil && len(ref) == 36
 }
 
-// FindSession finds a session by ID or name: a live one, else the newest that has ended.
+// FindSession finds a session by ID or name: a live session, otherwise the newest that has ended.
 func FindSession(ctx context.Context, c *client.Client, ref string) (*client.Session, error) {
 	if IsID(ref) {
 		all, err := c.Sessions(ctx, client.SessionFilter{ID: ref, Limit: 1})
@@ -100,7 +100,7 @@ func ByName[T any](noun, ref string, found *T, err error) (*T, error) {
 	return found, err
 }
 
-// Pick keeps the objects with this id or name, and then continues as one.
+// Pick returns the only object with this ID or name; see One for several.
 func Pick[T any](ctx context.Context, c *client.Client, noun, ref string, all []T, err error, key func(T) (id, name string)) (*T, error) {
 	var kept []T
 	for _, x := range all {
@@ -114,7 +114,7 @@ func Pick[T any](ctx context.Context, c *client.Client, noun, ref string, all []
 	})
 }
 
-// One expects a single match. Among several, one's own is meant.
+// One returns the only match. If several match, it prefers the caller's own.
 func One[T any](ctx context.Context, c *client.Client, noun, ref string, all []T, err error, key func(T) (id, owner string)) (*T, error) {
 	switch {
 	case err != nil:
@@ -152,7 +152,7 @@ func NotFound(noun, ref, hint string) error {
 	return fmt.Errorf("%s %q does not exist; %s: %w", noun, ref, hint, errdefs.ErrNotFound)
 }
 
-// FindRef finds an id among few named things.
+// FindRef finds an ID in a short list of named objects.
 func FindRef(noun, ref string, all []client.Ref) (string, error) {
 	var have []string
 	for _, r := range all {
@@ -174,7 +174,7 @@ func FindSessionGroupID(ctx context.Context, c *client.Client, ref string) (stri
 		case len(list) == 0:
 			return nil, NotFound("session group", ref, "see: berth session-group ls")
 		case len(list) > 1:
-			return nil, Usagef("%d session groups in sight are named %s; name one by its id", len(list), ref)
+			return nil, Usagef("%d session groups are named %s; name one by its id", len(list), ref)
 		}
 		return &list[0], nil
 	}, func(g *client.SessionGroup) string { return g.ID })
@@ -196,7 +196,7 @@ func FindArray(ctx context.Context, c *client.Client, ref string) (*client.Sessi
 	return One(ctx, c, "array", ref, all, err, func(a client.SessionArray) (id, owner string) { return a.ID, "" })
 }
 
-// FindTemplate finds a template by ID or name; one's own before those of projects.
+// FindTemplate finds a template by ID or name; the caller's own come before those of projects.
 func FindTemplate(ctx context.Context, c *client.Client, ref string) (*client.SessionTemplate, error) {
 	name := ref
 	if IsID(ref) {
@@ -214,7 +214,7 @@ func FindTemplate(ctx context.Context, c *client.Client, ref string) (*client.Se
 	})
 }
 
-// FindTemplateID is FindTemplate for the ID.
+// FindTemplateID returns the ID of a template.
 func FindTemplateID(ctx context.Context, c *client.Client, ref string) (string, error) {
 	t, err := FindTemplate(ctx, c, ref)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// Sentence is a name of the API in people's words.
+// Sentence turns a name of the API into words.
 func Sentence(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
 // YesNo is yes or no.
@@ -29,7 +29,7 @@ func ActiveCell(active bool) output.Cell {
 	return output.Cell{Text: "inactive", Color: output.Yellow}
 }
 
-// HolderText names what something is granted to.
+// HolderText names the holder of a grant.
 func HolderText(domain, project *client.Ref, user *client.UserRef, other string) string {
 	switch {
 	case domain != nil:
@@ -51,7 +51,7 @@ func PoliciesText(list []client.Attachment) string {
 	return strings.Join(all, ", ")
 }
 
-// Narrowing says within which project and on which resource group something holds.
+// Narrowing names the project and the resource group that something is limited to.
 func Narrowing(group, within *client.Ref) (text string) {
 	if within != nil {
 		text += " within " + within.Name
@@ -98,12 +98,12 @@ func OrNone(text *string) string {
 	return *text
 }
 
-// Sheet is a list of named facts, empty ones left out.
+// Sheet is a list of names and values; empty values are left out.
 type Sheet struct {
 	W io.Writer
 }
 
-// Sheet returns a sheet on the output.
+// Sheet returns a sheet that writes to the output.
 func (a *App) Sheet() Sheet { return Sheet{a.Out} }
 
 // Fact writes one line, unless the value is empty.
@@ -113,10 +113,10 @@ func (s Sheet) Fact(name, value string) {
 	}
 }
 
-// Gap sets off what follows.
+// Gap writes an empty line.
 func (s Sheet) Gap() { fmt.Fprintln(s.W) }
 
-// Plural is a number of things.
+// Plural returns a number with a noun.
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -12,7 +12,7 @@ import (
 // Seconds shows a number of seconds as a duration.
 func Seconds(n int) string { return output.Duration(time.Duration(n) * time.Second) }
 
-// Moment shows when something was, and how long ago.
+// Moment formats a time, with the elapsed time since.
 func (a *App) Moment(t *time.Time) string {
 	if t == nil {
 		return ""
@@ -20,10 +20,10 @@ func (a *App) Moment(t *time.Time) string {
 	return fmt.Sprintf("%s (%s ago)", t.Local().Format("2006-01-02 15:04:05"), output.Age(a.Now(), *t))
 }
 
-// Clock is when something was, to the second.
+// Clock formats a time with seconds.
 func Clock(at time.Time) string { return at.Local().Format("2006-01-02 15:04:05") }
 
-// Ago shows how long ago a time was; nil is never.
+// Ago formats the elapsed time since at; nil is never.
 func (a *App) Ago(at *time.Time) string {
 	if at == nil {
 		return "never"
@@ -31,7 +31,7 @@ func (a *App) Ago(at *time.Time) string {
 	return output.Age(a.Now(), *at) + " ago"
 }
 
-// PeriodFlags say from when until when.
+// PeriodFlags are the flags for the start and the end of a period.
 type PeriodFlags struct{ since, until string }
 
 // Register adds the flags to a command.
@@ -67,7 +67,7 @@ func (a *App) ParseTime(flag, text string) (time.Time, error) {
 	return a.Now().Add(-d), nil
 }
 
-// ParseEnd reads when something ends: a date, a time or a span, in the future; nil for never.
+// ParseEnd reads a future end: a date, a time or a duration; nil for never.
 func (a *App) ParseEnd(flag, text string) (*time.Time, error) {
 	if text == "never" {
 		return nil, nil

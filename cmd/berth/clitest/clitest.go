@@ -1,4 +1,4 @@
-// Package clitest runs command lines against a server whose answers a test writes.
+// Package clitest runs command lines against a fake server. Each test defines the server's answers.
 package clitest
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Main runs the tests of a package in UTC.
 func Main(m *testing.M) {
@@ -41,12 +41,13 @@ type Server struct {
 	t        *testing.T
 	commands func(a *cli.App) []*cobra.Command
 	URL      string
-	// Answer returns data, or an error as {"code":…,"message":…} with more
-	// extensions after that.
+	// Answer has a function for each operation. It returns data, or an error as
+	// {"code":…,"message":…} that can have more extensions.
 	Answer map[string]func(vars json.RawMessage) string
-	// Seen, if set, looks at each GraphQL request and its body.
+	// Seen, if set, is called with each GraphQL request and its body.
 	Seen func(r *http.Request, body []byte)
-	// Stream sends events; returning false cuts the connection.
+	// Stream has a function for each subscription, which sends events. If it returns false, the
+	// connection is cut.
 	Stream map[string]func(ctx context.Context, vars json.RawMessage, send func(data string)) (complete bool)
 	Rest   http.HandlerFunc
 
@@ -68,7 +69,7 @@ func New(t *testing.T, commands func(a *cli.App) []*cobra.Command) *Server {
 	return f
 }
 
-// Data answers an operation with the same data always.
+// Data sets the answer of an operation to constant data.
 func (f *Server) Data(operation, data string) {
 	f.Answer[operation] = func(json.RawMessage) string { return data }
 }
@@ -162,7 +163,7 @@ func (f *Server) Run(args ...string) Result {
 	return f.RunWith(map[string]string{"BERTH_TOKEN": "secret", "BERTH_URL": f.URL}, "", args...)
 }
 
-// RunWith runs a command line in an environment, with a text on standard input.
+// RunWith runs a command line with environment variables and standard input.
 func (f *Server) RunWith(env map[string]string, stdin string, args ...string) Result {
 	f.t.Helper()
 	var out, errs bytes.Buffer

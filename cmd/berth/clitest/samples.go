@@ -22,7 +22,7 @@ func Edges(nodes ...string) string {
 	return `{"edges":[` + strings.Join(nodes, ",") + `],"pageInfo":{"hasNextPage":false}}`
 }
 
-// User is a user as the API answers.
+// User returns a user in the form of the API.
 func User(id, email, status string) string {
 	return fmt.Sprintf(`{"id":%q,"email":%q,"username":%q,"status":%q,"domain":{}}`, id, email, email[:3], status)
 }

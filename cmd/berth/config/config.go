@@ -1,5 +1,5 @@
-// Package config keeps the berth command's contexts: which servers there are
-// and with which token to ask them. Only the berth command imports it.
+// Package config stores the contexts of the berth command: the servers and the tokens for them.
+// Only the berth command imports it.
 package config
 
 import (
@@ -29,12 +29,13 @@ type Context struct {
 type File struct {
 	Current  string    `yaml:"current"`
 	Contexts []Context `yaml:"contexts"`
-	// Devices are the cookies by which servers know this command at its next login, by URL.
+	// Devices maps the URL of a server to the cookie by which it recognizes this device at the next
+	// login.
 	Devices map[string]string `yaml:"devices,omitempty"`
 }
 
-// Path is where the configuration lies: $BERTH_CONFIG, or config.yaml in the
-// user's configuration directory.
+// Path returns the path of the configuration: $BERTH_CONFIG, or config.yaml in the user's
+// configuration directory.
 func Path(env func(string) string) (string, error) {
 	if p := env("BERTH_CONFIG"); p != "" {
 		return p, nil
@@ -65,7 +66,7 @@ func Load(path string) (*File, error) {
 	return &f, nil
 }
 
-// Save writes the configuration whole or not at all, readable by the user only.
+// Save replaces the configuration atomically. Only the user can read it.
 func (f *File) Save(path string) error {
 	b, err := yaml.Marshal(f)
 	if err != nil {
@@ -80,8 +81,8 @@ func (f *File) Save(path string) error {
 	return nil
 }
 
-// Get returns the named context, or the current one for "". It is nil without
-// a current one.
+// Get returns the named context, or the current one for "". It returns nil if there is no current
+// one.
 func (f *File) Get(name string) (*Context, error) {
 	wanted := name
 	if wanted == "" {

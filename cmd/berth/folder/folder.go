@@ -48,13 +48,13 @@ func createCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// newFolder are the flags of a folder to come.
+// newFolder has the flags for a new folder.
 type newFolder struct {
 	project, volume  string
 	mode, permission *client.Enum
 }
 
-// add has the flags say what holds without them.
+// add adds the flags to a command, with the defaults in their help.
 func (n *newFolder) add(cmd *cobra.Command, volume, mode, project string) {
 	cmd.Flags().StringVar(&n.project, "project", "", project)
 	cmd.Flags().StringVar(&n.volume, "volume", "", "volume (default: "+volume+")")
@@ -87,7 +87,7 @@ func (n *newFolder) input(ctx context.Context, c *client.Client, name string) (i
 	return in, nil
 }
 
-// folderDone prints a folder that has changed: its name for people.
+// folderDone prints a changed folder: only its name for people.
 func folderDone(a *cli.App, f *client.Folder) error {
 	return a.Printer().Print(f, func() error {
 		_, err := fmt.Fprintln(a.Out, f.Name)

@@ -16,8 +16,8 @@ func TestFolderCreate(t *testing.T) {
 		"CloneVfolder":  `{"payload":{"vfolder":{"id":"f-1","name":"new"},"task":{"id":"t-1","status":"DONE"}}}`,
 	})
 	for _, c := range []struct {
-		args, op, says string
-		code           int
+		args, op, wantInput string
+		code                int
 	}{
 		{"folder create new --usage-mode data", "CreateVfolder", `{"name":"new","usageMode":"DATA"}`, 0},
 		{"folder create new --project thesis --permission read-write-delete", "CreateVfolder", `{"name":"new","project":"p-1","permission":"READ_WRITE_DELETE"}`, 0},
@@ -26,7 +26,7 @@ func TestFolderCreate(t *testing.T) {
 		{"folder create new --permission all", "", "", cli.ExitUsage},
 	} {
 		r := f.Run(strings.Fields(c.args)...)
-		if r.Code != c.code || !strings.Contains(said[c.op], c.says) {
+		if r.Code != c.code || !strings.Contains(said[c.op], c.wantInput) {
 			t.Errorf("%s: %+v, said %s", c.args, r, said[c.op])
 		}
 	}

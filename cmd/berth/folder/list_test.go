@@ -26,11 +26,11 @@ func TestFolderList(t *testing.T) {
 		"SearchFiles": `{"node":{"page":{"files":[` + file("runs/7/check.pt") + `],"endCursor":null}}}`,
 	})
 	for _, c := range []struct {
-		args string
-		code int
-		op   string
-		says string // to the server
-		out  string
+		args      string
+		code      int
+		op        string
+		wantInput string // variables that the server gets
+		out       string
 	}{
 		{"folder ls", 0, "Vfolders", `"READY"`, "data"},
 		{"folder ls -l", 0, "Vfolders", "", "read-only"},
@@ -49,7 +49,7 @@ func TestFolderList(t *testing.T) {
 		{"folder ls data -R --search x", cli.ExitUsage, "", "", ""},
 	} {
 		r := f.Run(strings.Fields(c.args)...)
-		if r.Code != c.code || !strings.Contains(said[c.op], c.says) || !strings.Contains(r.Out, c.out) {
+		if r.Code != c.code || !strings.Contains(said[c.op], c.wantInput) || !strings.Contains(r.Out, c.out) {
 			t.Errorf("%s: %+v, said %s", c.args, r, said[c.op])
 		}
 	}

@@ -17,8 +17,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// relocation is files and directories on their way from one folder to another, or to
-// another place in it.
+// relocation is a copy or a move of files and directories, within a folder or to another one.
 type relocation struct {
 	client   *client.Client
 	from, to *client.Folder
@@ -61,7 +60,7 @@ stay.`
 	return cmd
 }
 
-// relocates is a command for files that come to be somewhere else.
+// relocates returns the command that copies or moves files.
 func relocates(a *cli.App, name, short string, do func(context.Context, *relocation) error) *cobra.Command {
 	var force, parents bool
 	cmd := &cobra.Command{
@@ -85,8 +84,7 @@ func relocates(a *cli.App, name, short string, do func(context.Context, *relocat
 	return cmd
 }
 
-// newRelocation reads what goes where: FROM... and TO, which is in the folder of FROM
-// where it names none.
+// newRelocation reads the arguments FROM... and TO. Without a folder, TO is in the folder of FROM.
 func newRelocation(ctx context.Context, a *cli.App, args []string, force bool) (*relocation, error) {
 	sources, last := args[:len(args)-1], args[len(args)-1]
 	r := &relocation{force: force}
@@ -124,7 +122,7 @@ func newRelocation(ctx context.Context, a *cli.App, args []string, force bool) (
 	return r, nil
 }
 
-// makeParents makes the directories that the items go to.
+// makeParents creates the target directories.
 func (r *relocation) makeParents(ctx context.Context) error {
 	var dirs []string
 	for _, item := range r.items {
@@ -188,8 +186,8 @@ func copied(ctx context.Context, a *cli.App, r *relocation, item client.MoveFile
 	return task.Failure(t)
 }
 
-// filesDone prints what came of each path, those that failed to the standard error, and
-// fails when one did.
+// filesDone prints the result of each path, with failures on standard error, and returns an error
+// if one failed.
 func filesDone(a *cli.App, results []client.FileResult, err error) error {
 	if err != nil {
 		return err

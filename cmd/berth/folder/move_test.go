@@ -26,8 +26,8 @@ func TestFolderMove(t *testing.T) {
 		return oneFolder
 	}
 	for _, c := range []struct {
-		args, op, says string
-		code           int
+		args, op, wantInput string
+		code                int
 	}{
 		{"folder mv data:a b/c", "MoveFiles", `"items":[{"from":"a","to":"b/c"}],"toVfolder":"f-1"}}`, cli.ExitGeneral},
 		{"folder mv data:a data:b/ -f", "MoveFiles", `"items":[{"from":"a","to":"b/a"}],"toVfolder":"f-1","overwrite":true}}`, cli.ExitGeneral},
@@ -40,7 +40,7 @@ func TestFolderMove(t *testing.T) {
 		{"folder mv data:a near:b far:", "", "", cli.ExitUsage},
 	} {
 		r := f.Run(strings.Fields(c.args)...)
-		if r.Code != c.code || !strings.Contains(said[c.op], c.says) {
+		if r.Code != c.code || !strings.Contains(said[c.op], c.wantInput) {
 			t.Errorf("%s: %+v, said %s", c.args, r, said[c.op])
 		}
 	}
@@ -50,7 +50,7 @@ func TestFolderMove(t *testing.T) {
 	if r := f.Run("folder", "mv", "data:a", "data:b", "near:"); !strings.Contains(r.Errors, "b: it exists") || !strings.Contains(r.Errors, "1 path failed") || strings.TrimSpace(r.Out) != "a" {
 		t.Errorf("%+v", r)
 	}
-	// Nothing is copied where its directory could not be made.
+	// Items are not copied if their directory could not be created.
 	f.Data("CreateDirectories", `{"payload":{"results":[{"path":"z","error":"it is a file"}]}}`)
 	delete(said, "CopyFiles")
 	if r := f.Run("folder", "cp", "-p", "data:a", "far:z/"); r.Code == 0 || !strings.Contains(r.Errors, "it is a file") || said["CopyFiles"] != "" {

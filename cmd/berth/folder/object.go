@@ -72,8 +72,7 @@ func transferCommand(a *cli.App, use, short string, begin func(ctx context.Conte
 	return cmd
 }
 
-// awaitTransfer shows how far an import or export is, and what came of it. An interrupt
-// cancels it.
+// awaitTransfer shows the progress of an import or export and its result. An interrupt cancels it.
 func awaitTransfer(ctx context.Context, a *cli.App, c *client.Client, t *client.Task) error {
 	line := a.StatusLine(false)
 	defer line.Clear()
@@ -107,7 +106,7 @@ func transferText(t *client.TransferTask) string {
 	return text
 }
 
-// transferred says what came of an import or export.
+// transferred describes the result of an import or export.
 func transferred(a *cli.App, t *client.TransferTask) error {
 	err := a.Printer().Print(t, func() error {
 		o := t.ObjectTransfer

@@ -82,7 +82,7 @@ members.`
 	return cmd
 }
 
-// maxInvited is how many people the server invites at once.
+// maxInvited is the most people that the server accepts in one invitation.
 const maxInvited = 50
 
 // shared prints the users with whom the folder was shared, and returns an error if one failed.
@@ -175,7 +175,7 @@ func invitationsCommand(a *cli.App) *cobra.Command {
 		})
 }
 
-// answer is a verb for invitations, by id or by the folder's name.
+// answer returns a command that answers invitations, by ID or by the folder's name.
 func answer(a *cli.App, name, short string, do func(*client.Client, context.Context, string) (*client.FolderShare, error)) *cobra.Command {
 	find := func(ctx context.Context, c *client.Client, ref string) (string, error) {
 		list, err := c.FolderInvitations(ctx)
@@ -194,7 +194,7 @@ func answer(a *cli.App, name, short string, do func(*client.Client, context.Cont
 	})
 }
 
-// invitation finds the one that is meant.
+// invitation finds an invitation by its ID or the folder's name.
 func invitation(list []client.FolderShare, ref string) (*client.FolderShare, error) {
 	var found []client.FolderShare
 	var which []string
@@ -229,7 +229,7 @@ func leaveCommand(a *cli.App) *cobra.Command {
 		if err != nil {
 			return "", err
 		}
-		var mine []client.FolderShare // one's own folder of that name is not meant
+		var mine []client.FolderShare // shares with the caller, not of the caller's own folder
 		for _, f := range all {
 			sharing, err := c.FolderSharing(ctx, f.ID)
 			if err != nil {

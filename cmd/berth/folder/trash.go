@@ -151,7 +151,7 @@ func cloneCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// orCancel waits for a task, which an interrupt cancels.
+// orCancel waits for a task, and cancels it on an interrupt.
 func orCancel(ctx context.Context, a *cli.App, c *client.Client, t *client.Task) error {
 	err := task.Await(ctx, a, c, t)
 	if ctx.Err() == nil {

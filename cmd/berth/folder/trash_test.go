@@ -26,11 +26,11 @@ func TestFolderTrash(t *testing.T) {
 	note("DeleteVfolder", `{"payload":{"vfolder":{"id":"f-2"},"task":{"id":"t-1","title":"delete old","status":"DONE"}}}`)
 	note("CloneVfolder", `{"payload":{"vfolder":{"id":"f-3"},"task":{"id":"t-2","title":"clone data","status":"FAILED","message":"no room"}}}`)
 	for _, c := range []struct {
-		args string
-		code int
-		op   string
-		says string // to the server
-		out  string
+		args      string
+		code      int
+		op        string
+		wantInput string // variables that the server gets
+		out       string
 	}{
 		{"folder rm data", 0, "TrashVfolder", "f-1", "data"},
 		{"folder trash ls", 0, "", "", "old"},
@@ -42,7 +42,7 @@ func TestFolderTrash(t *testing.T) {
 		{"folder clone data copy", cli.ExitConflict, "CloneVfolder", `"copy"`, "no room"},
 	} {
 		r := f.Run(strings.Fields(c.args)...)
-		if r.Code != c.code || !strings.Contains(said[c.op], c.says) || c.says == "" && said[c.op] != "" || !strings.Contains(r.Out, c.out) {
+		if r.Code != c.code || !strings.Contains(said[c.op], c.wantInput) || c.wantInput == "" && said[c.op] != "" || !strings.Contains(r.Out, c.out) {
 			t.Errorf("%s: %+v, said %s", c.args, r, said[c.op])
 		}
 	}

@@ -2,9 +2,6 @@
 package image
 
 import (
-	"fmt"
-
-	"github.com/containerd/errdefs"
 	"github.com/spf13/cobra"
 
 	"github.com/berthhq/berth/client"
@@ -15,7 +12,8 @@ import (
 // Command returns the command "berth image".
 func Command(a *cli.App) *cobra.Command {
 	cmd := cli.Group("image", "Manage images and their registries",
-		listCommand(a), startersCommand(a), registerCommand(a), scanCommand(a), forgetCommand(a), shareCommand(a), describeCommand(a), registryCommand(a))
+		listCommand(a), startersCommand(a), registerCommand(a), scanCommand(a), reportCommand(a),
+		historyCommand(a), updateCommand(a), rollbackCommand(a), forgetCommand(a), shareCommand(a), registryCommand(a))
 	cmd.Long = `Manage images and their registries.
 
 A cluster of "berthd up" registers the images in build/images at its start.
@@ -60,9 +58,20 @@ func imageTable(list ...client.Image) *output.Table {
 		if i.Registry != nil {
 			registry = i.Registry.Name
 		}
-		t.Row(i.Name, i.Architecture, output.Bytes(i.SizeBytes), output.Slots(i.MinimumSlots), i.Status, registry, i.Reference)
+		t.Row(i.Name, i.Architecture, output.Bytes(i.SizeBytes), output.Slots(i.MinimumSlots), imageStatus(i), registry, i.Reference)
 	}
 	return t
+}
+
+func imageStatus(i client.Image) string {
+	status := i.Status.String()
+	if i.Deprecated != "" {
+		status += ", deprecated"
+	}
+	if i.Moved {
+		status += ", tag moved"
+	}
+	return status
 }
 
 func startersCommand(a *cli.App) *cobra.Command {
@@ -138,62 +147,6 @@ func forgetCommand(a *cli.App) *cobra.Command {
 				}
 				return c.DeleteImage(cmd.Context(), i.ID)
 			})
-		},
-	}
-}
-
-func scanCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "scan [REGISTRY]",
-		Short: "Register every tag of a registry; without a name, of all registries",
-		Args:  cli.Args(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			registries, err := c.Registries(cmd.Context())
-			if err != nil {
-				return err
-			}
-			wanted, results, failed := cli.First(args), []client.ScanResult{}, 0
-			for _, r := range registries {
-				if wanted != "" && r.Name != wanted && r.Host != wanted && r.ID != wanted {
-					continue
-				}
-				got, err := c.ScanRegistry(cmd.Context(), r.ID)
-				if err != nil {
-					return fmt.Errorf("scan %s: %w", r.Name, err)
-				}
-				results = append(results, got...)
-				wanted = ""
-				if len(args) > 0 {
-					break
-				}
-			}
-			if wanted != "" {
-				return fmt.Errorf("registry %q does not exist: %w", wanted, errdefs.ErrNotFound)
-			}
-			err = a.Table(results, func() *output.Table {
-				t := output.NewTable("REFERENCE", "RESULT")
-				for _, r := range results {
-					if r.Error != nil {
-						t.Row(r.Reference, output.Cell{Text: *r.Error, Color: output.Red})
-						continue
-					}
-					t.Row(r.Reference, output.Cell{Text: "ok", Color: output.Green})
-				}
-				return t
-			})
-			for _, r := range results {
-				if r.Error != nil {
-					failed++
-				}
-			}
-			if err == nil && failed > 0 {
-				err = fmt.Errorf("%d of %d tags could not be registered", failed, len(results))
-			}
-			return err
 		},
 	}
 }

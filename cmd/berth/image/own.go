@@ -77,21 +77,6 @@ func shareCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-func describeCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "describe IMAGE TEXT",
-		Short: "Change the description of an image",
-		Args:  cli.Args(2, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, i, err := find(cmd.Context(), a, args[0])
-			if err != nil {
-				return err
-			}
-			return show(cmd.Context(), a, c, client.UpdateImageInput{ID: i.ID, Description: &args[1]})
-		},
-	}
-}
-
 func find(ctx context.Context, a *cli.App, ref string) (*client.Client, *client.Image, error) {
 	c, err := a.Client()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func registryCommand(a *cli.App) *cobra.Command {
-	return cli.Group("registry", "Manage registries", registryList(a), registryCreate(a), registryUpdate(a), registryDelete(a))
+	return cli.Group("registry", "Manage registries", registryList(a), registryCreate(a), registryUpdate(a), registryTest(a), registryDelete(a))
 }
 
 func registryList(a *cli.App) *cobra.Command {
@@ -48,6 +48,7 @@ func registryTable(a *cli.App, list ...client.Registry) *output.Table {
 
 func registryCreate(a *cli.App) *cobra.Command {
 	var in client.CreateRegistryInput
+	var settings settings
 	var passwordStdin bool
 	cmd := &cobra.Command{
 		Use:     "create NAME HOST[:PORT]",
@@ -65,6 +66,9 @@ func registryCreate(a *cli.App) *cobra.Command {
 					return err
 				}
 			}
+			if err := settings.create(cmd.Context(), c, &in); err != nil {
+				return err
+			}
 			r, err := c.CreateRegistry(cmd.Context(), in)
 			if err != nil {
 				return err
@@ -72,6 +76,7 @@ func registryCreate(a *cli.App) *cobra.Command {
 			return a.Table(r, func() *output.Table { return registryTable(a, *r) })
 		},
 	}
+	settings.flags(cmd)
 	cmd.Flags().BoolVar(&in.PlainHTTP, "plain-http", false, "the registry speaks http without encryption")
 	cmd.Flags().StringVar(&in.Username, "username", "", "user name at the registry")
 	cmd.Flags().BoolVar(&passwordStdin, "password-stdin", false, "read the password from standard input")
@@ -80,8 +85,9 @@ func registryCreate(a *cli.App) *cobra.Command {
 
 func registryUpdate(a *cli.App) *cobra.Command {
 	var in client.UpdateRegistryInput
+	var settings settings
 	var passwordStdin bool
-	cmd := a.Verb("update REGISTRY", "Change the name, address or credentials of a registry", cli.Args(1, 1),
+	cmd := a.Verb("update REGISTRY", "Change the settings of a registry", cli.Args(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			r, err := findRegistry(ctx, c, args[0])
 			if err != nil {
@@ -95,6 +101,9 @@ func registryUpdate(a *cli.App) *cobra.Command {
 				in.Password = &text
 			}
 			in.ID = r.ID
+			if err := settings.update(ctx, c, &in); err != nil {
+				return err
+			}
 			if r, err = c.UpdateRegistry(ctx, in); err != nil {
 				return err
 			}
@@ -104,6 +113,7 @@ func registryUpdate(a *cli.App) *cobra.Command {
 New credentials are used from the next scan and the next pull; empty values remove
 them.`
 	cmd.Example = "  berth image registry update hub --username robot --password-stdin < token\n  berth image registry update hub --username \"\""
+	settings.flags(cmd)
 	cli.OptionalText(cmd, &in.Name, "name", "new `name`")
 	cli.OptionalBool(cmd, &in.PlainHTTP, "plain-http", "the registry speaks http without encryption; --plain-http=false: it does not")
 	cli.OptionalText(cmd, &in.Username, "username", "user `name` at the registry")

@@ -18,13 +18,13 @@ func TestRegistryChange(t *testing.T) {
 		"DeleteRegistry": `{"deleteRegistry":{"id":"01900000-0000-7000-8000-0000000000f1"}}`,
 	})
 	env := map[string]string{"BERTH_TOKEN": "secret", "BERTH_URL": f.URL}
-	for _, c := range []struct{ args, stdin, op, says, shows string }{
+	for _, c := range []struct{ args, stdin, op, wantInput, shows string }{
 		{"image registry update hub --name mirror --username robot --password-stdin", "token\n", "UpdateRegistry", `{"id":"01900000-0000-7000-8000-0000000000f1","name":"mirror","username":"robot","password":"token"}`, "mirror"},
 		{"image registry update hub.example.org --plain-http=false --username=", "", "UpdateRegistry", `{"id":"01900000-0000-7000-8000-0000000000f1","plainHttp":false,"username":""}`, "hub.example.org"},
 		{"image registry delete 01900000-0000-7000-8000-0000000000f1", "", "DeleteRegistry", `{"id":"01900000-0000-7000-8000-0000000000f1"}`, ""},
 	} {
 		r := f.RunWith(env, c.stdin, strings.Fields(c.args)...)
-		if r.Code != 0 || said[c.op] != `{"input":`+c.says+`}` && said[c.op] != c.says || !strings.Contains(r.Out, c.shows) {
+		if r.Code != 0 || said[c.op] != `{"input":`+c.wantInput+`}` && said[c.op] != c.wantInput || !strings.Contains(r.Out, c.shows) {
 			t.Errorf("%s: %+v\nsaid %s", c.args, r, said[c.op])
 		}
 		if strings.Contains(r.Out+r.Errors, "token") {

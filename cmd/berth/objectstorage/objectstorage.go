@@ -69,7 +69,7 @@ func findStorageID(ctx context.Context, c *client.Client, ref string) (string, e
 	return cli.IDOr(ref, func() (*client.ObjectStorage, error) { return Find(ctx, c, ref) }, func(s *client.ObjectStorage) string { return s.ID })
 }
 
-// storageFlags say what an object storage is.
+// storageFlags are the flags for the settings of an object storage.
 type storageFlags struct {
 	in    client.UpdateObjectStorageInput
 	stdin bool

@@ -31,12 +31,12 @@ func TestObjectStorage(t *testing.T) {
 	note("TransferTask", `{"node":`+task("failed")+`,"endedAt":"2026-03-04T11:00:00Z",
 		"objectTransfer":{"files":3,"filesTotal":3,"bytes":2048,"bytesTotal":2048,"left":1,"failed":1,"failures":[{"path":"../x","error":"the key has a part .."}]}}}`)
 	for _, c := range []struct {
-		args  string
-		input string
-		code  int
-		op    string
-		says  string // to the server
-		out   string // to people
+		args      string
+		input     string
+		code      int
+		op        string
+		wantInput string // variables that the server gets
+		out       string // output for people
 	}{
 		{"objectstorage ls", "", 0, "", "", "domain default"},
 		{"objectstorage show lake", "", 0, "", "", "https://s3.example.org"},
@@ -54,7 +54,7 @@ func TestObjectStorage(t *testing.T) {
 	} {
 		clear(said)
 		r := f.RunWith(map[string]string{"BERTH_TOKEN": "secret", "BERTH_URL": f.URL}, c.input, strings.Fields(c.args)...)
-		if r.Code != c.code || !strings.Contains(said[c.op], c.says) || c.says == "" && said[c.op] != "" || !strings.Contains(r.Out+r.Errors, c.out) {
+		if r.Code != c.code || !strings.Contains(said[c.op], c.wantInput) || c.wantInput == "" && said[c.op] != "" || !strings.Contains(r.Out+r.Errors, c.out) {
 			t.Errorf("%s: %+v, said %s", c.args, r, said[c.op])
 		}
 		if strings.Contains(r.Out+r.Errors, "s3cret") {

@@ -7,15 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Calm writes what a container printed to a terminal: text, line ends, tabs and
-// colours (SGR). It drops everything else that a terminal would obey, such as titles,
-// the clipboard (OSC 52), moves of the cursor and cleared screens. Sequences and
-// characters may come in pieces.
+// Calm writes what a container printed to a terminal: text, line ends, tabs and colours (SGR). It
+// drops all other control sequences, such as titles, the clipboard (OSC 52), cursor movements and
+// cleared screens. A sequence or character can be split over several writes.
 type Calm struct {
 	w     io.Writer
 	state calmState
-	csi   []byte // of a sequence that may turn out to be a colour
-	half  []byte // of a character
+	csi   []byte // collected bytes of a sequence that may be a colour
+	half  []byte // first bytes of an incomplete character
 	out   bytes.Buffer
 }
 
@@ -101,7 +100,7 @@ func (c *Calm) plain(r rune) {
 	}
 }
 
-// begin looks at what follows ESC.
+// begin handles the character after ESC.
 func (c *Calm) begin(r rune) {
 	switch {
 	case r == '[':
@@ -116,7 +115,7 @@ func (c *Calm) begin(r rune) {
 	}
 }
 
-// sequence collects a control sequence and passes it on when it sets colours.
+// sequence collects a control sequence and writes it if it sets colours.
 func (c *Calm) sequence(r rune) {
 	switch {
 	case r == 0x1b:
@@ -131,14 +130,14 @@ func (c *Calm) sequence(r rune) {
 		if len(c.csi) <= maxSGR {
 			c.csi = append(c.csi, byte(r))
 		}
-	case r == '\n': // it was none; a terminal would print the line's end all the same
+	case r == '\n': // not a colour; a terminal prints the line end as well
 		c.state = text
 		c.out.WriteByte('\n')
 	}
 }
 
-// colours reports whether the parameters are those of SGR: numbers alone, as
-// ESC [ > m and its like set modes of the keyboard.
+// colours reports whether the parameters are those of SGR: numbers only. ESC [ > m and similar
+// sequences set modes of the keyboard.
 func colours(parameters []byte) bool {
 	for _, b := range parameters {
 		if (b < '0' || b > '9') && b != ';' && b != ':' {

@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Formats are what -o takes.
+// Formats are the values of -o.
 var Formats = []string{"table", "json", "yaml"}
 
 // Printer writes results in one format.
@@ -23,7 +23,7 @@ type Printer struct {
 	Color  bool
 }
 
-// Valid refuses a format that does not exist.
+// Valid returns an error if the format does not exist.
 func Valid(format string) error {
 	for _, f := range Formats {
 		if f == format {
@@ -49,7 +49,7 @@ func (p Printer) Print(v any, table func() error) error {
 		if err != nil {
 			return err
 		}
-		// By way of JSON, so that both formats have the same names.
+		// The detour through JSON gives both formats the same names.
 		b, err = yaml.JSONToYAML(b)
 		if err != nil {
 			return fmt.Errorf("encode yaml: %w", err)
@@ -60,8 +60,8 @@ func (p Printer) Print(v any, table func() error) error {
 	return table()
 }
 
-// Line writes v as one line of JSON, or one YAML document, or calls table. It
-// is for endless output.
+// Line writes v as one line of JSON or one YAML document, or calls table. It is for output without
+// an end.
 func (p Printer) Line(v any, table func() error) error {
 	switch p.Format {
 	case "json":

@@ -22,13 +22,13 @@ const (
 	Dim    Color = "2"
 )
 
-// Cell is one text of a table with a color.
+// Cell is a text in a table with its color.
 type Cell struct {
 	Text  string
 	Color Color
 }
 
-// narrowest is the minimum width of a column that is shortened.
+// narrowest is the minimum width of a shortened column.
 const narrowest = 8
 
 // Table collects rows of cells.
@@ -41,8 +41,8 @@ type Table struct {
 // NewTable returns a table with the column names.
 func NewTable(head ...string) *Table { return &Table{head: head} }
 
-// Spare names columns that are left out where the terminal is too narrow for
-// all, the first one first.
+// Spare names the columns that can be left out if the terminal is too narrow, in the order of their
+// removal.
 func (t *Table) Spare(heads ...string) *Table {
 	t.spare = heads
 	return t
@@ -124,7 +124,7 @@ func (t *Table) widths() []int {
 	return w
 }
 
-// without is the table without a column.
+// without returns the table without a column.
 func (t *Table) without(head string) *Table {
 	at := slices.Index(t.head, head)
 	if at < 0 {
@@ -137,7 +137,7 @@ func (t *Table) without(head string) *Table {
 	return less
 }
 
-// sum is the width of a row.
+// sum returns the width of a row.
 func sum(widths []int) int {
 	n := 2 * (len(widths) - 1)
 	for _, w := range widths {
@@ -146,10 +146,10 @@ func sum(widths []int) int {
 	return n
 }
 
-// whole are columns of which a part is of no use.
+// whole are the columns that are never shortened.
 var whole = []string{"ID", "TIME"}
 
-// shrink takes from the widest column until the row fits.
+// shrink narrows the widest column until the row fits.
 func (t *Table) shrink(widths []int, total int) {
 	for n := sum(widths); n > total; n-- {
 		widest := -1
@@ -184,7 +184,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Cut shortens the text to a number of terminal columns.
+// Cut shortens a text to a number of terminal columns.
 func Cut(s string, limit int) string {
 	if Width(s) <= limit {
 		return s
@@ -198,8 +198,7 @@ func Cut(s string, limit int) string {
 	return s
 }
 
-// Clean makes text from elsewhere safe for a terminal: one line, no control
-// sequences.
+// Clean makes foreign text safe for a terminal: one line, no control sequences.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

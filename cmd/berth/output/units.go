@@ -48,7 +48,7 @@ func Used(occupied, capacity map[string]string) string {
 // Age prints how long ago t was, in one unit or two.
 func Age(now, t time.Time) string { return Duration(now.Sub(t)) }
 
-// Duration prints a span for people: 45s, 3m12s, 2h5m, 3d4h.
+// Duration prints a duration for people: 45s, 3m12s, 2h5m, 3d4h.
 func Duration(d time.Duration) string {
 	d = max(d, 0).Truncate(time.Second)
 	switch s := int64(d / time.Second); {
@@ -63,7 +63,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// SlotHours turns slot-seconds into hours of people's units: bytes become GiB.
+// SlotHours converts slot-seconds to hours; bytes become GiB.
 func SlotHours(slot, slotSeconds string) (hours, unit string) {
 	f, err := strconv.ParseFloat(slotSeconds, 64)
 	if err != nil {

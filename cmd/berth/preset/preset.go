@@ -36,7 +36,7 @@ func listCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// presets finds those for all groups and those of a named one.
+// presets returns the presets for all groups and those of a named one.
 func presets(ctx context.Context, c *client.Client, on, project string) ([]client.FittingPreset, error) {
 	group, err := cli.FindGroupID(ctx, c, on)
 	if err != nil {
@@ -49,8 +49,8 @@ func presets(ctx context.Context, c *client.Client, on, project string) ([]clien
 	return c.Presets(ctx, group, in)
 }
 
-// Find finds a preset by name or id; one of the group goes before one for
-// all.
+// Find finds a preset by name or ID; a preset of the group takes precedence over one for all
+// groups.
 func Find(ctx context.Context, c *client.Client, ref, on string) (*client.Preset, error) {
 	list, err := presets(ctx, c, on, "")
 	if err != nil {

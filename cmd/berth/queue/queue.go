@@ -1,4 +1,4 @@
-// Package queue has the command that lists the sessions that wait.
+// Package queue has the command that lists waiting sessions.
 package queue
 
 import (
@@ -39,7 +39,7 @@ func Command(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// queuesOf finds the group that is named, or all.
+// queuesOf returns the queue of the named group, or all queues.
 func queuesOf(ctx context.Context, c *client.Client, args []string) ([]string, error) {
 	if len(args) > 0 {
 		id, err := cli.FindGroupID(ctx, c, args[0])
@@ -74,7 +74,7 @@ func queueTable(a *cli.App, queues []*client.Queue) *output.Table {
 	return t
 }
 
-// standingText is the factors by which a session has its place.
+// standingText lists the factors that decide the position of a session.
 func standingText(o *client.QueueOrder) (text string) {
 	if o == nil {
 		return ""

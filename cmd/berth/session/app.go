@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// parseApp reads NAME=PORT[:COMMAND]. The command is one for the shell of the container, where
-// {port} and {prefix} are replaced.
+// parseApp reads NAME=PORT[:COMMAND]. The shell of the container runs the command, in which {port}
+// and {prefix} are replaced.
 func parseApp(text string) ([]client.AppInput, error) {
 	name, rest, named := strings.Cut(text, "=")
 	number, command, starts := strings.Cut(rest, ":")

@@ -55,14 +55,14 @@ func changeCommand(a *cli.App) *cobra.Command {
 		}
 		p := a.Printer()
 		return p.Print(changed, func() error {
-			_, err := fmt.Fprintf(a.Out, "%s asks for %s in %s\n", changed.Name, output.Slots(changed.Slots), changed.ResourceGroup.Title())
+			_, err := fmt.Fprintf(a.Out, "%s requests %s in %s\n", changed.Name, output.Slots(changed.Slots), changed.ResourceGroup.Title())
 			return err
 		})
 	})
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&more, "resource", "r", nil, "a slot, as slot=amount; 0 asks for none of it (repeatable)")
+	flags.StringArrayVarP(&more, "resource", "r", nil, "a slot, as slot=amount; 0 requests none (repeatable)")
 	flags.StringVar(&group, "group", "", "resource group, by name or id")
-	flags.BoolVar(&anyAgent, "any-agent", false, "run on other agents too than those it asks for")
+	flags.BoolVar(&anyAgent, "any-agent", false, "run also on other agents than the requested ones")
 	cli.SetsField(cmd, "resource", "slots")
 	cli.SetsField(cmd, "group", "resourceGroup")
 	cli.SetsField(cmd, "any-agent", "strictAgents")

@@ -55,7 +55,7 @@ func (f *createFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.shm, "shm", "", "size of /dev/shm, for example 1g")
 	flags.StringVar(&f.disk, "disk", "", "size that each container may write on its machine, folders not counted, for example 10g (default 20g, or less by policy)")
 	flags.IntVar(&f.kernels, "kernels", 0, "containers of the session, each with all of the above, that start together (default 1)")
-	flags.StringVar(&f.preset, "preset", "", "preset whose amounts and --shm to take, where no flag says otherwise (see: berth preset ls)")
+	flags.StringVar(&f.preset, "preset", "", "preset whose amounts and --shm apply unless a flag sets them (see: berth preset ls)")
 	flags.StringVar(&f.start, "start", "", "start a batch session not before a `time`: 2026-01-31T08:00, or a duration from now, such as 2h30m")
 	flags.StringArrayVar(&f.after, "after", nil, "start only after this `session` or array has succeeded, by name or id (repeatable)")
 	flags.StringArrayVar(&f.agents, "agent", nil, "prefer this agent, by `name` or id (repeatable)")
@@ -83,14 +83,15 @@ func (f *createFlags) register(cmd *cobra.Command) {
 
 // fromTemplate adds the flag that names a template.
 func (f *createFlags) fromTemplate(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.template, "template", "", "template, by `name` or id, whose request to take where no flag says otherwise (see: berth template ls)")
+	cmd.Flags().StringVar(&f.template, "template", "", "template, by `name` or id, whose request applies unless a flag changes it (see: berth template ls)")
 }
 
-// based reports whether the request takes over what no flag says.
+// based reports whether the request is based on a template or another session, which supply what no
+// flag sets.
 func (f *createFlags) based() bool { return f.template != "" || f.from != "" }
 
-// image returns the image that is named before the command, which a request that takes over
-// that of something else does not need.
+// image returns the image from the arguments before the command. A request that is based on another
+// one does not need it.
 func (f *createFlags) image(cmd *cobra.Command, before []string) (string, error) {
 	switch {
 	case len(before) == 1:
@@ -186,7 +187,7 @@ func (f *createFlags) amounts(ctx context.Context, cmd *cobra.Command, c *client
 	return slots, nil
 }
 
-// when looks up the dependencies of the session and the agents for it.
+// when looks up the dependencies of the session and the agents that it can run on.
 func (f *createFlags) when(ctx context.Context, a *cli.App, c *client.Client, in *client.CreateSessionInput) error {
 	if f.start != "" {
 		at, err := parseStart(f.start, a.Now())
@@ -218,7 +219,7 @@ func (f *createFlags) when(ctx context.Context, a *cli.App, c *client.Client, in
 	return err
 }
 
-// findNeeded finds a session, or else an array.
+// findNeeded finds a session or, if there is none, an array.
 func findNeeded(ctx context.Context, c *client.Client, ref string) (string, error) {
 	s, err := cli.FindSession(ctx, c, ref)
 	if err == nil {
@@ -232,7 +233,7 @@ func findNeeded(ctx context.Context, c *client.Client, ref string) (string, erro
 	return "", err
 }
 
-// parseStart reads a time of the clock here, or a while from now.
+// parseStart reads a local time, or a duration from now.
 func parseStart(text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil {
 		return now.Add(d), nil
@@ -245,7 +246,7 @@ func parseStart(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, cli.Usagef("--start %s: not a time such as 2026-01-31T08:00, nor a duration such as 2h30m", text)
 }
 
-// fromPreset fills in what no flag says.
+// fromPreset fills in the fields that no flag sets.
 func (f *createFlags) fromPreset(ctx context.Context, cmd *cobra.Command, c *client.Client, in *client.CreateSessionInput) error {
 	if f.preset == "" {
 		return nil
@@ -272,7 +273,7 @@ func (f *createFlags) fromPreset(ctx context.Context, cmd *cobra.Command, c *cli
 	return nil
 }
 
-// place finds the ids of project and resource group.
+// place looks up the IDs of project and resource group.
 func (f *createFlags) place(ctx context.Context, c *client.Client, in *client.CreateSessionInput) error {
 	if f.project == "" && f.group == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// Users name dependencies and agents, and the request has their ids.
+// Users name dependencies and agents, and the request has their IDs.
 func TestCreateSaysWhenAndWhere(t *testing.T) {
 	f := newServer(t)
 	f.Data("Sessions", `{"sessions":{"edges":[{"node":{"id":"s1","name":"prepare","status":"RUNNING"}}],"pageInfo":{"hasNextPage":false}}}`)

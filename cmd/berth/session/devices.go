@@ -30,11 +30,11 @@ func devicesText(k *client.Kernel) string {
 // ailing prints the unhealthy devices of a session. The session continues with them, because only
 // its owner knows whether they are still useful.
 func ailing(s cli.Sheet, d *client.SessionDetail) {
-	told := map[string]bool{}
+	shown := map[string]bool{}
 	for i := range d.Kernels {
 		for _, al := range held(&d.Kernels[i]) {
-			if dev := al.Device; dev.Health != "" && dev.Health != "HEALTHY" && !told[dev.ID] {
-				told[dev.ID] = true
+			if dev := al.Device; dev.Health != "" && dev.Health != "HEALTHY" && !shown[dev.ID] {
+				shown[dev.ID] = true
 				s.Fact("Trouble", strings.TrimSuffix(fmt.Sprintf("its device %s is %s: %s", dev.DeviceID, dev.Health, dev.HealthMessage), ": "))
 			}
 		}

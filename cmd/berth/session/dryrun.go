@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// try prints what would happen to a session. It fails if the session could never start.
+// try prints the result of a dry run. It returns an error if the session could never start.
 func try(ctx context.Context, a *cli.App, c *client.Client, in client.CreateSessionInput) error {
 	d, err := c.DryRun(ctx, in)
 	if err != nil {

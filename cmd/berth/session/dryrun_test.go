@@ -30,6 +30,6 @@ func TestDryRun(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if n := f.Count("CreateSession"); n > 0 {
-		t.Errorf("%d sessions were made", n)
+		t.Errorf("%d sessions were created", n)
 	}
 }

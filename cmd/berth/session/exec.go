@@ -65,7 +65,7 @@ func exec(ctx context.Context, a *cli.App, c *client.Client, o client.TerminalOp
 		return 0, err
 	}
 	defer t.Close()
-	// From here on interrupts are the command's.
+	// From here on, interrupts go to the command.
 	ctx, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer leave(nil)
 	signals := make(chan os.Signal, 8)
@@ -84,7 +84,7 @@ func exec(ctx context.Context, a *cli.App, c *client.Client, o client.TerminalOp
 		return cols, rows, o.TTY && outTTY && err == nil
 	})
 	if input {
-		// Cannot be stopped while it waits for a key; it ends with the process.
+		// The read cannot be interrupted; it ends with the process.
 		go func() {
 			_, _ = io.Copy(t, a.In)
 			_ = t.CloseInput(ctx)
@@ -99,7 +99,7 @@ func exec(ctx context.Context, a *cli.App, c *client.Client, o client.TerminalOp
 	return code, err
 }
 
-// relaySignals passes interrupts on to the command; the third one leaves.
+// relaySignals passes interrupts on to the command; the third one detaches from it.
 func relaySignals(ctx context.Context, t *client.Terminal, signals <-chan os.Signal, leave context.CancelCauseFunc, size func() (cols, rows int, ok bool)) {
 	interrupts := 0
 	for {

@@ -16,8 +16,8 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// lingerTime is how long the session's side may stay silent after our side has
-// finished sending: a WebSocket cannot be closed one way.
+// lingerTime is how long the session's side can be silent after this side has finished sending: a
+// WebSocket cannot be half-closed.
 const lingerTime = 15 * time.Second
 
 func forwardCommand(a *cli.App) *cobra.Command {
@@ -95,8 +95,8 @@ func accept(ctx context.Context, a *cli.App, l net.Listener, c *client.Client, s
 	}
 }
 
-// join copies both ways until the session's side ends, or ours has and the
-// other stays silent.
+// join copies in both directions until the session's side ends, or until this side has ended and
+// the session's side is silent for lingerTime.
 func join(ctx context.Context, local, remote net.Conn) {
 	stop := context.AfterFunc(ctx, func() { local.Close(); remote.Close() })
 	defer stop()

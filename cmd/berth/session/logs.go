@@ -24,7 +24,7 @@ func logsCommand(a *cli.App) *cobra.Command {
 		Args:    cli.Args(1, 1),
 	}
 	cmd.Flags().StringVar(&kernel, "kernel", "", "`container` of the session: main, sub1 and so on (default main)")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the process has ended")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new output until the process has ended")
 	cli.RawFlag(cmd, &raw)
 	cmd.Flags().IntVarP(&tail, "tail", "n", 0, "only the last so many lines")
 	return onSession(a, cmd, func(ctx context.Context, c *client.Client, s *client.Session, _ []string) error {
@@ -57,11 +57,11 @@ func logs(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, 
 	follow, out := f.follow, cli.Calm(a.Out, f.raw)
 	status := a.StatusLine(false)
 	defer status.Clear()
-	told := func(err error) { status.Pause(cli.OneLine(err)) }
-	// A following reader waits for the session's start, another one does not.
+	warn := func(err error) { status.Pause(cli.OneLine(err)) }
+	// Only a reader that follows waits for the session's start.
 	var kernel string
 	var over bool
-	err := c.WatchSession(ctx, s.ID, told, func(state client.SessionState) bool {
+	err := c.WatchSession(ctx, s.ID, warn, func(state client.SessionState) bool {
 		kernel, over = state.MainKernel(), state.Ended()
 		ready := over || state.Started() && kernel != "" || !follow
 		if !ready {
@@ -80,7 +80,7 @@ func logs(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, 
 		}
 		kernel = k.ID
 	}
-	log := client.LogStream{Kernel: kernel, Follow: follow, Tail: f.tail, Told: func(err error) {
+	log := client.LogStream{Kernel: kernel, Follow: follow, Tail: f.tail, Warn: func(err error) {
 		if !errdefs.IsUnavailable(err) {
 			status.Clear()
 			a.Note("berth: %s", cli.OneLine(err))
@@ -97,7 +97,7 @@ func logs(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, 
 		}
 		// The stream also ends when its server stops, so ask whether the process has ended.
 		var now *client.SessionDetail
-		err := client.Retry(ctx, log.Told, func() (err error) {
+		err := client.Retry(ctx, log.Warn, func() (err error) {
 			now, err = c.Session(ctx, s.ID)
 			return err
 		})

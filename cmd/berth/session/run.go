@@ -87,10 +87,10 @@ func created(a *cli.App, s *client.Session) error {
 	})
 }
 
-// errLeft says that the user does not want to wait any longer.
+// errLeft means that the user does not want to wait any longer.
 var errLeft = fmt.Errorf("left: %w", context.Canceled)
 
-// follow runs a follower while this process's interrupts are its own.
+// follow runs a watcher and handles interrupts meanwhile.
 func follow(ctx context.Context, a *cli.App, r *watcher) error {
 	ctx, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer leave(nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// cluster is a fake server with one session that a test moves along.
+// cluster is a fake server with one session, whose state the test changes.
 type cluster struct {
 	*clitest.Server
 	log       string
@@ -122,9 +122,9 @@ func TestRunInterrupted(t *testing.T) {
 		code  int
 		ended bool
 	}{
-		"once ends the session": {code: 143, ended: true},
-		"keep leaves it":        {keep: true, code: cli.ExitInterrupted},
-		"twice leaves":          {twice: true, code: cli.ExitInterrupted, ended: true},
+		"one interrupt ends the session":  {code: 143, ended: true},
+		"keep leaves the session running": {keep: true, code: cli.ExitInterrupted},
+		"twice leaves":                    {twice: true, code: cli.ExitInterrupted, ended: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl := newCluster(t)
@@ -170,15 +170,15 @@ func interrupt(t *testing.T) {
 
 func TestRunFailures(t *testing.T) {
 	for name, c := range map[string]struct {
-		prepare func(*cluster)
-		args    []string
-		says    string
+		prepare  func(*cluster)
+		args     []string
+		wantText string
 	}{
 		"refused": {
 			prepare: func(c *cluster) {
 				c.Data("CreateSession", `{"code":"INVALID_ARGUMENT","message":"there is no image nope"}`)
 			},
-			says: "berth: there is no image nope (request r-1)\n",
+			wantText: "berth: there is no image nope (request r-1)\n",
 		},
 		"never started": {
 			prepare: func(c *cluster) {
@@ -187,17 +187,17 @@ func TestRunFailures(t *testing.T) {
 					return true
 				}
 			},
-			says: "berth: session job ended without an exit code: image_pull_failed\n",
+			wantText: "berth: session job ended without an exit code: image_pull_failed\n",
 		},
 		"access lost": {
 			prepare: func(c *cluster) {
 				delete(c.Stream, "SessionChanged")
 				c.Data("SessionChanged", `{"code":"UNAUTHENTICATED","message":"the token was revoked"}`)
 			},
-			says: "berth: session job was lost sight of, it may go on: the token was revoked (request r-1)\n",
+			wantText: "berth: session job can no longer be followed, but may still run: the token was revoked (request r-1)\n",
 		},
-		"bad amount": {args: []string{"--cpu", "lots"}, says: `berth: slot cpu: "lots": not a number (see: berth run --help)` + "\n"},
-		"bad flag":   {args: []string{"--nope"}, says: "berth: unknown flag: --nope (see: berth run --help)\n"},
+		"bad amount": {args: []string{"--cpu", "lots"}, wantText: `berth: slot cpu: "lots": not a number (see: berth run --help)` + "\n"},
+		"bad flag":   {args: []string{"--nope"}, wantText: "berth: unknown flag: --nope (see: berth run --help)\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl := newCluster(t)
@@ -205,14 +205,14 @@ func TestRunFailures(t *testing.T) {
 				c.prepare(cl)
 			}
 			r := cl.Run(append(append([]string{"run", "img", "-q"}, c.args...), "--", "true")...)
-			if r.Code != cli.ExitOwnFailure || r.Errors != c.says {
-				t.Errorf("code %d, stderr %q, want %q", r.Code, r.Errors, c.says)
+			if r.Code != cli.ExitOwnFailure || r.Errors != c.wantText {
+				t.Errorf("code %d, stderr %q, want %q", r.Code, r.Errors, c.wantText)
 			}
 		})
 	}
 }
 
-// A server that stops completes the log as if it were over.
+// A server that stops ends the stream of a log in the same way as a log that is complete.
 func TestRunOutlastsServerRestart(t *testing.T) {
 	c := newCluster(t)
 	c.log = "before the restart\nafter\n"

@@ -23,7 +23,7 @@ func Command(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// onSession makes a command whose first argument names a session.
+// onSession returns a command whose first argument names a session.
 func onSession(a *cli.App, cmd *cobra.Command, do func(context.Context, *client.Client, *client.Session, []string) error) *cobra.Command {
 	cmd.ValidArgsFunction = a.CompleteSession
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -112,7 +112,7 @@ func Table(a *cli.App, list []client.Session) *output.Table {
 	return foldedTable(a, list, nil)
 }
 
-// foldedTable is Table with one line for each array, all of it newest first.
+// foldedTable is Table with one line for each array, newest first.
 func foldedTable(a *cli.App, list []client.Session, arrays []client.SessionArray) *output.Table {
 	t := output.NewTable("NAME", "STATUS", "TYPE", "IMAGE", "RESOURCES", "AGE", "OWNER", "TAGS", "ID").Spare("ID", "TAGS", "TYPE", "OWNER")
 	row := func(x client.SessionArray) {
@@ -173,7 +173,7 @@ func createCommand(a *cli.App) *cobra.Command {
 			}
 			kind := client.Enum("INTERACTIVE")
 			if f.template != "" {
-				kind = "" // as the template says
+				kind = "" // the template decides
 			}
 			return s.start(cmd, c, kind, image, command)
 		},
@@ -185,7 +185,7 @@ func createCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// starter starts a session as its flags say, or only says what would happen.
+// starter starts a session, or only performs a dry run.
 type starter struct {
 	app       *cli.App
 	flags     *createFlags
@@ -216,7 +216,7 @@ func (s *starter) start(cmd *cobra.Command, c *client.Client, kind client.Enum, 
 	return openIn(cmd.Context(), s.app, c, made, s.open, in.Mounts)
 }
 
-// started prints a new session, once it runs if that is waited for.
+// started prints a new session, after waiting for its start if requested.
 func started(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, wait bool) error {
 	if wait {
 		if err := awaitRunning(ctx, a, c, s); err != nil {

@@ -109,7 +109,7 @@ func describeSession(a *cli.App, p output.Printer, d *client.SessionDetail) erro
 	return p.Write(historyTable(a, d.History))
 }
 
-// gpuDirect shows whether GPUDirect works. Kernels that say the same share a line.
+// gpuDirect shows whether GPUDirect works. Kernels with the same answer share a line.
 func gpuDirect(s cli.Sheet, kernels []client.Kernel) {
 	var texts []string
 	names := map[string][]string{}
@@ -135,7 +135,8 @@ func gpuDirect(s cli.Sheet, kernels []client.Kernel) {
 	}
 }
 
-// variableTable lists the variables of kernels. One that is the same in all of them has one row.
+// variableTable lists the environment variables of kernels. A variable with the same value in all
+// of them has one row.
 func variableTable(kernels []client.Kernel) *output.Table {
 	t := output.NewTable("VARIABLE", "VALUE", "CONTAINER")
 	values := map[string]map[string][]string{} // name, value, kernels
@@ -187,7 +188,7 @@ func wantedAgents(d *client.SessionDetail) string {
 	text := strings.Join(names, ", ")
 	switch {
 	case d.StrictAgents && text == "":
-		return "only some out of sight"
+		return "only sessions that you cannot see"
 	case d.StrictAgents:
 		return "only " + text
 	case text != "":
@@ -216,7 +217,7 @@ func dependencies(s cli.Sheet, d *client.SessionDetail) {
 }
 
 func mountText(m client.Mount, history []client.SessionEvent) string {
-	text := "(a folder out of sight)"
+	text := "(a folder that you cannot see)"
 	if m.Vfolder != nil {
 		text = m.Vfolder.Name
 	}
@@ -244,7 +245,7 @@ func lossText(m client.Mount, history []client.SessionEvent) string {
 	return ""
 }
 
-// idleText says what would end a session for being of no use.
+// idleText describes the idle checkers that would end a session.
 func idleText(a *cli.App, d *client.SessionDetail) string {
 	switch {
 	case d.IdleExempt:

@@ -13,13 +13,13 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// slotFlags are the amounts of a session.
+// slotFlags are the flags for the amounts of a session.
 type slotFlags struct {
 	cpu, mem, gpu string
 	more          []string // slot=amount
 }
 
-// named reads the amounts that are given by their slots' names.
+// named reads the amounts that are given by slot name.
 func (f slotFlags) named() (resource.Slots, error) {
 	texts := map[string]string{}
 	for _, r := range f.more {
@@ -35,7 +35,7 @@ func (f slotFlags) named() (resource.Slots, error) {
 	return parseSlots(texts)
 }
 
-// explicit reads all amounts but that of --gpu.
+// explicit reads all amounts except that of --gpu.
 func (f slotFlags) explicit() (resource.Slots, error) {
 	slots, err := f.named()
 	if err != nil {
@@ -68,8 +68,7 @@ func parseSlots(texts map[string]string) (resource.Slots, error) {
 	return slots, nil
 }
 
-// slots returns everything asked for. It asks the cluster which slot --gpu is
-// about.
+// slots returns all requested amounts. It asks the server which slot --gpu refers to.
 func (f slotFlags) slots(ctx context.Context, c *client.Client) (resource.Slots, error) {
 	slots, err := f.explicit()
 	if err != nil || f.gpu == "" {
@@ -100,10 +99,10 @@ func (f slotFlags) slots(ctx context.Context, c *client.Client) (resource.Slots,
 	return slots, nil
 }
 
-// acceleratorSlot finds the one slot that an amount of accelerators means: a
-// fraction fits shares only; a whole number means whole devices where a vendor
-// offers both. Slots of device memory and of partition profiles have to be
-// named. A slot that no agent offers now counts only when there is no other.
+// acceleratorSlot returns the slot that an amount of accelerators refers to: a fraction fits only
+// shares; a whole number means whole devices where a vendor offers both. Slots of device memory and
+// of partition profiles must be named. A slot that no agent offers at the moment counts only if
+// there is no other.
 func acceleratorSlot(amount string, types []client.SlotType, offered map[string]bool) (string, int64, error) {
 	known := candidates(types, func(string) bool { return true })
 	now := candidates(types, func(slot string) bool { return offered[slot] })
@@ -180,7 +179,7 @@ func parseMount(text string) (client.MountInput, error) {
 	return m, nil
 }
 
-// parseEnv reads K=V, or K for the value in our own environment.
+// parseEnv reads K=V, or K for the value in the environment of this process.
 func parseEnv(texts []string, env func(string) string) (map[string]string, error) {
 	if len(texts) == 0 {
 		return nil, nil

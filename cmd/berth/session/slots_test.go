@@ -56,18 +56,18 @@ func TestAcceleratorSlot(t *testing.T) {
 		n       int64
 		fails   string
 	}{
-		"share":                        {amount: "0.5", types: slots("mock.shares"), slot: "mock.shares", n: 500},
-		"whole of shares":              {amount: "2", types: slots("mock.shares"), slot: "mock.shares", n: 2000},
-		"device":                       {amount: "2", types: slots("cuda.device"), slot: "cuda.device", n: 2},
-		"whole prefers devices":        {amount: "1", types: slots("cuda.shares", "cuda.device"), slot: "cuda.device", n: 1},
-		"fraction prefers shares":      {amount: "0.5", types: slots("cuda.device", "cuda.shares"), slot: "cuda.shares", n: 500},
-		"only what agents offer":       {amount: "1", types: slots("cuda.device", "rocm.device"), offered: []string{"rocm.device"}, slot: "rocm.device", n: 1},
-		"two vendors":                  {amount: "0.5", types: slots("cuda.shares", "mock.shares"), fails: "could mean cuda.shares or mock.shares; choose one, for example -r cuda.shares=0.5"},
-		"fraction without any shares":  {amount: "0.5", types: slots("cuda.device"), fails: "none of cuda.device takes that"},
-		"no accelerators":              {amount: "1", types: slots(), fails: "the cluster has no accelerators"},
-		"nonsense":                     {amount: "half", types: slots("cuda.shares"), fails: "not a number"},
-		"negative":                     {amount: "-1", types: slots("cuda.shares"), fails: "not more than 0"},
-		"vendors, one fits a fraction": {amount: "0.5", types: slots("cuda.device", "mock.shares"), slot: "mock.shares", n: 500},
+		"share":                            {amount: "0.5", types: slots("mock.shares"), slot: "mock.shares", n: 500},
+		"whole number of shares":           {amount: "2", types: slots("mock.shares"), slot: "mock.shares", n: 2000},
+		"device":                           {amount: "2", types: slots("cuda.device"), slot: "cuda.device", n: 2},
+		"whole prefers devices":            {amount: "1", types: slots("cuda.shares", "cuda.device"), slot: "cuda.device", n: 1},
+		"fraction prefers shares":          {amount: "0.5", types: slots("cuda.device", "cuda.shares"), slot: "cuda.shares", n: 500},
+		"only what agents offer":           {amount: "1", types: slots("cuda.device", "rocm.device"), offered: []string{"rocm.device"}, slot: "rocm.device", n: 1},
+		"two vendors":                      {amount: "0.5", types: slots("cuda.shares", "mock.shares"), fails: "could mean cuda.shares or mock.shares; choose one, for example -r cuda.shares=0.5"},
+		"fraction without any shares":      {amount: "0.5", types: slots("cuda.device"), fails: "none of cuda.device takes that"},
+		"no accelerators":                  {amount: "1", types: slots(), fails: "the cluster has no accelerators"},
+		"nonsense":                         {amount: "half", types: slots("cuda.shares"), fails: "not a number"},
+		"negative":                         {amount: "-1", types: slots("cuda.shares"), fails: "not more than 0"},
+		"several vendors, one with shares": {amount: "0.5", types: slots("cuda.device", "mock.shares"), slot: "mock.shares", n: 500},
 	} {
 		t.Run(name, func(t *testing.T) {
 			offered := map[string]bool{}

@@ -35,7 +35,7 @@ func pseudoTerminal(t *testing.T) (tty *os.File, shown func() string) {
 	}
 	text := make(chan string, 1)
 	go func() {
-		all, _ := io.ReadAll(master) // ends with an error once the other end is closed
+		all, _ := io.ReadAll(master) // returns an error once the other end is closed
 		text <- string(all)
 	}()
 	return tty, func() string {

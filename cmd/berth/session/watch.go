@@ -14,8 +14,8 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// drainTime is how long the rest of a log can be missing after its session has ended. The agent
-// sends it in milliseconds, unless the agent is lost.
+// drainTime is how long the rest of a log can be delayed after its session has ended. The agent
+// sends it within milliseconds, unless the agent is lost.
 const drainTime = 20 * time.Second
 
 // watcher watches one batch session to its end.
@@ -33,7 +33,7 @@ type watcher struct {
 	mu      sync.Mutex
 	state   client.SessionState
 	changed chan struct{} // closed and replaced at every change
-	lost    error         // the error after which the state is not updated any more
+	lost    error         // the error after which the state is no longer updated
 }
 
 // run streams the session's output and returns its exit code.
@@ -69,7 +69,7 @@ func (r *watcher) watch(ctx context.Context) {
 		return !s.Ended()
 	})
 	if err != nil {
-		r.update(client.SessionState{}, fmt.Errorf("session %s was lost sight of, it may go on: %w", r.name, err))
+		r.update(client.SessionState{}, fmt.Errorf("session %s can no longer be followed, but may still run: %w", r.name, err))
 	}
 }
 
@@ -103,12 +103,12 @@ func (r *watcher) wait(ctx context.Context, good func(client.SessionState) bool)
 	}
 }
 
-// stream copies the log. A server that stops completes its streams like a log that has ended, so
+// stream copies the log. A server that stops ends its streams in the same way as a complete log, so
 // only a read that began after the session's end is the last one.
 func (r *watcher) stream(ctx context.Context, kernel string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	log := client.LogStream{Kernel: kernel, Follow: true, Told: r.paused}
+	log := client.LogStream{Kernel: kernel, Follow: true, Warn: r.paused}
 	out := &drain{w: cli.Calm(r.app.Out, r.raw), stop: func() { cancel(errStuck) }}
 	defer out.Stop()
 	var ending sync.WaitGroup
@@ -141,7 +141,7 @@ func (r *watcher) stream(ctx context.Context, kernel string) error {
 	}
 }
 
-// settle waits until the session has changed, for a short time at most.
+// settle waits briefly for a change of the session.
 func (r *watcher) settle(ctx context.Context) error {
 	r.mu.Lock()
 	changed, lost, over := r.changed, r.lost, r.state.Ended()
@@ -184,7 +184,7 @@ func (r *watcher) note(format string, args ...any) {
 	r.app.Note(format, args...)
 }
 
-var errStuck = fmt.Errorf("the log does not go on: %w", errdefs.ErrUnavailable)
+var errStuck = fmt.Errorf("the log does not continue: %w", errdefs.ErrUnavailable)
 
 // drain passes writes on. After Begin, it calls stop when there was no write for drainTime.
 type drain struct {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A server that restarts ends the stream in an orderly way, and then refuses connections
-// for a moment: a follower waits for it.
+// A server that restarts ends the stream normally, and then refuses connections for a moment: a
+// follower waits for it.
 func TestFollowerSurvivesARestart(t *testing.T) {
 	f := newServer(t)
 	f.Data("Sessions", `{"sessions":{"edges":[{"node":`+sampleSession+`}}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
@@ -46,8 +46,8 @@ func TestFollowerSurvivesARestart(t *testing.T) {
 	}
 }
 
-// A server that ends every stream at once, though the process runs, is asked again after
-// pauses that grow, and not in a loop.
+// If a server ends every stream at once although the process runs, the follower pauses for longer
+// and longer times between its requests.
 func TestFollowerPausesBetweenStreams(t *testing.T) {
 	f := newServer(t)
 	f.Data("Sessions", `{"sessions":{"edges":[{"node":`+sampleSession+`}}],"pageInfo":{"hasNextPage":false,"endCursor":null}}}`)
@@ -71,7 +71,7 @@ func TestFollowerPausesBetweenStreams(t *testing.T) {
 	if r := f.Run("session", "logs", "-f", "train"); r.Code != 0 || r.Out != "one\n" {
 		t.Errorf("%+v", r)
 	}
-	// The third stream had data, so the pause after it is the first one again.
+	// The third stream had data, so the pause after it is as short as the first one.
 	for i, least := range []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 200 * time.Millisecond} {
 		if len(at) < i+2 {
 			t.Fatalf("%d streams", len(at))

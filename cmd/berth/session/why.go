@@ -52,10 +52,10 @@ func whyCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// leaderless is the reason why no session changes its state.
+// leaderless is shown when no session can change its state.
 const leaderless = "No manager leads the cluster: no session starts, ends or moves until one does."
 
-// recovering is the reason why no session starts.
+// recovering is shown when no session can start.
 const recovering = "The cluster is in recovery mode: no session starts until an administrator turns it off."
 
 func explain(a *cli.App, d *client.SessionDetail, r *client.Advice) error {
@@ -115,7 +115,7 @@ func head(s cli.Sheet, r *client.Advice, group string) {
 	}
 }
 
-// entryText describes a session before this one. The sessions of other users have no name.
+// entryText describes a session that is ahead in the queue. Sessions of other users have no name.
 func entryText(e client.QueueEntry) string {
 	text := "a session of another user"
 	if e.Session != nil {
@@ -147,7 +147,7 @@ func findings(s cli.Sheet, r *client.PendingReport) {
 	}
 }
 
-// suggestions lists the changes with which the session could start, each with its command.
+// suggestions lists the changes that would let the session start, each with its command.
 func suggestions(s cli.Sheet, list []client.Suggestion, how func(client.Suggestion) string) {
 	if len(list) == 0 {
 		return
@@ -210,7 +210,7 @@ var orderWords = map[string]string{
 	"fair_share": "users with the least recent usage first",
 }
 
-// checkWords describe the reasons for which a check rules out agents.
+// checkWords describe the checks that rule out agents.
 var checkWords = map[string]string{
 	"not_asked_for":   "not among the requested machines",
 	"cordoned":        "cordoned: nothing new starts there",

@@ -60,7 +60,6 @@ they stopped. Copies from a session leave out links.`,
 	return cmd
 }
 
-// reach finds the container that SESSION[.CONTAINER] names.
 func (c *copier) reach(ctx context.Context, ref string) error {
 	var err error
 	if c.client, err = c.app.Client(); err != nil {

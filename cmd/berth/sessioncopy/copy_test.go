@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { clitest.Main(m) }
 // container is the files of a session as the server shows them, in a directory.
 type container struct {
 	dir     string
-	kernels []string // of the requests
+	kernels []string // kernels that requests named
 	cut     int      // uploads and downloads that break after some bytes
 	archive func(w io.Writer)
 
@@ -126,7 +126,7 @@ func (c *container) put(w http.ResponseWriter, r *http.Request, at string) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-// contents are the files below a directory: their modes and texts.
+// contents returns the modes and texts of the files below a directory.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -235,7 +235,7 @@ func TestCopyFromASession(t *testing.T) {
 	}
 }
 
-// A container can send any archive; nothing outside of the target is written.
+// An archive from a container is not trusted: nothing outside of the target is written.
 func TestHostileArchive(t *testing.T) {
 	f, c := newServer(t)
 	if err := os.MkdirAll(c.dir+"/results", 0o755); err != nil {

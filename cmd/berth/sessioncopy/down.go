@@ -78,7 +78,7 @@ func (c *copier) receive(ctx context.Context, root *os.Root, f client.SessionFil
 	if err != nil {
 		return err
 	}
-	d := &client.SessionDownload{ContainerRef: c.at, Path: f.Path, Progress: c.progress.File(f.Path), Told: c.waiting}
+	d := &client.SessionDownload{ContainerRef: c.at, Path: f.Path, Progress: c.progress.File(f.Path), Warn: c.waiting}
 	err = errors.Join(d.CopyTo(ctx, c.client, out), out.Close())
 	if err == nil && c.times {
 		err = root.Chtimes(as, f.ModifiedAt, f.ModifiedAt)
@@ -89,7 +89,6 @@ func (c *copier) receive(ctx context.Context, root *os.Root, f client.SessionFil
 	return err
 }
 
-// safe reports whether a name from a container is safe on this machine.
 func safe(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00") && !strings.ContainsRune(name, filepath.Separator)
 }
@@ -98,7 +97,7 @@ func isDir(f client.SessionFile) bool {
 	return f.Type == "DIRECTORY" || f.Type == "SYMLINK" && f.TargetType == "DIRECTORY"
 }
 
-// modeOf returns the permissions that ls prints.
+// modeOf parses permissions as ls prints them.
 func modeOf(f client.SessionFile) os.FileMode {
 	if len(f.Mode) != 10 || f.Type != "FILE" {
 		return 0o644
@@ -112,7 +111,8 @@ func modeOf(f client.SessionFile) os.FileMode {
 	return mode
 }
 
-// unpack copies a directory as one stream. Nothing leaves root, whatever the paths in the stream are.
+// unpack copies a directory as one stream. Whatever paths the stream has, all files stay below
+// root.
 func (c *copier) unpack(ctx context.Context, root *os.Root, from, as string) error {
 	stream, err := c.client.SessionArchive(ctx, c.at, from)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/berthhq/berth/client"
 )
 
-// lanes is how many files are copied at once. The server allows a person eight.
+// lanes is how many files are copied at once. The server allows eight per user.
 const lanes = 4
 
 // item is a file of this machine and its path in the container.
@@ -76,8 +76,8 @@ func (c *copier) directory(ctx context.Context, p string) (bool, error) {
 	return err == nil, err
 }
 
-// tree lists the directories and files of a source. Links are followed to files, as scp does; links to
-// directories are left out, because they can lead in circles.
+// tree lists the directories and files of a source. Links are followed to files, as scp does; links
+// to directories are left out, because they can form cycles.
 func (c *copier) tree(source, to string) (dirs []string, files []item, err error) {
 	info, err := os.Stat(source)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *copier) send(ctx context.Context, i item) error {
 	}
 	u := &client.SessionUpload{
 		ContainerRef: c.at, Path: i.remote, File: f, Size: i.info.Size(), Mode: uint32(i.info.Mode().Perm()), Modified: modified,
-		Progress: c.progress.File(i.local), Told: c.waiting,
+		Progress: c.progress.File(i.local), Warn: c.waiting,
 	}
 	if err := u.Send(ctx, c.client); err != nil {
 		return fmt.Errorf("copy %s: %w", i.local, err)

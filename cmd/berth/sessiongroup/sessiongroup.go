@@ -1,5 +1,5 @@
-// Package sessiongroup has the commands about groups of sessions that are placed
-// together or apart.
+// Package sessiongroup has the commands about session groups, whose sessions the scheduler spreads
+// or packs.
 package sessiongroup
 
 import (
@@ -65,7 +65,7 @@ func showCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// placementText says how the sessions are placed.
+// placementText describes how the sessions are placed.
 func placementText(g *client.SessionGroup) string {
 	text := "each on an agent of its own"
 	if g.Placement == "PACK" {

@@ -106,7 +106,7 @@ func (g *gateway) file(all []host) string {
 	return b.String()
 }
 
-// save writes the file, prints the hosts, and says how ssh finds the file.
+// save writes the file, prints the hosts, and explains how to make ssh read the file.
 func save(a *cli.App, path, text string, all []host) error {
 	home := a.Env("HOME")
 	if path == "" {
@@ -144,7 +144,7 @@ func save(a *cli.App, path, text string, all []host) error {
 
 var includeLine = regexp.MustCompile(`(?mi)^\s*include\s+(.*)$`)
 
-// includes reports whether a configuration file of ssh includes another file by its name.
+// includes reports whether one configuration file of ssh includes the other.
 func includes(file, home, wanted string) (bool, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

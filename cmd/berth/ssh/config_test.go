@@ -14,7 +14,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/clitest"
 )
 
-// TestConfigIsReadByOpenSSH logs in with the file alone.
+// TestConfigIsReadByOpenSSH logs in with the written file and no other options.
 func TestConfigIsReadByOpenSSH(t *testing.T) {
 	f := newServer(t)
 	g, home := newFakeGateway(t, f)

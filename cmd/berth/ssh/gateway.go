@@ -27,7 +27,7 @@ type login struct {
 
 func (l *login) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&l.identity, "identity", "i", "", "`file` with the private key of an SSH key of yours (default: found in ~/.ssh)")
-	cmd.Flags().BoolVar(&l.token, "token", false, "log in with an access token, which is asked for, instead of an SSH key")
+	cmd.Flags().BoolVar(&l.token, "token", false, "log in with an access token, for which berth prompts, instead of an SSH key")
 	cmd.MarkFlagsMutuallyExclusive("identity", "token")
 }
 
@@ -35,21 +35,20 @@ func (l *login) register(cmd *cobra.Command) {
 type gateway struct {
 	client.SSHEndpoint
 	login
-	knownHosts string // file with its host key
+	knownHosts string // path of the file with its host key
 }
 
-// keyAlias is the name of the host key in the file of known hosts, which has no other.
+// keyAlias is the only name in the file of known hosts.
 const keyAlias = "berth-gateway"
 
-// address is what a name or an address of a gateway can have. No character is special in files
-// of ssh.
+// address matches valid names and addresses of a gateway. None of their characters is special in
+// files of ssh.
 var address = regexp.MustCompile(`^[A-Za-z0-9:][A-Za-z0-9.:_-]*$`)
 
-// newGateway asks the server for the gateway, and checks what would make ssh fail without a
-// reason.
+// newGateway asks the server for the gateway, and reports problems that ssh would not explain.
 func newGateway(ctx context.Context, a *cli.App, c *client.Client, l login) (*gateway, error) {
 	if a.ActAs != "" {
-		return nil, cli.Usagef("--as does not apply to SSH: the gateway knows you by your key")
+		return nil, cli.Usagef("--as does not apply to SSH: the gateway identifies you by your key")
 	}
 	at, err := c.SSHEndpoint(ctx)
 	if err != nil {
@@ -77,8 +76,8 @@ func newGateway(ctx context.Context, a *cli.App, c *client.Client, l login) (*ga
 	return g, nil
 }
 
-// findKey checks that the account has an SSH key, and finds it in ~/.ssh. Without a file, ssh
-// tries its agent and the usual files.
+// findKey checks that the account has an SSH key, and looks for it in ~/.ssh. If it is not there,
+// ssh tries its agent and the default files.
 func (g *gateway) findKey(ctx context.Context, a *cli.App, c *client.Client) (err error) {
 	switch {
 	case g.token:
@@ -106,20 +105,20 @@ func (g *gateway) findKey(ctx context.Context, a *cli.App, c *client.Client) (er
 	}
 	files, err := filepath.Glob(filepath.Join(a.Env("HOME"), ".ssh", "*.pub"))
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // an unreadable file is not the key
+		text, _ := os.ReadFile(file) // an unreadable file does not match
 		if key, _ := publicKey(string(text)); !keys[key] {
 			continue
 		}
 		g.identity = strings.TrimSuffix(file, ".pub")
 		if _, err := os.Stat(g.identity); err != nil {
-			g.identity = file // the private key is in the agent
+			g.identity = file // ssh takes the private key from its agent
 		}
 		return nil
 	}
 	return err
 }
 
-// keyType is the type of a key, such as ssh-ed25519 or sk-ssh-ed25519@openssh.com.
+// keyType matches the type of a key, such as ssh-ed25519 or sk-ssh-ed25519@openssh.com.
 var keyType = regexp.MustCompile(`^[a-z0-9@.-]+$`)
 
 // publicKey returns the type and the value of a key in the format of authorized_keys, without
@@ -169,7 +168,7 @@ func quote(path string) string {
 	return `"` + strings.NewReplacer("%", "%%", `\`, `\\`, `"`, `\"`).Replace(path) + `"`
 }
 
-// write replaces a file that only its owner can read, unless it has this text already.
+// write replaces a file that only its owner can read. It does nothing if the text is unchanged.
 func write(path, text string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().Perm() == 0o600 {

@@ -31,7 +31,7 @@ type fakeGateway struct {
 	started chan string
 }
 
-// newKey returns a key, and its two halves as texts of files.
+// newKey returns a key, and the contents of its private and public file.
 func newKey(t *testing.T) (signer ssh.Signer, private, public string) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -48,8 +48,8 @@ func newKey(t *testing.T) (signer ssh.Signer, private, public string) {
 	return signer, string(pem.EncodeToMemory(block)), string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
 }
 
-// newFakeGateway starts a gateway that f names, for an account with one key and a token. It
-// returns the home directory that has the key.
+// newFakeGateway starts a gateway and makes f return its address, for an account with one key and a
+// token. It returns the home directory that has the key.
 func newFakeGateway(t *testing.T, f *clitest.Server) (g *fakeGateway, home string) {
 	t.Helper()
 	for _, program := range []string{"ssh", "scp"} {

@@ -19,7 +19,7 @@ func commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{Command(a), ConfigCommand(a)}
 }
 
-// asBerth makes the test binary the command berth, because ssh takes the place of the process.
+// asBerth makes the test binary run as berth, because the command ssh replaces its process.
 const asBerth = "BERTH_TEST_AS_BERTH"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	clitest.Main(m)
 }
 
-// berth returns a process of berth with these arguments. HOME is where it keeps files.
+// berth returns a process of berth with these arguments and this HOME.
 func berth(t *testing.T, f *clitest.Server, home string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()

@@ -55,7 +55,7 @@ is 125.`,
 	return cmd
 }
 
-// find returns the path of a program of OpenSSH.
+// find returns the path of an OpenSSH program.
 func find(program string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -65,8 +65,8 @@ func find(program string) (string, error) {
 	return path, nil
 }
 
-// replace runs a program in place of this process: it has the terminal, the standard streams
-// and every signal, and its exit code is that of berth. It returns only if that is impossible.
+// replace replaces this process with a program, so that the program gets the terminal, the standard
+// streams and every signal, and sets the exit code. It returns only on an error.
 func replace(program string, args []string) error {
 	return fmt.Errorf("run %s: %w", program, syscall.Exec(program, append([]string{program}, args...), os.Environ()))
 }

@@ -25,12 +25,12 @@ func TestSSH(t *testing.T) {
 	}{
 		"output and exit code": {[]string{"train", "--", "echo out; echo err >&2; exit 7"}, []string{idTrain}, "",
 			clitest.Result{Code: 7, Out: "out\n", Errors: "err\n"}},
-		"standard input":    {[]string{"train", "--", "cat", "-"}, []string{idTrain}, "text", clitest.Result{Out: "text"}},
-		"options of ssh":    {[]string{"train", "--", "-o", "RequestTTY=no", "-n", "cat"}, []string{idTrain}, "text", clitest.Result{}},
-		"another container": {[]string{"train.sub1", "--", "true"}, []string{idTrain + ".sub1"}, "", clitest.Result{}},
-		"the main one":      {[]string{"train.main", "--", "true"}, []string{idTrain}, "", clitest.Result{}},
-		"by ID":             {[]string{idTrain, "--", "true"}, []string{idTrain}, "", clitest.Result{}},
-		"a named key":       {[]string{"train", "-i", filepath.Join(home, ".ssh/berth-key"), "--", "true"}, []string{idTrain}, "", clitest.Result{}},
+		"standard input":     {[]string{"train", "--", "cat", "-"}, []string{idTrain}, "text", clitest.Result{Out: "text"}},
+		"options of ssh":     {[]string{"train", "--", "-o", "RequestTTY=no", "-n", "cat"}, []string{idTrain}, "text", clitest.Result{}},
+		"another container":  {[]string{"train.sub1", "--", "true"}, []string{idTrain + ".sub1"}, "", clitest.Result{}},
+		"the main container": {[]string{"train.main", "--", "true"}, []string{idTrain}, "", clitest.Result{}},
+		"by ID":              {[]string{idTrain, "--", "true"}, []string{idTrain}, "", clitest.Result{}},
+		"a named key":        {[]string{"train", "-i", filepath.Join(home, ".ssh/berth-key"), "--", "true"}, []string{idTrain}, "", clitest.Result{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := result(t, berth(t, f, home, append([]string{"ssh"}, c.args...)...), c.stdin)
@@ -73,7 +73,7 @@ func TestSSHWithATokenOrAWrongKey(t *testing.T) {
 	}
 }
 
-// TestSSHChecksTheHostKey lets another server answer at the address of the gateway.
+// TestSSHChecksTheHostKey replaces the gateway with another server at the same address.
 func TestSSHChecksTheHostKey(t *testing.T) {
 	f := newServer(t)
 	g, home := newFakeGateway(t, f)
@@ -93,7 +93,7 @@ func TestSSHChecksTheHostKey(t *testing.T) {
 	}
 }
 
-// TestSSHGetsSignals ends berth, which must end ssh.
+// TestSSHGetsSignals terminates berth, which must terminate ssh.
 func TestSSHGetsSignals(t *testing.T) {
 	f := newServer(t)
 	g, home := newFakeGateway(t, f)
@@ -135,10 +135,10 @@ func TestErrorsBeforeSSH(t *testing.T) {
 			f.Data("SSHEndpoint", fmt.Sprintf(endpoint, "gate.example.org"))
 			f.Data("SSHKeys", `{"sshKeys":`+clitest.Edges(key)+`}`)
 		}, []string{"ssh", "train"}, cli.ExitOwnFailure, "berth ssh-key add"},
-		"a host that is an option": {func(f *clitest.Server) {
+		"a host that looks like an option": {func(f *clitest.Server) {
 			f.Data("SSHEndpoint", fmt.Sprintf(endpoint, "-oProxyCommand=x"))
 		}, []string{"ssh", "train"}, cli.ExitOwnFailure, "not valid"},
-		"a host with a line": {func(f *clitest.Server) {
+		"a host with a line break": {func(f *clitest.Server) {
 			f.Data("SSHEndpoint", fmt.Sprintf(endpoint, "a\nProxyCommand x"))
 		}, []string{"ssh-config"}, cli.ExitGeneral, "not valid"},
 		"pending": {func(f *clitest.Server) {

@@ -26,8 +26,8 @@ func ApplyCommand(a *cli.App) *cobra.Command {
 		})
 	cmd.Example = "  berth apply -f lab.yaml --dry-run\n  berth apply -f lab.yaml"
 	cmd.Flags().StringVarP(&file, "file", "f", "", "YAML file with one or more documents; - reads standard input")
-	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "change nothing; say what would be done")
-	cmd.Flags().BoolVar(&x.replace, "replace", false, "end a session that differs from the file, and start it as the file says")
+	cmd.Flags().BoolVar(&x.dry, "dry-run", false, "change nothing; print what would be done")
+	cmd.Flags().BoolVar(&x.replace, "replace", false, "end a session that differs from the file, and start it as described in the file")
 	_ = cmd.MarkFlagRequired("file")
 	return cmd
 }
@@ -40,7 +40,7 @@ type applier struct {
 	only         string // the only kind that is accepted, if not empty
 }
 
-// result is what became of a document.
+// result is the result for one document.
 type result struct {
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
@@ -149,7 +149,8 @@ func (x *applier) template(ctx context.Context, d *document, in client.CreateSes
 	return r, nil
 }
 
-// existing returns the template of that name of the project or, without one, of the viewer.
+// existing returns the template with the document's name of its project or, without a project, of
+// the viewer.
 func (x *applier) existing(ctx context.Context, name, project string) (*client.SessionTemplate, error) {
 	who, err := x.client.Viewer(ctx)
 	if err != nil {
@@ -202,7 +203,7 @@ func (x *applier) session(ctx context.Context, d *document, in client.CreateSess
 		r.Result = "unchanged"
 		return r, nil
 	case !x.replace:
-		return r, d.refused(fmt.Errorf("the session is %s and differs: %s; --replace ends it and starts it as the file says: %w",
+		return r, d.refused(fmt.Errorf("the session is %s and differs: %s; --replace ends it and starts it as described in the file: %w",
 			now.Status, strings.Join(list, "; "), errdefs.ErrFailedPrecondition))
 	}
 	if r.Result = x.done("replaced"); x.dry {
@@ -217,7 +218,7 @@ func (x *applier) session(ctx context.Context, d *document, in client.CreateSess
 	return x.create(ctx, d, in, r)
 }
 
-// create creates a session, or has the server check the request.
+// create creates a session, or asks the server to check the request.
 func (x *applier) create(ctx context.Context, d *document, in client.CreateSessionInput, r result) (result, error) {
 	if x.dry && d.Template != "" && in.Template == "" {
 		return r, nil // the template is created by an earlier document
@@ -243,7 +244,8 @@ func (x *applier) create(ctx context.Context, d *document, in client.CreateSessi
 	return r, nil
 }
 
-// based sets the template of a session in its input, and returns the server's combination of both.
+// based sets the template of a session in its input, and returns the request that results from
+// both.
 func (x *applier) based(ctx context.Context, d *document, in *client.CreateSessionInput) (full client.CreateSessionInput, err error) {
 	if d.Template == "" {
 		return *in, nil
@@ -267,8 +269,8 @@ func (x *applier) based(ctx context.Context, d *document, in *client.CreateSessi
 	return merged(base, over)
 }
 
-// merged returns createSession's combination of a template and an input: slots and environment
-// variables are merged, and other fields are replaced.
+// merged combines a template and an input as createSession does: slots and environment variables
+// are merged, and other fields are replaced.
 func merged(base, over fields) (full client.CreateSessionInput, err error) {
 	for name, value := range over {
 		had, isMap := base[name].(map[string]any)

@@ -29,7 +29,7 @@ func fieldsOf(request any) (fields, error) {
 	return f.clean(), nil
 }
 
-// clean removes empty values, and brings amounts into one form.
+// clean removes empty values, and normalizes amounts.
 func (f fields) clean() fields {
 	for name, value := range f {
 		if f[name] = tidy(value); empty(f[name]) {
@@ -77,7 +77,7 @@ func empty(value any) bool {
 	return (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0
 }
 
-// differences lists the fields in which have differs from want, as sentences.
+// differences lists the fields that differ between have and want, as sentences.
 func differences(have, want fields) (list []string) {
 	names := map[string]bool{}
 	for _, f := range []fields{have, want} {
@@ -109,8 +109,8 @@ func written(name string, value any) string {
 	return string(raw)
 }
 
-// against compares a live session with the request of a file. Fields that the file leaves out are
-// chosen by the server, so they are not compared.
+// against compares a live session with the request of a file. It skips fields that the file leaves
+// out, because the server chooses them.
 func against(ctx context.Context, c *client.Client, session *client.SessionRequest, in client.CreateSessionInput) ([]string, error) {
 	have, err := fieldsOf(session)
 	if err != nil {
@@ -128,7 +128,7 @@ func against(ctx context.Context, c *client.Client, session *client.SessionReque
 		return nil, err
 	}
 	for _, f := range []fields{have, want} {
-		for _, gone := range []string{"name", "startsAt", "dependsOn", "template", "from"} { // they decide about the start alone
+		for _, gone := range []string{"name", "startsAt", "dependsOn", "template", "from"} { // they only matter for the start
 			delete(f, gone)
 		}
 	}
@@ -141,7 +141,7 @@ func against(ctx context.Context, c *client.Client, session *client.SessionReque
 	return differences(have, want), nil
 }
 
-// filled takes over the amounts of cpu and memory that the file leaves to the image.
+// filled copies the amounts of cpu and memory that the file leaves to the image.
 func filled(have, want fields) {
 	got, _ := have["slots"].(map[string]any)
 	asked, _ := want["slots"].(map[string]any)
@@ -152,7 +152,7 @@ func filled(have, want fields) {
 	}
 }
 
-// foldersByID names the folders of mounts as the server does.
+// foldersByID replaces the names of the folders in mounts with IDs.
 func foldersByID(ctx context.Context, c *client.Client, f fields) error {
 	mounts, _ := f["mounts"].([]any)
 	for _, one := range mounts {

@@ -26,7 +26,7 @@ type document struct {
 	Name        string  `yaml:"name"`
 	Description string  `yaml:"description,omitempty"`
 	Project     string  `yaml:"project,omitempty"`  // of a template: the project that it is shared with
-	Template    string  `yaml:"template,omitempty"` // of a session: what it takes over
+	Template    string  `yaml:"template,omitempty"` // of a session: the template it is based on
 	Request     request `yaml:"request"`
 
 	file   string
@@ -76,7 +76,7 @@ type mount struct {
 	ReadOnly bool   `yaml:"readOnly,omitempty"`
 }
 
-// scalar is a text that may be written as a number or truth value, as it is written.
+// scalar is a text that can also be written as a number or boolean in YAML.
 type scalar string
 
 // UnmarshalYAML implements yaml.BytesUnmarshaler.
@@ -120,7 +120,7 @@ func parse(file string, text []byte) ([]*document, error) {
 	return list, nil
 }
 
-// located is an error of the parser on one line.
+// located returns the message of a parser error, which names one line.
 func located(err error) string {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
@@ -151,7 +151,7 @@ func (d *document) wrong(field string, err error) error {
 	return fmt.Errorf("%s: document %d (%s %s), line %d: %s: %w", d.file, d.number, d.Kind, d.Name, d.line(field), field, err)
 }
 
-// refused is wrong for an error of the server, which knows the field.
+// refused is wrong for an error of the server, which names the field itself.
 func (d *document) refused(err error) error {
 	var from *client.Error
 	if errors.As(err, &from) && from.Field != "" {

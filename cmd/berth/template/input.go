@@ -11,7 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 )
 
-// input converts the request of a file to the input of the API, with ids instead of names.
+// input converts the request of a file to the input of the API, with IDs instead of names.
 func (d *document) input(ctx context.Context, c *client.Client) (in client.CreateSessionInput, err error) {
 	r := &d.Request
 	in = client.CreateSessionInput{
@@ -38,7 +38,7 @@ func (d *document) input(ctx context.Context, c *client.Client) (in client.Creat
 	return in, d.references(ctx, c, &in)
 }
 
-// amounts reads the times and sizes.
+// amounts parses durations and sizes.
 func (d *document) amounts(in *client.CreateSessionInput) error {
 	if text := string(d.Request.Lifetime); text != "" {
 		n, err := strconv.Atoi(text)
@@ -67,7 +67,7 @@ func (d *document) amounts(in *client.CreateSessionInput) error {
 	return nil
 }
 
-// references looks up the ids of the objects that a request names.
+// references looks up the IDs of the objects that a request names.
 func (d *document) references(ctx context.Context, c *client.Client, in *client.CreateSessionInput) (err error) {
 	r := &d.Request
 	if in.Project, err = cli.FindProjectID(ctx, c, r.Project); err != nil {
@@ -123,8 +123,8 @@ func scalars(m map[string]string) map[string]scalar {
 	return out
 }
 
-// exported is the document of a template, with the names of what its request refers to, as
-// far as the viewer can see it.
+// exported returns the document of a template, with the names of the objects that its request
+// refers to, as far as the viewer can see them.
 func exported(ctx context.Context, c *client.Client, t *client.SessionTemplate) (*document, error) {
 	who, err := c.Viewer(ctx)
 	if err != nil {
@@ -188,7 +188,7 @@ func text(s *string) string {
 	return *s
 }
 
-// sizes writes amounts of memory as people do, where that is exact.
+// sizes formats amounts of memory with units, where that is exact.
 func sizes(slots client.Slots) map[string]scalar {
 	out := make(map[string]scalar, len(slots))
 	for slot, amount := range slots {

@@ -1,20 +1,24 @@
 // Package remote reads OCI registries: their repositories, their tags, and the properties of
-// images. The manager imports it to register images.
+// images. The manager imports it to register images. A registry is a stranger: what it answers is
+// checked for its size and its digest, and credentials go to no host that it names, except a token
+// server of its own site.
 package remote
 
 import (
 	"context"
-	"errors"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/containerd/errdefs"
-	"github.com/google/go-containerregistry/pkg/authn"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
-	"github.com/berthhq/berth/internal/egress"
+	"github.com/berthhq/berth/internal/report"
 )
 
 // Registry is the connection data of a registry.
@@ -22,6 +26,8 @@ type Registry struct {
 	Host               string // host and port, without a scheme
 	PlainHTTP          bool
 	Username, Password string // both empty: anonymous
+	Proxy              string // URL; empty: the proxy of the environment
+	CA                 string // certificates in PEM that are trusted in addition to those of the machine
 }
 
 // Image is the image of a tag for one architecture.
@@ -31,201 +37,141 @@ type Image struct {
 	Digest       string // of this architecture's manifest
 	Size         int64  // bytes to download
 	Labels       map[string]string
+	Environment  []string       // NAME=VALUE
+	Layers       []report.Layer // the lowest first
 }
 
-// Repositories lists the names of all repositories. The error is ErrNotImplemented or
-// ErrPermissionDenied for a registry that does not allow this.
-func (r Registry) Repositories(ctx context.Context) ([]string, error) {
-	reg, err := r.registry()
-	if err != nil {
-		return nil, err
-	}
-	names, err := remote.Catalog(ctx, reg, r.options(ctx)...)
-	if err != nil {
-		return nil, fmt.Errorf("list repositories of %s: %w", r.Host, classify(err))
-	}
-	return names, nil
+// Content is what a tag stands for: the digest of its manifest or index, and one Image for each
+// Linux architecture.
+type Content struct {
+	Digest string
+	Images []Image
 }
 
-// Tags lists the tags of a repository.
-func (r Registry) Tags(ctx context.Context, repository string) ([]string, error) {
-	repo, err := r.repository(repository)
-	if err != nil {
-		return nil, err
-	}
-	tags, err := remote.List(repo, r.options(ctx)...)
-	if err != nil {
-		return nil, fmt.Errorf("list tags of %s: %w", repo, classify(err))
-	}
-	return tags, nil
+// Client reads one registry. It can be used by several goroutines.
+type Client struct {
+	reg  Registry
+	base *url.URL // without a path
+	http *http.Client
+	way  *way // how the registry is reached
+	auth auth
+
+	requests atomic.Int64
 }
 
-// Inspect reads an image (repository:tag or repository@digest): one Image for each Linux
-// architecture that it has.
-func (r Registry) Inspect(ctx context.Context, image string) ([]Image, error) {
-	ref, err := r.reference(image)
-	if err != nil {
-		return nil, err
-	}
-	d, err := remote.Get(ref, r.options(ctx)...)
-	if err != nil {
-		return nil, fmt.Errorf("read image %s: %w", ref, classify(err))
-	}
-	images, err := read(d, image)
-	if err != nil {
-		return nil, fmt.Errorf("read image %s: %w", ref, classify(err))
-	}
-	return images, nil
+// auth is what a Client knows about the login of its registry.
+type auth struct {
+	mu     sync.Mutex
+	last   challenge
+	tokens map[string]token // by scope
 }
 
-// Scan reads every tag of every repository and calls found with its images, or with the error. It
-// ends early with an error that found returns.
-func (r Registry) Scan(ctx context.Context, found func(name string, images []Image, err error) error) error {
-	repos, err := r.Repositories(ctx)
-	if err != nil {
-		return err
+// headerTimeout limits the wait for the beginning of an answer.
+const headerTimeout = 30 * time.Second
+
+// dockerHub is the name of Docker Hub in references; its API is at hubServer.
+const dockerHub, hubServer = "docker.io", "registry-1.docker.io"
+
+// Open returns a client, without contacting the registry.
+func Open(r Registry) (*Client, error) {
+	base := &url.URL{Scheme: "https", Host: r.Host}
+	if r.PlainHTTP {
+		base.Scheme = "http"
 	}
-	for _, repo := range repos {
-		tags, err := r.Tags(ctx, repo)
-		if errdefs.IsNotFound(err) { // all of its tags were deleted
-			continue
-		}
+	if r.Host == dockerHub {
+		base.Host = hubServer
+	}
+	if u, err := url.Parse(base.String()); err != nil || u.Hostname() == "" || u.Host != base.Host {
+		return nil, fmt.Errorf("registry %q is not a host and port: %w", r.Host, errdefs.ErrInvalidArgument)
+	}
+	c := &Client{reg: r, base: base, auth: auth{tokens: map[string]token{}}, way: &way{host: base.Hostname()}}
+	if r.Proxy != "" {
+		u, err := ProxyURL(r.Proxy)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, tag := range tags {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			n := repo + ":" + tag
-			images, err := r.Inspect(ctx, n)
-			if err := found(n, images, err); err != nil {
-				return err
-			}
+		c.way.proxy = u
+	}
+	t := c.way.transport()
+	if r.CA != "" {
+		pool, err := Certificates(r.CA)
+		if err != nil {
+			return nil, err
 		}
+		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	c.http = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return c, nil
+}
+
+// Close closes the idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Requests returns the number of requests that were sent, those to token servers included.
+func (c *Client) Requests() int64 { return c.requests.Load() }
+
+// ProxyURL parses the URL of a proxy. Credentials in it are refused, because it is not a secret.
+func ProxyURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("proxy %q is not a URL such as http://proxy.example:3128: %w", s, errdefs.ErrInvalidArgument)
+	case u.User != nil:
+		return nil, fmt.Errorf("the URL of a proxy cannot have a user name or a password: %w", errdefs.ErrInvalidArgument)
+	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5":
+		return nil, fmt.Errorf("proxy %q is none of http, https and socks5: %w", s, errdefs.ErrInvalidArgument)
+	}
+	return u, nil
+}
+
+// Certificates returns the certificates of the machine and those of a bundle in PEM.
+func Certificates(bundle string) (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM([]byte(bundle)) {
+		return nil, fmt.Errorf("the certificates are not in PEM: %w", errdefs.ErrInvalidArgument)
+	}
+	return pool, nil
+}
+
+// Ping checks that the registry answers as one, and logs in.
+func (c *Client) Ping(ctx context.Context) error {
+	_, err := c.get(ctx, http.MethodGet, "/v2/", "", "", maxToken)
+	if err != nil {
+		return fmt.Errorf("reach registry %s: %w", c.reg.Host, err)
 	}
 	return nil
 }
 
-// dialling reaches registries, but no metadata service of a machine.
-var dialling = egress.Named()
+// Anonymous reports whether the client has no credentials.
+func (c *Client) Anonymous() bool { return c.reg.Username == "" && c.reg.Password == "" }
 
-func (r Registry) options(ctx context.Context) []remote.Option {
-	opts := []remote.Option{remote.WithContext(ctx), remote.WithTransport(dialling)}
-	if r.Username != "" || r.Password != "" {
-		opts = append(opts, remote.WithAuth(&authn.Basic{Username: r.Username, Password: r.Password}))
-	}
-	return opts
+// Asked returns the kind of login that the registry has asked for: "", Basic or Bearer.
+func (c *Client) Asked() string {
+	c.auth.mu.Lock()
+	defer c.auth.mu.Unlock()
+	return c.auth.last.scheme
 }
 
-// read turns a tag's manifest, or each manifest of its index, into an Image.
-func read(d *remote.Descriptor, name string) ([]Image, error) {
-	if !d.MediaType.IsIndex() {
-		img, err := d.Image()
-		if err != nil {
-			return nil, err
-		}
-		one, err := describe(img, name)
-		if err != nil {
-			return nil, err
-		}
-		return []Image{one}, nil
-	}
-	index, err := d.ImageIndex()
+// Digest asks for the digest of a tag with one HEAD request. It is "" if the registry does not
+// tell it.
+func (c *Client) Digest(ctx context.Context, image string) (string, error) {
+	ref, err := parse(image)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	m, err := index.IndexManifest()
+	a, err := c.get(ctx, http.MethodHead, ref.manifest(), pull(ref.path), acceptManifests, 0)
 	if err != nil {
-		return nil, err
+		return "", fmt.Errorf("ask for image %s: %w", image, err)
 	}
-	var images []Image
-	for _, e := range m.Manifests {
-		// In addition to images, an index can have signatures and build records.
-		if !e.MediaType.IsImage() || e.Platform == nil || e.Platform.OS != "linux" {
-			continue
-		}
-		img, err := index.Image(e.Digest)
-		if err != nil {
-			return nil, err
-		}
-		one, err := describe(img, name)
-		if err != nil {
-			return nil, err
-		}
-		images = append(images, one)
+	if d := a.header.Get(digestHeader); digestRule.MatchString(d) {
+		return d, nil
 	}
-	return images, nil
+	return "", nil
 }
 
-func describe(img v1.Image, name string) (Image, error) {
-	m, err := img.Manifest()
-	if err != nil {
-		return Image{}, err
-	}
-	c, err := img.ConfigFile()
-	if err != nil {
-		return Image{}, err
-	}
-	digest, err := img.Digest()
-	if err != nil {
-		return Image{}, err
-	}
-	size := m.Config.Size
-	for _, l := range m.Layers {
-		size += l.Size
-	}
-	return Image{Name: name, Architecture: c.Architecture, Digest: digest.String(), Size: size, Labels: c.Config.Labels}, nil
-}
+func pull(repository string) string { return "repository:" + repository + ":pull" }
 
-// classify adds the error class to a registry's answer.
-func classify(err error) error {
-	var answer *transport.Error
-	if !errors.As(err, &answer) {
-		return fmt.Errorf("%w: %w", errdefs.ErrUnavailable, err)
-	}
-	var class error = errdefs.ErrUnavailable
-	switch answer.StatusCode {
-	case http.StatusNotFound:
-		class = errdefs.ErrNotFound
-	case http.StatusUnauthorized:
-		class = errdefs.ErrUnauthenticated
-	case http.StatusForbidden:
-		class = errdefs.ErrPermissionDenied
-	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		class = errdefs.ErrNotImplemented
-	}
-	return fmt.Errorf("%w: %w", class, err)
-}
-
-// Tag gives an image (repository@digest) a tag.
-func (r Registry) Tag(ctx context.Context, image, tag string) error {
-	ref, err := r.reference(image)
-	if err != nil {
-		return err
-	}
-	if !tagRule.MatchString(tag) {
-		return fmt.Errorf("tag %q is invalid: %w", tag, errdefs.ErrInvalidArgument)
-	}
-	d, err := remote.Get(ref, r.options(ctx)...)
-	if err == nil {
-		err = remote.Tag(ref.Context().Tag(tag), d, r.options(ctx)...)
-	}
-	if err != nil {
-		return fmt.Errorf("tag image %s as %s: %w", ref, tag, classify(err))
-	}
-	return nil
-}
-
-// Delete removes an image (repository@digest) and its tags. Its layers stay until the registry
-// collects garbage. A missing image is not an error.
-func (r Registry) Delete(ctx context.Context, image string) error {
-	ref, err := r.reference(image)
-	if err != nil {
-		return err
-	}
-	if err := remote.Delete(ref, r.options(ctx)...); err != nil && !errdefs.IsNotFound(classify(err)) {
-		return fmt.Errorf("delete image %s: %w", ref, classify(err))
-	}
-	return nil
-}
+func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

@@ -18,7 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
-// shell is a program of one line that is ready once it has made the file.
+// shell is a one-line program that is ready when it has created the file.
 func shell(script, ready string) proc.Spec {
 	return proc.Spec{
 		Name:    "shell",

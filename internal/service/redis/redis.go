@@ -89,7 +89,7 @@ func (s *Server) PID() int { return s.sup.PID() }
 // Done is closed after Stop.
 func (s *Server) Done() <-chan struct{} { return s.sup.Done() }
 
-// Stop ends the server; its data is gone.
+// Stop ends the server; its data is lost.
 func (s *Server) Stop(ctx context.Context) error {
 	defer s.room.Close()
 	return s.sup.Stop(ctx)

@@ -1,15 +1,15 @@
 // Package efs simulates the API of Amazon EFS with one file system, and the services that return
 // credentials: the metadata service of an EC2 instance and that of a container. It checks the
-// signature (version 4) of every request. EFS has no limits for directories; it measures the stored
-// bytes from time to time.
+// signature (version 4) of every request. EFS has no limits for directories, and measures the
+// stored bytes at intervals.
 //
-// Requests and answers have the form of the models in the AWS SDK, and errors have that of the documentation of
-// the EFS API and of signatures. Settings:
+// Requests and answers have the form of the models in the AWS SDK, and errors have that of the
+// documentation of the EFS API and of signatures. Settings:
 //
 //	state    of the file system: "available" by default
 //	targets  states of its mount targets, "available available available" by default
-//	metered  whatever is set newly: EFS meters what is stored
-//	policy   "denied": the credentials are good, and may not describe anything
+//	metered  any new value: EFS measures the stored bytes again
+//	policy   "denied": the credentials are valid, but lack the permission to describe anything
 package efs
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/berthhq/berth/internal/simulator"
 )
 
-// ID is the file system's, Region where it is.
+// ID is the ID of the file system, Region its region.
 const (
 	ID     = "fs-0123456789abcdef0"
 	Region = "eu-test-1"
@@ -37,9 +37,9 @@ type product struct {
 	file   string // of long-lived credentials
 	made   time.Time
 
-	sessions *simulator.Tokens // of credentials that end, and who has them
+	sessions *simulator.Tokens // credentials that expire, and their holders
 	metadata *simulator.Tokens // of the instance's metadata service
-	pod      string            // what a container proves itself with
+	pod      string            // the token of a container
 	podFile  string
 
 	mu      sync.Mutex
@@ -47,16 +47,16 @@ type product struct {
 	metered metered
 }
 
-// metered is what was stored at some time.
+// metered is the stored bytes at one time.
 type metered struct {
 	bytes int64
 	at    time.Time
-	due   string // the setting, when it was
+	due   string // the value of the setting at that time
 }
 
 type record = map[string]any
 
-// New makes the file system.
+// New creates the file system.
 func New(a *simulator.Server) (simulator.Product, error) {
 	p := &product{server: a, made: time.Now(), sessions: a.NewTokens(0), metadata: a.NewTokens(0), pod: simulator.Random(), keys: map[string]key{}}
 	var err error
@@ -88,7 +88,7 @@ func Instance(a *simulator.Server) map[string]any {
 	return map[string]any{"credentials": "instance", "metadata_url": a.URL}
 }
 
-// Container is the options that lead to those of the container.
+// Container returns the options for the credentials of the container.
 func Container(a *simulator.Server) map[string]any {
 	return map[string]any{"credentials": "container", "container_credentials_url": a.URL + "/container", "container_token_file": a.Product().(*product).podFile}
 }
@@ -101,13 +101,13 @@ func (p *product) Refusal(status int) any {
 
 func (p *product) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
-// refuse answers as EFS does.
+// refuse sends an error in the format of EFS.
 func refuse(w http.ResponseWriter, status int, code, text string) {
 	w.Header().Set("X-Amzn-Errortype", code)
 	simulator.JSON(w, status, record{"ErrorCode": code, "Message": text})
 }
 
-// page reads what is asked of a list that is of one file system.
+// page reads the parameters of a list for one file system.
 func (p *product) page(w http.ResponseWriter, r *http.Request, more ...string) (from, n int, ok bool) {
 	q := r.URL.Query()
 	if err := simulator.Query(q, append(more, "FileSystemId", "MaxItems", "Marker")...); err != nil {
@@ -117,7 +117,7 @@ func (p *product) page(w http.ResponseWriter, r *http.Request, more ...string) (
 	var err error
 	if text := q.Get("MaxItems"); text != "" {
 		if n, err = strconv.Atoi(text); err != nil || n < 1 {
-			refuse(w, http.StatusBadRequest, "BadRequest", "MaxItems is no positive number")
+			refuse(w, http.StatusBadRequest, "BadRequest", "MaxItems is not a positive number")
 			return 0, 0, false
 		}
 	}
@@ -164,7 +164,7 @@ func (p *product) fileSystems(w http.ResponseWriter, r *http.Request) {
 	list(w, "FileSystems", page, next)
 }
 
-// meter is what was stored when EFS looked.
+// meter returns the stored bytes at the last measurement.
 func (p *product) meter() (metered, error) {
 	due := p.server.Setting("metered")
 	p.mu.Lock()

@@ -19,7 +19,7 @@ const (
 	skew      = 5 * time.Minute // that a clock may be wrong
 )
 
-// signed hands a request on when it is signed, by someone who may ask.
+// signed passes a request on if its signature is valid and its credentials have the permission.
 func (p *product) signed(f http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if code, text := p.verify(r); code != "" {
@@ -59,7 +59,7 @@ func parse(header string) (a authorization, ok bool) {
 	return authorization{scope[0], scope[1], scope[2], scope[3], strings.Split(values["SignedHeaders"], ";"), values["Signature"]}, true
 }
 
-// verify computes the signature again. It returns AWS's code for what is wrong.
+// verify computes the signature again. It returns AWS's code of the error.
 func (p *product) verify(r *http.Request) (code, text string) {
 	a, ok := parse(r.Header.Get("Authorization"))
 	if !ok {
@@ -84,7 +84,7 @@ func (p *product) verify(r *http.Request) (code, text string) {
 	}
 	request := canonical(r, a.headers)
 	if want := sign(k.secret, a, sent, request); !hmac.Equal([]byte(want), []byte(a.signature)) {
-		// As AWS does: the request, with what is secret in its headers.
+		// As with AWS, the message contains the request with the secrets in its headers.
 		return "InvalidSignatureException", "The request signature we calculated does not match the signature you provided.\n\nThe Canonical String for this request should have been\n'" + request + "'"
 	}
 	return "", ""

@@ -1,13 +1,13 @@
 // Package exascaler simulates the program lfs of a Lustre client. Directories belong to projects,
 // and quotas of projects limit bytes. Lustre has no REST interface.
 //
-// Shapes of arguments and outputs are those of lfs 2.12 to 2.15, from its source and from
-// what sites have published of its output: KiB, a "*" behind what is over a limit, "[]"
-// around what not all servers have told, and a line of its own for a long name. Settings:
+// Shapes of arguments and outputs are those of lfs 2.12 to 2.15, from its source and from published
+// outputs: KiB, a "*" behind a value above its limit, "[]" around a value that not all servers have
+// reported, and a separate line for a long name. Settings:
 //
 //	project  "off": the file system lacks the feature project
 //	ost      "inactive": one object storage target does not answer
-//	fail     what every lfs of a kind fails with: "setquota: Input/output error"
+//	fail     the error of every lfs command of a kind: "setquota: Input/output error"
 package exascaler
 
 import (
@@ -33,10 +33,10 @@ type product struct {
 	limits   map[uint32]limit
 }
 
-// limit is that of a project; 0 = none.
+// limit is the limit of a project; 0 = none.
 type limit struct{ kib, inodes int64 }
 
-// New makes the file system.
+// New creates the file system.
 func New(a *simulator.Server) (simulator.Product, error) {
 	p := &product{server: a, projects: map[string]uint32{}, limits: map[uint32]limit{}}
 	var err error
@@ -79,7 +79,7 @@ func (p *product) run(_ context.Context, args []string) simulator.Output {
 	return wrong(22, "lfs: '%s' is not a valid command", args[0])
 }
 
-// sweep forgets directories that are gone, or that were made again under the same name.
+// sweep drops directories that were deleted, or deleted and created again.
 func (p *product) sweep() {
 	for name := range p.projects {
 		if _, err := p.server.Tree.Usage(name); err != nil {
@@ -88,8 +88,8 @@ func (p *product) sweep() {
 	}
 }
 
-// name is the tree's name of a path. The tree may be mounted at other places too, so
-// that what is at its top is identified by its last part alone.
+// name returns the name of a path in the tree. The tree can be mounted at several places, so a
+// directory at its top is identified by its last path element.
 func name(path string) string { return filepath.Base(path) }
 
 func (p *product) df(args []string) simulator.Output {
@@ -117,7 +117,7 @@ func (p *product) df(args []string) simulator.Output {
 	return simulator.Output{Stdout: out.String()}
 }
 
-// project tells the project of a directory (-d DIR), or sets it (-p ID -s DIR).
+// project prints the project of a directory (-d DIR), or sets it (-p ID -s DIR).
 func (p *product) project(args []string) simulator.Output {
 	if len(args) == 0 {
 		return wrong(22, "lfs project: no arguments")
@@ -152,8 +152,8 @@ func (p *product) project(args []string) simulator.Output {
 	return wrong(22, "lfs project: wrong arguments %q", args)
 }
 
-// enforce puts a project's limit on its directories. The makings of this file system
-// give a project one at a time, which is all that is asked of it.
+// enforce applies a project's limit to its directories. The underlying file system supports one
+// directory per project, which is enough for the plugin.
 func (p *product) enforce(id uint32) error {
 	var bytes *int64
 	if l := p.limits[id]; l.kib > 0 {

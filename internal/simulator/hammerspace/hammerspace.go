@@ -2,12 +2,12 @@
 // mounted; a share is one of its directories, with a size limit. Every change is a task: the answer
 // is 202 with the address of the task.
 //
-// Requests and answers have the form of the REST interface v1.2 as Hammerspace's own CSI plugin knows it.
-// Settings:
+// Requests and answers have the form of the REST interface v1.2 as Hammerspace's own CSI plugin
+// uses it. Settings:
 //
-//	licence  "none": shares cannot be made or changed
+//	licence  "none": shares cannot be created or changed
 //	resize   "ignored": a share's limit is not changed by a task that succeeds
-//	order    "directory first": the directory of a share shows before the share does
+//	order    "directory first": the directory of a share appears before the share
 //	state    of the shares: "PUBLISHED" by default
 //	health   of the cluster's state: "HEALTHY" by default
 package hammerspace
@@ -42,7 +42,7 @@ type product struct {
 
 type record = map[string]any
 
-// New makes the Anvil.
+// New creates the Anvil.
 func New(a *simulator.Server) (simulator.Product, error) {
 	p := &product{server: a, mux: http.NewServeMux(), sessions: a.NewTokens(0)}
 	for pattern, answer := range map[string]http.HandlerFunc{
@@ -81,7 +81,7 @@ func (p *product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Refusal implements simulator.ErrorFormatter.
 func (p *product) Refusal(status int) any { return failure(http.StatusText(status)) }
 
-// failure is an error as the Anvil tells it: a list of messages.
+// failure is an error in the format of the Anvil: a list of messages.
 func failure(text string) any { return []record{{"code": 0, "message": text}} }
 
 func refuse(w http.ResponseWriter, status int, text string) { simulator.JSON(w, status, failure(text)) }
@@ -96,7 +96,7 @@ func (p *product) login(w http.ResponseWriter, r *http.Request) {
 	simulator.JSON(w, http.StatusOK, record{})
 }
 
-// licensed answers while there is a licence.
+// licensed calls a handler if there is a licence.
 func (p *product) licensed(answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if p.server.Setting("licence") == "none" {
@@ -125,7 +125,7 @@ func (p *product) state(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// task is a job with what was asked for.
+// task is a job with the parameters of its request.
 type task struct{ id, name, share string }
 
 // start answers with a task, which does the work.
@@ -197,7 +197,7 @@ func (s *share) inside() string { return strings.Trim(s.path, "/") }
 func (p *product) record(s *share) record {
 	u, err := p.server.Tree.Usage(s.inside())
 	if err != nil {
-		u = simulator.Usage{} // being made, or removed
+		u = simulator.Usage{} // the directory is being created or removed
 	}
 	state := p.server.Setting("state")
 	switch {
@@ -234,7 +234,7 @@ func (p *product) list(w http.ResponseWriter, r *http.Request) {
 	simulator.JSON(w, http.StatusOK, all)
 }
 
-// find is a share that has been made; with the lock held.
+// find returns an existing share. The caller has the lock.
 func (p *product) find(name string) *share {
 	i := slices.IndexFunc(p.shares, func(s *share) bool { return s.name == name && s.made })
 	if i < 0 {
@@ -326,7 +326,7 @@ func (s *share) bytes() *int64 {
 	return &s.limit
 }
 
-// change replaces a share by what is sent, which must be all of it.
+// change replaces a share by the request, which must be complete.
 func (p *product) change(w http.ResponseWriter, r *http.Request) {
 	var in map[string]json.RawMessage
 	if err := simulator.Decode(r, &in); err != nil {
@@ -352,7 +352,7 @@ func (p *product) change(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "the share is not complete")
 		return
 	}
-	n, _ := limit.Int64() // none without it
+	n, _ := limit.Int64() // 0 without a limit
 	p.start(w, "share-update", s.name, func() error {
 		if p.server.Setting("resize") == "ignored" {
 			return nil
@@ -364,7 +364,7 @@ func (p *product) change(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// remove takes a share away, and with delete-path what is in it.
+// remove deletes a share, and with delete-path also its contents.
 func (p *product) remove(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if err := simulator.Query(q, "delete-path", "delete-delay"); err != nil {

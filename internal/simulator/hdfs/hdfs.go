@@ -5,7 +5,7 @@
 // Requests and answers have the form of Hadoop's documentation of WebHDFS and of HDFS quotas.
 // Settings:
 //
-//	replication  3 by default; what the cluster has for new files
+//	replication  replication of new files, 3 by default
 //	quota        "missing": before Hadoop 3.3; "refused": the user is not a superuser
 //	state        "safemode", or "standby": the name node answers nothing else
 package hdfs
@@ -29,12 +29,12 @@ const (
 type product struct {
 	server *simulator.Server
 	mu     sync.Mutex
-	quotas map[string]quota // by path below what is mounted
+	quotas map[string]quota // by path below the mounted directory
 }
 
 type record = map[string]any
 
-// New makes the file system.
+// New creates the file system.
 func New(a *simulator.Server) (simulator.Product, error) {
 	return &product{server: a, quotas: map[string]quota{}}, nil
 }
@@ -94,7 +94,7 @@ func (p *product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// known answers for a directory that is there.
+// known calls a handler if the directory exists.
 func (p *product) known(w http.ResponseWriter, r *http.Request, below string, answer func(http.ResponseWriter, *http.Request, string), parameters ...string) {
 	if err := simulator.Query(r.URL.Query(), parameters...); err != nil {
 		refuse(w, http.StatusBadRequest, "IllegalArgumentException", err.Error())

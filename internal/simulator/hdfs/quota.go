@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/simulator"
 )
 
-// Of a quota: none, and, where it is set, that it stays as it is.
+// Values of a quota in a request: no quota, and unchanged.
 const (
 	none  = -1
 	stays = math.MaxInt64
@@ -20,7 +20,7 @@ const (
 
 type quota struct{ names, space int64 }
 
-// setting is what only a superuser may do, whether the directory is there or not.
+// setting handles an operation that requires a superuser, whether or not the directory exists.
 func (p *product) setting(w http.ResponseWriter, r *http.Request, below string) {
 	switch p.server.Setting("quota") {
 	case "missing":
@@ -70,8 +70,7 @@ func number(text string) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// quota is that of a directory. One that was made again under the name is none that
-// was limited.
+// quota returns the quota of a directory. A directory that was deleted and created again has none.
 func (p *product) quota(name string) quota {
 	q, ok := p.quotas[name]
 	if ok {
@@ -95,14 +94,14 @@ func (p *product) summary(w http.ResponseWriter, _ *http.Request, name string) {
 	}})
 }
 
-// measure counts what is on the disk, a file with several names once. The
-// directory itself is one of the directories.
+// measure counts the contents of a directory; a file with several names counts once, and the
+// directory itself counts as a directory.
 func measure(at string) (bytes, files, directories int64) {
 	seen := map[uint64]bool{}
 	_ = filepath.WalkDir(at, func(path string, e fs.DirEntry, err error) error {
 		var st unix.Stat_t
 		switch {
-		case err != nil: // what vanishes meanwhile does not count
+		case err != nil: // deleted meanwhile
 		case e.IsDir():
 			directories++
 		case unix.Lstat(path, &st) == nil:

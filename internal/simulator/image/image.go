@@ -81,7 +81,7 @@ func (i *Image) make(ctx context.Context) error {
 	if i.lock, err = leftover.Lock(i.dir); err != nil {
 		return err
 	}
-	// The users of sessions must be able to enter it.
+	// The users of sessions must be able to enter the directory.
 	if err := errors.Join(os.Chmod(i.dir, 0o755), os.Mkdir(i.Mount, 0o755)); err != nil {
 		return err
 	}

@@ -2,13 +2,13 @@
 // and one volume, which is mounted. Qtrees are directories of the volume, and a quota rule of a
 // qtree limits its bytes.
 //
-// Requests, answers and codes have the form of ONTAP 9.14 as NetApp's own Trident knows them and
-// the documentation of the REST interface has them. Settings:
+// Requests, answers and codes have the form of ONTAP 9.14 as in NetApp's own Trident and the
+// documentation of the REST interface. Settings:
 //
 //	answers     "sync": work is done before the answer, which is 201 or 200; "job": 202 and a job,
 //	            whatever time the client gave, and the job is paused for a moment; else the answer waits for the job
 //	activation  "restart": a new or changed rule is kept, and its job fails, until quotas are turned off and on
-//	quota       "refused": quotas cannot be turned on, as on a volume that is a copy
+//	quota       "refused": quotas cannot be turned on, as for a copy of a volume
 //	lag         how long a new qtree is not listed after its job has ended: "300ms"
 //	state       of the volume: "online" by default
 package netapp
@@ -44,7 +44,7 @@ type product struct {
 	paused map[string]bool // jobs that were
 }
 
-// New makes the array.
+// New creates the array.
 func New(a *simulator.Server) (simulator.Product, error) {
 	p := &product{server: a, mux: http.NewServeMux(), svm: uuid.NewString(), volume: uuid.NewString(), nextID: 1, quota: "off", paused: map[string]bool{}}
 	for pattern, answer := range map[string]http.HandlerFunc{
@@ -86,7 +86,7 @@ func (p *product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// failure is an error as ONTAP tells it.
+// failure is an error in the format of ONTAP.
 type failure struct {
 	Status  int    `json:"-"`
 	Message string `json:"message"`
@@ -100,7 +100,7 @@ func fail(status int, code, format string, args ...any) *failure {
 	return &failure{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// The codes that clients look at.
+// The codes that clients check.
 const (
 	codeAbsent     = "4"
 	codeArgument   = "262179"
@@ -108,7 +108,7 @@ const (
 	codeUser       = "6691623"
 	codeAlreadyOn  = "5308507"
 	codeAlreadyOff = "5308508"
-	codeCreated    = "5308568" // the rule is kept and not active
+	codeCreated    = "5308568" // the rule is stored but not active
 	codeChanged    = "5308571"
 	codeDeleted    = "5308572"
 )
@@ -137,8 +137,8 @@ func (p *product) cluster(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// work does what a request asks for: at once, or in a job for which the answer
-// waits as long as the request's return_timeout says.
+// work performs a request: at once, or in a job. The answer waits for the job, at most for the
+// request's return_timeout.
 func (p *product) work(w http.ResponseWriter, r *http.Request, status int, what string, do func() error) {
 	if p.server.Setting("answers") == "sync" {
 		if err := do(); err != nil {

@@ -16,7 +16,7 @@ type qtree struct {
 	id          int
 	name        string
 	style       string
-	permissions int // 755, as people read it
+	permissions int // digits as in chmod, such as 755
 	listed      time.Time
 }
 

@@ -31,7 +31,7 @@ func (l limits) record() record {
 	return out
 }
 
-// threshold is limits in a request; -1 takes one away.
+// threshold is the limits in a request; -1 removes a limit.
 type threshold struct {
 	Hard *int64 `json:"hard_limit"`
 	Soft *int64 `json:"soft_limit"`
@@ -123,7 +123,7 @@ func (p *product) createRule(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// activate lets a rule hold, where that can be done while quotas are on.
+// activate makes a rule effective, if that is possible while quotas are on.
 func (p *product) activate(one *rule, code, done string) error {
 	switch {
 	case p.quota == "off":
@@ -240,8 +240,8 @@ func (p *product) quotaOff() error {
 	return nil
 }
 
-// listReports tells what is used: of every qtree that has a rule, or of all when
-// the rule without a name counts them. Without quotas nothing is known.
+// listReports returns the usage of every qtree with a rule, or of all qtrees if there is a rule
+// without a name. Without quotas, there are no reports.
 func (p *product) listReports(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	on := p.quota == "on"
@@ -261,11 +261,11 @@ func (p *product) listReports(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if name := r.URL.Query().Get("qtree.name"); name != "" && name != q.name {
-			continue // what is used costs a look at the disk
+			continue // measuring the usage reads the disk
 		}
 		u, err := p.server.Tree.Usage(q.name)
 		if err != nil {
-			continue // it is being removed
+			continue // the qtree is being removed
 		}
 		space, files := one.space.record(), one.files.record()
 		space["used"], files["used"] = record{"total": u.Bytes}, record{"total": u.Files + u.Directories + 1}

@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/simulator"
 )
 
-// record is one entry of an answer.
+// record is an entry of an answer.
 type record = map[string]any
 
 // field finds a value by its name with dots.
@@ -32,9 +32,9 @@ func field(r record, name string) (any, bool) {
 // paging are the parameters that every list takes.
 var paging = []string{"fields", "max_records", "return_records", "return_timeout", "order_by", "start"}
 
-// list answers with the records that the query asks for, page by page. Parameters
-// that name fields select by their values; a name that no record can have is an
-// error. always are the fields that are in the answer without being asked for.
+// list answers with the records that the query asks for, page by page. Parameters that name fields
+// select by their values; a name that no record can have is an error. always are the fields that
+// are always in the answer.
 func (p *product) list(w http.ResponseWriter, r *http.Request, all []record, fields, always []string) {
 	q := r.URL.Query()
 	var found []record
@@ -83,7 +83,7 @@ func matches(one record, q url.Values) bool {
 	return true
 }
 
-// pick keeps what was asked for: a field, all that are below it, or "*".
+// pick returns the requested fields: a field, all fields below it, or "*".
 func pick(one record, fields string, always []string) (record, *failure) {
 	out := record{}
 	names := slices.Clone(always)
@@ -103,8 +103,8 @@ func pick(one record, fields string, always []string) (record, *failure) {
 	return out, nil
 }
 
-// known reports whether a record has at least what a name begins with: a rule without
-// limits has no space.
+// known reports whether a record has fields below the beginning of a name. A rule without limits
+// has no field space.
 func known(one record, name string) bool {
 	first, _, _ := strings.Cut(name, ".")
 	_, ok := one[first]
@@ -125,7 +125,7 @@ func put(r record, name string, v any) {
 	put(inner, rest, v)
 }
 
-// one answers with a record of its own.
+// one answers with a single record.
 func (p *product) one(w http.ResponseWriter, r *http.Request, v record) {
 	if err := simulator.Query(r.URL.Query(), "fields"); err != nil {
 		refuse(w, fail(http.StatusBadRequest, codeArgument, "Unexpected argument: %v", err))
@@ -151,7 +151,7 @@ type reference struct {
 	Name string `json:"name"`
 }
 
-// is reports whether a reference is to something; it must say one of both.
+// is reports whether a reference is to the object. It must have a UUID or a name.
 func (r reference) is(uuid, name string) bool {
 	return (r.UUID != "" || r.Name != "") && (r.UUID == "" || r.UUID == uuid) && (r.Name == "" || r.Name == name)
 }

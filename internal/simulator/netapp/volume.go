@@ -85,8 +85,8 @@ func (p *product) patchVolume(w http.ResponseWriter, r *http.Request) {
 	p.work(w, r, http.StatusOK, "PATCH /api/storage/volumes/"+p.volume, turn)
 }
 
-// metrics are samples of 15 seconds, the newest first; the newest of all is not
-// complete, as right after an array's start.
+// metrics returns samples of 15 seconds, the newest first. The newest one is incomplete, as after
+// the start of an array.
 func (p *product) metrics(w http.ResponseWriter, r *http.Request) {
 	if !p.ours(w, r) {
 		return
@@ -108,7 +108,7 @@ func (p *product) metrics(w http.ResponseWriter, r *http.Request) {
 		},
 	}
 	q := r.URL.Query()
-	q.Del("interval") // there are samples of the last hour alone
+	q.Del("interval") // only samples of the last hour exist
 	r.URL.RawQuery = q.Encode()
 	p.list(w, r, all, nil, []string{"timestamp"})
 }

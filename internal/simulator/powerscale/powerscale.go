@@ -1,13 +1,13 @@
 // Package powerscale simulates the HTTP interface of OneFS on a PowerScale cluster: one directory
 // of /ifs, which is mounted, sessions by cookie, and quotas of directories that limit bytes.
 //
-// Requests and answers have the form of OneFS 9 as Dell's own isilon_sdk and goisilon know them: a
-// session is a cookie, and a request with it wants the CSRF token and a Referer; a page
-// after the first is asked for by its token alone. Settings:
+// Requests and answers have the form of OneFS 9 as in Dell's own isilon_sdk and goisilon: a session
+// is a cookie, and a request with it needs the CSRF token and a Referer; later pages are requested
+// by a token without other parameters. Settings:
 //
 //	licence  of SmartQuotas: "Licensed" by default, "Unlicensed", "Expired", "Evaluation"
-//	scan     "waiting": quotas wait for a QuotaScan job, their usage is not right
-//	api      the newest version of the interface: 16 by default; before 8 quotas have older fields
+//	scan     "waiting": quotas wait for a QuotaScan job, so their usage is wrong
+//	api      the newest version of the interface: 16 by default; before 8, quotas have older fields
 package powerscale
 
 import (
@@ -38,7 +38,7 @@ type product struct {
 
 type record = map[string]any
 
-// New makes the cluster.
+// New creates the cluster.
 func New(a *simulator.Server) (simulator.Product, error) {
 	p := &product{
 		server: a, mux: http.NewServeMux(), sessions: a.NewTokens(0), csrf: a.NewTokens(0),
@@ -78,8 +78,7 @@ func (p *product) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// session reports whether a request is from someone who has logged in, and not one
-// that a page elsewhere made their browser send.
+// session reports whether a request has a session, and was not sent by a page of another site.
 func (p *product) session(r *http.Request) bool {
 	c, err := r.Cookie("isisessid")
 	if err != nil || !p.sessions.Valid(c.Value) || r.Header.Get("Referer") != p.server.URL {

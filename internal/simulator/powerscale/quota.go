@@ -13,8 +13,8 @@ import (
 	"github.com/berthhq/berth/internal/simulator"
 )
 
-// modern is the version of the interface since which a quota says what its
-// thresholds are on.
+// modern is the first version of the interface in which a quota names the quantity of its
+// thresholds.
 const modern = 8
 
 type quota struct {
@@ -22,11 +22,11 @@ type quota struct {
 	path      string
 	enforced  bool
 	container bool
-	on        string // what is measured
+	on        string // the measured quantity
 	hard      *int64
 }
 
-// thresholds are all that a request may hold.
+// thresholds are all fields that a request can have.
 type thresholds struct {
 	Hard      *int64 `json:"hard"`
 	Soft      *int64 `json:"soft"`
@@ -36,7 +36,7 @@ type thresholds struct {
 
 var measures = map[string]string{"fslogicalsize": "fslogical", "applogicalsize": "applogical", "physicalsize": "physical"}
 
-// record is a quota as the version of the request has it.
+// record returns a quota in the format of the request's version.
 func (p *product) record(q *quota, api int) (record, error) {
 	name, _ := below(q.path)
 	used, err := p.server.Tree.Usage(name)
@@ -45,7 +45,7 @@ func (p *product) record(q *quota, api int) (record, error) {
 	}
 	ready := p.server.Setting("scan") != "waiting"
 	bytes, inodes := used.Bytes, used.Files+used.Directories+1
-	if !ready { // as far as the scan has come
+	if !ready { // partial usage before the end of the scan
 		bytes, inodes = 0, 1
 	}
 	out := record{
@@ -69,7 +69,7 @@ func (p *product) record(q *quota, api int) (record, error) {
 	return out, nil
 }
 
-// sweep forgets the quotas of directories that are gone; p.mu is held.
+// sweep drops the quotas of deleted directories. The caller has p.mu.
 func (p *product) sweep() {
 	p.quotas = slices.DeleteFunc(p.quotas, func(q *quota) bool {
 		name, _ := below(q.path)
@@ -77,7 +77,7 @@ func (p *product) sweep() {
 	})
 }
 
-// listQuotas pages by a token that stands alone.
+// listQuotas lists quotas in pages. A request with a page token has no other parameters.
 func (p *product) listQuotas(w http.ResponseWriter, r *http.Request) {
 	v := r.URL.Query()
 	api, _ := strconv.Atoi(r.PathValue("api"))
@@ -161,7 +161,7 @@ func (p *product) createQuota(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 	case q.Type != "directory" || q.Snapshots == nil || *q.Snapshots:
-		err = errors.New("type: \"directory\" and include_snapshots: false are what there is")
+		err = errors.New("type: \"directory\" and include_snapshots: false are the only supported values")
 	case api < modern && (q.On != nil || q.Overhead == nil), api >= modern && (q.Overhead != nil || q.On == nil || measures[*q.On] == ""):
 		err = errors.New("thresholds_on or thresholds_include_overhead, as the version has it")
 	case q.On != nil:
@@ -215,7 +215,7 @@ func (p *product) enforce(q *quota) error {
 	return p.server.Tree.Limit(name, q.hard)
 }
 
-// byID finds a quota; p.mu is held.
+// byID finds a quota. The caller has p.mu.
 func (p *product) byID(w http.ResponseWriter, r *http.Request) *quota {
 	p.sweep()
 	for _, q := range p.quotas {
@@ -282,7 +282,7 @@ func (p *product) deleteQuota(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// protocol tells the rates of two nodes, each with half of what the disk does.
+// protocol returns the rates of two nodes, each with half of the disk's rates.
 func (p *product) protocol(w http.ResponseWriter, r *http.Request) {
 	if err := simulator.Query(r.URL.Query(), "classes", "nodes", "protocols", "totalby", "degraded", "timeout"); err != nil {
 		refuse(w, http.StatusBadRequest, "AEC_BAD_REQUEST", err.Error())

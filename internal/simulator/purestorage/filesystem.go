@@ -36,10 +36,10 @@ type body struct {
 	NFS         *nfs   `json:"nfs"`
 }
 
-// absent is what the array says of a name that it does not have.
+// absent is the array's message for an unknown name.
 const absent = "File system does not exist."
 
-// said is an error in the array's own words.
+// said is an error with the array's message.
 type said string
 
 func (s said) Error() string { return string(s) }
@@ -55,7 +55,7 @@ func (p *product) find(name string) *filesystem {
 	return nil
 }
 
-// used is what the clients of a file system have stored.
+// used returns the bytes that the clients of a file system have stored.
 func (p *product) used(f *filesystem) (int64, error) {
 	if f.name == base {
 		_, used, _, err := p.server.Tree.Capacity()
@@ -79,7 +79,8 @@ func (p *product) record(f *filesystem) (record, error) {
 
 var filterForm = regexp.MustCompile(`^name='([A-Za-z0-9_-]*)\*'$`)
 
-// list is all of the names, which must be there, or all that a filter selects.
+// list returns the file systems with the given names, which must exist, or those that a filter
+// selects.
 func (p *product) list(w http.ResponseWriter, r *http.Request) {
 	v := r.URL.Query()
 	if err := simulator.Query(v, "names", "filter", "destroyed", "limit", "continuation_token", "sort"); err != nil {
@@ -146,7 +147,7 @@ func (p *product) selected(v url.Values) (all []record, context string, err erro
 	return all, "", nil
 }
 
-// one reads a request that changes a file system; p.mu is held.
+// one reads a request that changes a file system. The caller has p.mu.
 func (p *product) one(w http.ResponseWriter, r *http.Request, into *body, known ...string) (name string, ok bool) {
 	v := r.URL.Query()
 	name = v.Get("names")
@@ -270,7 +271,7 @@ func (p *product) change(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, f)
 }
 
-// destroy takes a file system from its clients, or gives it back.
+// destroy removes a file system from its clients, or recovers it.
 func (p *product) destroy(f *filesystem, yes bool) error {
 	to := strings.TrimPrefix(f.name, prefix)
 	if yes {

@@ -2,7 +2,7 @@
 // optional hard limit. The file system "berth" is mounted. The file systems "berth-SCOPE" are
 // directories at its top, as if they were mounted there.
 //
-// Requests and answers have the form that Pure's own exporter, Ansible collection and py-pure-client know.
+// Requests and answers have the form of Pure's own exporter, Ansible collection and py-pure-client.
 // Settings:
 //
 //	versions  of the interface: "1.8,2.0,2.4,2.12" by default
@@ -39,7 +39,7 @@ type product struct {
 
 type record = map[string]any
 
-// New makes the array.
+// New creates the array.
 func New(a *simulator.Server) (simulator.Product, error) {
 	p := &product{server: a, mux: http.NewServeMux(), token: "T-" + simulator.Random(), tokens: a.NewTokens(0), pages: map[string][]record{}}
 	p.all = []*filesystem{{name: base, tree: "."}}
@@ -88,7 +88,7 @@ func failure(context, message string) record {
 	return record{"errors": []record{{"context": context, "message": message}}}
 }
 
-// refuse answers as the array does to all that it does not like.
+// refuse sends the error for every invalid request, in the format of the array.
 func refuse(w http.ResponseWriter, context, format string, args ...any) {
 	simulator.JSON(w, http.StatusBadRequest, failure(context, fmt.Sprintf(format, args...)))
 }
@@ -131,7 +131,7 @@ func (p *product) space(w http.ResponseWriter, _ *http.Request) {
 	}}})
 }
 
-// performance is that of the array, or the same of one of its file systems.
+// performance returns the rates of the array, or of one of its file systems.
 func (p *product) performance(w http.ResponseWriter, r *http.Request) {
 	v := r.URL.Query()
 	if err := simulator.Query(v, "names", "protocol", "start_time", "end_time", "resolution"); err != nil {

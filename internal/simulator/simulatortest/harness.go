@@ -26,7 +26,7 @@ const program = "berth-volume-under-test"
 
 // Main must be called from the TestMain of a plugin's package. The test binary is also the plugin.
 func Main(m *testing.M, plugin func()) {
-	if filepath.Base(os.Args[0]) == program { // without the cookie, because the suite starts it without one
+	if filepath.Base(os.Args[0]) == program { // without go-plugin's cookie, because the suite starts the program without one
 		plugin()
 		return
 	}

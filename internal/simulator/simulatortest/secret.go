@@ -31,7 +31,7 @@ func (h *Harness) EchoJob() {
 	text := textOf(h.Create(simulator.Random(), Bytes(1<<20)))
 	h.keeps(h.T, map[string]string{"create": text})
 	if !strings.Contains(text, "asked by ***") {
-		h.Errorf("what the job says is not told: %s", text)
+		h.Errorf("the job's message is missing: %s", text)
 	}
 }
 
@@ -85,7 +85,7 @@ func (h *Harness) keeps(t *testing.T, places map[string]string) {
 			t.Fatalf("no processes: %v", err)
 		}
 		for _, f := range files {
-			raw, _ := os.ReadFile(f) // it may have ended
+			raw, _ := os.ReadFile(f) // the process may have ended
 			places[f] = string(raw)
 		}
 	}

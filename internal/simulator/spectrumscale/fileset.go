@@ -36,7 +36,7 @@ func (p *product) record(f *fileset) record {
 	}
 }
 
-// visible are the filesets that the GUI knows of; with the lock held.
+// visible returns the filesets that the GUI lists. The caller has the lock.
 func (p *product) visible() []*fileset {
 	return slices.DeleteFunc(slices.Clone(p.filesets), func(f *fileset) bool { return time.Now().Before(f.shown) })
 }
@@ -93,7 +93,7 @@ func (p *product) createFileset(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// find looks for a fileset, whether the GUI knows of it or not; with the lock held.
+// find looks for a fileset, whether or not the GUI lists it. The caller has the lock.
 func (p *product) find(name string) *fileset {
 	for _, f := range p.filesets {
 		if f.name == name {
@@ -119,7 +119,7 @@ func (p *product) change(w http.ResponseWriter, r *http.Request, do func(f *file
 	})
 }
 
-// hidden is where the directory of a fileset is while it has no junction.
+// hidden returns the directory of a fileset without a junction.
 func (f *fileset) hidden() string { return ".unlinked-" + strconv.Itoa(f.id) }
 
 func (p *product) link(w http.ResponseWriter, r *http.Request) {

@@ -2,12 +2,13 @@
 // with one file system, /gpfs/fs1, which is mounted. A linked fileset is one of its directories and
 // can have a quota in KiB. Every change is a job.
 //
-// Requests and answers have the form of the REST interface v2 as IBM's own CSI driver knows it. Settings:
+// Requests and answers have the form of the REST interface v2 as IBM's own CSI driver uses it.
+// Settings:
 //
-//	accepted  "201": how a job is answered, else with 202
+//	accepted  "201": status of the answer with a job; 202 by default
 //	quota     "off": not enforced; "perfileset": users have quotas in each fileset
-//	lag       how long the GUI does not show a new fileset, unless it is asked to scan: "1h"
-//	indoubt   KiB that a quota's usage may be wrong by
+//	lag       delay until the GUI lists a new fileset, unless a refresh is requested: "1h"
+//	indoubt   possible error of a quota's usage, in KiB
 //	mount     status of the file system on the GUI's node: "mounted" by default
 package spectrumscale
 
@@ -42,7 +43,7 @@ type product struct {
 
 type record = map[string]any
 
-// New makes the cluster.
+// New creates the cluster.
 func New(a *simulator.Server) (simulator.Product, error) {
 	p := &product{server: a, mux: http.NewServeMux(), next: 1}
 	of := base + "/filesystems/{fs}"
@@ -100,7 +101,7 @@ func (p *product) info(w http.ResponseWriter, _ *http.Request) {
 	answer(w, record{"info": record{"name": "Spectrum Scale REST Management", "serverVersion": "5.2.1.1"}})
 }
 
-// ours answers for the one file system that there is.
+// ours calls a handler if the request is for the only file system.
 func (p *product) ours(do http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("fs") != filesystem {
@@ -156,7 +157,7 @@ func (p *product) job(w http.ResponseWriter, r *http.Request) {
 	answer(w, record{"jobs": []record{out}})
 }
 
-// refresh makes the GUI look at the filesets now.
+// refresh makes the GUI list all filesets now.
 func (p *product) refresh(w http.ResponseWriter, r *http.Request) {
 	if err := simulator.Query(r.URL.Query(), "taskId", "maxDelay"); err != nil || r.URL.Query().Get("taskId") != "FILESETS" {
 		refuse(w, http.StatusBadRequest, "Invalid value in 'taskId'")
@@ -170,7 +171,7 @@ func (p *product) refresh(w http.ResponseWriter, r *http.Request) {
 	answer(w, record{})
 }
 
-// page answers with a part of a list; what a filter names must be equal.
+// page answers with a part of a list. The fields in a filter must be equal.
 func page[T any](p *product, w http.ResponseWriter, r *http.Request, name string, all []T, show func(T) record) {
 	q := r.URL.Query()
 	if err := simulator.Query(q, "filter", "fields", "lastId"); err != nil {

@@ -14,7 +14,7 @@ type quota struct {
 	id          int64
 	name, path  string
 	hard, files *int64
-	job         string // that counts what was there before
+	job         string // the job that counts existing files
 }
 
 // allowed answers for users that may do something with quotas.
@@ -31,7 +31,7 @@ func (p *product) allowed(answer http.HandlerFunc) http.HandlerFunc {
 func (p *product) record(q *quota) record {
 	u, err := p.server.Tree.Usage(inside(q.path))
 	if err != nil {
-		u = simulator.Usage{} // not counted yet, or gone
+		u = simulator.Usage{} // not counted yet, or deleted
 	}
 	sync := "SYNCHRONIZED"
 	if job, _ := p.server.Jobs.Get(q.job); job.State != simulator.Done {
@@ -126,7 +126,7 @@ func (p *product) createQuota(w http.ResponseWriter, r *http.Request) {
 
 func bad(n *int64) bool { return n != nil && *n <= 0 }
 
-// changeQuota changes what is given; null takes a limit away.
+// changeQuota changes the given fields; null removes a limit.
 func (p *product) changeQuota(w http.ResponseWriter, r *http.Request, q *quota) {
 	var in struct {
 		Hard  json.RawMessage `json:"hard_limit"`

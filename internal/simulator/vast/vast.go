@@ -2,16 +2,16 @@
 // which is mounted. A quota belongs to a path. A folder can be moved to the trash of the cluster,
 // which removes it later.
 //
-// Requests and answers have the form of the REST interface v1 as VAST's own CSI plugin knows it.
+// Requests and answers have the form of the REST interface v1 as VAST's own CSI plugin uses it.
 // Settings:
 //
-//	quota    "refused": the user may not see or set quotas
+//	quota    "refused": the user has no permission to read or set quotas
 //	trash    "disabled": folders cannot be deleted, as before it is turned on in the cluster's settings
 //	state    of the cluster: "ONLINE" by default
-//	pages    "always": lists are paged though no one asked for it, as newer versions do
+//	pages    "always": lists are paged without a request for it, as in newer versions
 //
-// The product sets two for tests: token_file, with a token that does not expire, and
-// token, what is in it.
+// The product sets two for tests: token_file, a file with a token that does not expire, and token,
+// its content.
 package vast
 
 import (
@@ -46,7 +46,7 @@ type product struct {
 
 type record = map[string]any
 
-// New makes the cluster.
+// New creates the cluster.
 func New(a *simulator.Server) (simulator.Product, error) {
 	p := &product{server: a, mux: http.NewServeMux(), access: a.NewTokens(0), refresh: a.NewTokens(0), next: 1}
 	token := simulator.Random()
@@ -129,7 +129,7 @@ func (p *product) renew(w http.ResponseWriter, r *http.Request) {
 	simulator.JSON(w, http.StatusOK, record{"access": access})
 }
 
-// list answers with all, or with a page where one was asked for.
+// list answers with all entries, or with a page if requested.
 func list[T any](p *product, w http.ResponseWriter, r *http.Request, all []T, show func(T) record, known ...string) {
 	q := r.URL.Query()
 	if err := simulator.Query(q, append(known, "page", "page_size")...); err != nil {
@@ -141,7 +141,7 @@ func list[T any](p *product, w http.ResponseWriter, r *http.Request, all []T, sh
 	size, _ := strconv.Atoi(q.Get("page_size"))
 	page, next := all, 0
 	if paged {
-		whole, _ := simulator.Page(p.server, all, 0, size) // as many as a page has here
+		whole, _ := simulator.Page(p.server, all, 0, size) // the default page size
 		page, next = simulator.Page(p.server, all, max(number-1, 0)*len(whole), size)
 	}
 	records := []record{}
@@ -193,7 +193,8 @@ func (p *product) clusters(w http.ResponseWriter, r *http.Request) {
 	}}, self)
 }
 
-// inside is where a path of the cluster is in the tree; "" when it is not below the view.
+// inside returns the path in the tree for a path of the cluster, and "" if it is not below the
+// view.
 func inside(path string) string {
 	below, ok := strings.CutPrefix(strings.TrimRight(path, "/"), root+"/")
 	if !ok || strings.Contains("/"+below+"/", "/../") {
@@ -202,7 +203,7 @@ func inside(path string) string {
 	return below
 }
 
-// deleteFolder hands a folder to the trash: it is gone after a while.
+// deleteFolder moves a folder to the trash, which deletes it after a while.
 func (p *product) deleteFolder(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Path   string `json:"path"`

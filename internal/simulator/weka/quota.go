@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/simulator"
 )
 
-// block is what limits are rounded up to, and unlimited is none.
+// block is the unit to which limits are rounded up, and unlimited is no limit.
 const (
 	block     = 4096
 	unlimited = math.MaxInt64
@@ -23,8 +23,8 @@ type quota struct {
 	path       string
 	hard, soft int64
 	grace      int64
-	job        string // that counts what is in the directory
-	laid       bool   // the disk knows of it
+	job        string // the job that counts the contents of the directory
+	laid       bool   // the quota is set on the disk
 	deleting   bool
 }
 
@@ -42,7 +42,7 @@ func (p *product) allowed(answer http.HandlerFunc) http.HandlerFunc {
 func (p *product) quotaRecord(q *quota) record {
 	u, err := p.server.Tree.Usage(q.path)
 	if err != nil {
-		u = simulator.Usage{} // not counted yet, or gone
+		u = simulator.Usage{} // not counted yet, or deleted
 	}
 	return record{
 		"quota_id": "0x" + strconv.FormatUint(q.inode, 16) + ":0", "inode_id": q.inode, "path": "/" + q.path, "fsName": filesystemName,
@@ -51,7 +51,7 @@ func (p *product) quotaRecord(q *quota) record {
 	}
 }
 
-// find is the quota that a request names, nil after it was refused.
+// find returns the quota that a request names, or nil after it has sent an error.
 func (p *product) find(w http.ResponseWriter, r *http.Request) *quota {
 	n, _ := strconv.ParseUint(r.PathValue("inode"), 10, 64)
 	if q := p.quotas[n]; q != nil {
@@ -114,7 +114,7 @@ func (p *product) putQuota(w http.ResponseWriter, r *http.Request) {
 	}
 	q.hard, q.soft, q.grace = round(*in.Hard), round(*in.Soft), in.Grace
 	var err error
-	if q.laid { // it has been counted
+	if q.laid { // the contents have been counted
 		err = p.lay(q)
 	}
 	laid := q.laid
@@ -130,7 +130,7 @@ func (p *product) putQuota(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, p.quotaRecord(q), err)
 }
 
-// target finds or makes the quota of an inode, or says why there can be none.
+// target finds or creates the quota of an inode, or returns why that is impossible.
 func (p *product) target(inode, given string) (q *quota, refusal string) {
 	n, _ := strconv.ParseUint(inode, 10, 64)
 	path := ""
@@ -161,7 +161,7 @@ func round(n int64) int64 {
 	return (n + block - 1) / block * block
 }
 
-// count is the job after which a quota holds.
+// count is the job after which a quota is effective.
 func (p *product) count(q *quota) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,7 +178,7 @@ func (p *product) lay(q *quota) error {
 	return err
 }
 
-// status is what the cluster says of a quota; it follows the job that counts.
+// status returns the cluster's status of a quota, which depends on the job that counts.
 func (p *product) status(q *quota) string {
 	if q.deleting {
 		return "DELETING"
@@ -214,7 +214,7 @@ func (p *product) deleteQuota(w http.ResponseWriter, r *http.Request) {
 	data(w, record{})
 }
 
-// realtime is what each process does now.
+// realtime returns the current rates of each process.
 func (p *product) realtime(w http.ResponseWriter, _ *http.Request) {
 	rates := p.server.Tree.Rates(time.Second)
 	var all []record

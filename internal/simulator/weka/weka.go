@@ -2,11 +2,11 @@
 // mounted. A quota belongs to the inode number of a directory; while the cluster counts its
 // contents, the status of the quota is ADDING.
 //
-// Requests and answers have the form of the REST interface v2 as WEKA's own CSI plugin (csi-wekafs) knows
-// it. Settings:
+// Requests and answers have the form of the REST interface v2 as WEKA's own CSI plugin (csi-wekafs)
+// uses it. Settings:
 //
 //	version       "4.4.2" by default; before 4.3 no path can be resolved
-//	quota         "refused": the user may not see or set quotas
+//	quota         "refused": the user has no permission to read or set quotas
 //	data_service  "on": a directory that is not empty can have its first quota
 //	state         "rebuilding": the file system is not ready
 package weka
@@ -35,14 +35,14 @@ type product struct {
 	refresh *simulator.Tokens
 
 	mu     sync.Mutex
-	inodes map[string]uint64 // by path; a directory that was made again gets another one
+	inodes map[string]uint64 // by path; a directory that is created again gets another inode
 	next   uint64
 	quotas map[uint64]*quota
 }
 
 type record = map[string]any
 
-// New makes the cluster.
+// New creates the cluster.
 func New(a *simulator.Server) (simulator.Product, error) {
 	p := &product{
 		server: a, mux: http.NewServeMux(), uid: uuid.NewString(), access: a.NewTokens(0), refresh: a.NewTokens(0),
@@ -189,7 +189,7 @@ func (p *product) answer(w http.ResponseWriter, v any, err error) {
 	data(w, v)
 }
 
-// ours answers for the one file system that there is.
+// ours calls a handler if the request is for the only file system.
 func (p *product) ours(answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("uid") != p.uid {
@@ -216,7 +216,7 @@ func (p *product) resolve(w http.ResponseWriter, r *http.Request) {
 	n, known := p.inodes[path]
 	if known && p.quotas[n] != nil && p.quotas[n].laid {
 		_, err := p.server.Tree.Usage(path)
-		known = err == nil // else another directory has the name by now
+		known = err == nil // otherwise another directory has the name now
 	}
 	if !known {
 		n = p.next

@@ -1,4 +1,4 @@
-// Package wait lets tests wait for a condition instead of a time. Only tests import it.
+// Package wait lets tests wait for a condition instead of a fixed time. Only tests import it.
 package wait
 
 import (
@@ -16,8 +16,8 @@ const (
 )
 
 // Until returns as soon as ok is true. It calls ok often at first and then less often, so that
-// concurrent tests get the processor. The test fails if ok is not true within Timeout; what says
-// what did not happen.
+// concurrent tests get the processor. The test fails if ok is not true within Timeout; what names
+// the missing event.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Timeout)
@@ -29,8 +29,7 @@ func Until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// For is Until for a condition that can say what is missing: the test fails with the last
-// error that ok returned.
+// For is Until for a condition that returns an error: the test fails with the last error.
 func For(t testing.TB, ok func() error) {
 	t.Helper()
 	var err error

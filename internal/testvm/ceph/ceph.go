@@ -71,7 +71,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if c.lock, err = leftover.Lock(c.dir); err != nil {
 		return err
 	}
-	// The users of sessions must be able to enter it.
+	// The users of sessions must be able to enter the directory.
 	if err := errors.Join(os.Chmod(c.dir, 0o755), os.Mkdir(c.Mount, 0o755)); err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if c.lock, err = leftover.Lock(c.dir); err != nil {
 		return err
 	}
-	// The users of sessions must be able to enter it.
+	// The users of sessions must be able to enter the directory.
 	if err := errors.Join(os.Chmod(c.dir, 0o755), os.Mkdir(c.Mount, 0o755)); err != nil {
 		return err
 	}
@@ -181,8 +181,7 @@ func (c *Cluster) mount(ctx context.Context) (err error) {
 	}
 }
 
-// wait pauses between two attempts. If the context has ended, it returns an error with the reason
-// why.
+// wait pauses between two attempts. If the context has ended, it returns an error with the reason.
 func wait(ctx context.Context, what string, why error) error {
 	select {
 	case <-time.After(50 * time.Millisecond):

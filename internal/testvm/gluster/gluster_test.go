@@ -60,7 +60,7 @@ func TestKilled(t *testing.T) {
 	_ = child.Wait()
 	dir, brick, ok := strings.Cut(strings.TrimSpace(line), " ")
 	if !ok {
-		t.Fatalf("the child says %q", line)
+		t.Fatalf("the child prints %q", line)
 	}
 
 	testwait.Until(t, "all processes have ended", func() bool { return len(of(brick, dir)) == 0 })

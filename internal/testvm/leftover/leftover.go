@@ -36,7 +36,7 @@ func Sweep(prefix string, remove func(dir string)) {
 	for _, dir := range dirs {
 		st, err := os.Stat(dir)
 		if err != nil || time.Since(st.ModTime()) < time.Minute {
-			continue // it may be about to be locked
+			continue // another process may be about to lock it
 		}
 		if l, err := Lock(dir); err == nil {
 			remove(dir)

@@ -46,7 +46,7 @@ func TestAgentIsExpelled(t *testing.T) {
 		t.Errorf("%d joins of the name count", got)
 	}
 	n.Stop()
-	managertest.Eventually(t, "nobody holds a tunnel of the name", func() bool { return !c.Manager.Reaches("a") && !second.Reaches("a") })
+	managertest.Eventually(t, "no manager has a tunnel of the name", func() bool { return !c.Manager.Reaches("a") && !second.Reaches("a") })
 	said := clustertest.NewJournal()
 	c.Log = said.Logger
 	refused := c.RunAgent(t, &old, "", c.Manager)

@@ -37,7 +37,7 @@ func TestAgentGoesAndComesBack(t *testing.T) {
 	}
 	n.Stop()
 	loseAgent(t, c, n)
-	// Its end is requested while no manager can carry it out.
+	// Its end is requested while no manager can end it.
 	if errs := c.Terminate(t, ends, false); len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -51,7 +51,7 @@ func TestAgentGoesAndComesBack(t *testing.T) {
 		}
 	}
 	if s := c.Session(t, stays); s.Status != lifecycle.Running {
-		t.Errorf("%s while its agent is away", s.Status)
+		t.Errorf("%s while its agent is disconnected", s.Status)
 	}
 	c.CheckInvariants(t, false)
 	c.Join(t, n, c.Manager)
@@ -87,7 +87,7 @@ func TestStrayContainerEnds(t *testing.T) {
 	c.WaitFor(t, id, lifecycle.Running)
 	first.Stop()
 	loseAgent(t, c, first)
-	// As it is when the answer was lost with the agent: still starting.
+	// The answer of the agent is lost, so that the session is still starting.
 	ctx := c.System(t)
 	c.Client.Session.UpdateOneID(id).SetStatus(lifecycle.Creating).ClearStartedAt().AddVersion(1).
 		SetDeadlineAt(time.Now().Add(time.Hour)).ExecX(ctx)
@@ -97,7 +97,7 @@ func TestStrayContainerEnds(t *testing.T) {
 		return k.Status == lifecycle.Running && k.Edges.Agent.Name == second.Name
 	})
 	if c.CountContainers(t, first) != 1 {
-		t.Fatal("the first container is gone already; nothing is shown")
+		t.Fatal("the first container has ended too early for the test")
 	}
 	c.Join(t, first, c.Manager)
 	managertest.Eventually(t, "the first container ends", func() bool { return c.CountContainers(t, first) == 0 })

@@ -24,7 +24,7 @@ func TestLostAgentFailsItsSessions(t *testing.T) {
 	lost.Stop()
 	loseAgent(t, c, lost)
 	if a := c.Client.Agent.Query().Where(entagent.Name(lost.Name)).OnlyX(c.System(t)); a.LostAt == nil {
-		t.Error("it is not told since when the agent is lost")
+		t.Error("the time of the agent's loss is missing")
 	}
 	if s := c.WaitForEnd(t, id); s.Status != lifecycle.Error || s.TerminationReason == nil || *s.TerminationReason != session.TerminationReasonAgentLost || s.Result != session.ResultFailure {
 		t.Errorf("%s %v\n%s", s.Status, s.TerminationReason, c.History(t, id))
@@ -88,7 +88,7 @@ func TestAgentIsRemoved(t *testing.T) {
 	lost.Stop()
 	loseAgent(t, c, lost)
 	if s := c.Session(t, id); s.Status != lifecycle.Running {
-		t.Errorf("%s while its agent is away", s.Status)
+		t.Errorf("%s while its agent is disconnected", s.Status)
 	}
 	if errs := remove(); len(errs) > 0 {
 		t.Fatal(errs)
@@ -142,7 +142,7 @@ func TestStraysHoldTheirDevices(t *testing.T) {
 	c.Join(t, n, c.Manager)
 	waited := false
 	managertest.Eventually(t, "the second session is placed", func() bool {
-		there := c.CountContainers(t, n) // read before the session, so it can only be too few
+		there := c.CountContainers(t, n) // read before the session, so the count can only be too low
 		placed := c.Session(t, second).Status != lifecycle.Pending
 		waited = waited || !placed && there == 1
 		return placed

@@ -34,7 +34,7 @@ func TestABusyAgentIsNotMoved(t *testing.T) {
 		t.Errorf("moved with a session: %s", errs)
 	}
 	if in() != home {
-		t.Error("it was moved all the same")
+		t.Error("it was moved anyway")
 	}
 	if errs := move(home, managertest.Vars{"schedulable": true}); len(errs) > 0 {
 		t.Errorf("moved to where it is: %s", errs)

@@ -43,11 +43,11 @@ func sessionNetwork(t *testing.T, c *clustertest.Cluster, id uuid.UUID) *ent.Ses
 	return n
 }
 
-// The kernels of a session on two agents learn each other's addresses, and the next attempt and the
-// next session get a new network.
+// The kernels of a session on two agents get each other's addresses. The next attempt and the next
+// session get a new network.
 func TestNetworkOverAgents(t *testing.T) {
 	c := clustertest.New(t, 2)
-	c.Nodes[1].Network.Advertised.MTU = 8950 // what one agent can carry is too much for the other
+	c.Nodes[1].Network.Advertised.MTU = 8950 // the packets of one agent are too large for the other
 	ctx := c.System(t)
 	alone := c.Create(t, clustertest.SessionInput(managertest.Vars{"kernels": 2}, "sleep", "600"))
 	c.WaitFor(t, alone, lifecycle.Running)
@@ -116,7 +116,7 @@ func TestNoNetworkIsLeft(t *testing.T) {
 	c.Nodes[1].Stop()
 	c.Nodes[1].Network.Advertised = network.Reach{Off: "it is switched off there"}
 	c.Join(t, c.Nodes[1], c.Manager)
-	managertest.Eventually(t, "the agent has told", func() bool {
+	managertest.Eventually(t, "the agent has reported", func() bool {
 		return c.Client.Agent.Query().Where(entagent.Name(c.Nodes[1].Name)).OnlyX(ctx).Overlay.Off != ""
 	})
 	id = spreads(t, c)
@@ -130,8 +130,8 @@ func TestNoNetworkIsLeft(t *testing.T) {
 	c.CheckInvariants(t, true)
 }
 
-// A session gets the private networks that its group opens when it starts: an
-// empty list closes them for sessions that start after it.
+// A session gets the private networks of its group at its start. An empty list affects only
+// sessions that start later.
 func TestNetworksOfGroups(t *testing.T) {
 	c := clustertest.New(t, 1)
 	for _, tt := range []struct{ set, want []string }{

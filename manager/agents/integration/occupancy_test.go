@@ -32,7 +32,7 @@ func TestOccupancyAudit(t *testing.T) {
 		if a.Kinds() != "[LEAKED:2]" || !a.Drift[0].Repaired || *a.Drift[0].Session != id {
 			t.Errorf("%+v", a)
 		}
-		// The result of the last audit may now be that of another one.
+		// The result of the last audit may now be that of a later audit.
 		if found, repaired := c.DriftMetric(t), c.Metric(t, "berth_occupancy_repairs_total"); repaired["leaked"] != "2" || found["leaked"] != "2" && found["leaked"] != "0" {
 			t.Errorf("the metrics: %v, repaired %v", found, repaired)
 		}
@@ -61,7 +61,7 @@ func TestOccupancyAudit(t *testing.T) {
 	t.Run("missing", func(t *testing.T) {
 		id := c.Create(t, clustertest.SessionInput(nil, "exit", "3"))
 		c.WaitForEnd(t, id)
-		c.Client.SessionEvent.Delete().Where(sessionevent.SessionID(id)).ExecX(ctx) // its history is bent here
+		c.Client.SessionEvent.Delete().Where(sessionevent.SessionID(id)).ExecX(ctx) // the test has changed its history
 		c.Client.Kernel.Update().Where(kernel.SessionID(id)).SetStatus(lifecycle.Running).ClearTerminatedAt().ExecX(ctx)
 		c.Client.Session.UpdateOneID(id).SetStatus(lifecycle.Running).ClearTerminatedAt().ClearTerminationReason().ExecX(ctx)
 		a := c.AuditOccupancy(t)
@@ -88,7 +88,7 @@ func TestOccupancyAudit(t *testing.T) {
 		}
 		c.WaitForNoDrift(t)
 	})
-	t.Run("exceeded and gone", func(t *testing.T) {
+	t.Run("exceeded and missing", func(t *testing.T) {
 		on := c.AgentID(t, c.NodeOf(t, runs))
 		mem := c.Client.Device.Query().Where(device.AgentID(on), device.DeviceID("mem")).OnlyX(ctx)
 		mem.Update().SetCapacity(resource.Slots{"mem": 1}).ExecX(ctx)
@@ -98,13 +98,13 @@ func TestOccupancyAudit(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 		if s := c.Session(t, runs); s.Status != lifecycle.Running {
-			t.Errorf("what runs on them is %s", s.Status)
+			t.Errorf("the session on them is %s", s.Status)
 		}
 		mem.Update().SetCapacity(mem.Capacity).ExecX(ctx)
 		c.Client.Device.Update().Where(device.AgentID(on)).SetHealth(device.HealthHealthy).ExecX(ctx)
 		c.WaitForNoDrift(t)
 	})
-	t.Run("whoever may not", func(t *testing.T) {
+	t.Run("without permission", func(t *testing.T) {
 		for _, who := range []*managertest.Client{c.Member, c.Manager.As(t, c.A.Admin), c.Manager.As(t, c.Monitor)} {
 			if errs := who.Ask(t, `mutation { auditOccupancy { audit { at } } }`, nil, nil); errs.Code() != "PERMISSION_DENIED" {
 				t.Errorf("%s", errs)

@@ -34,7 +34,7 @@ func TestAPluginThatSeesNothing(t *testing.T) {
 		}
 		return plugin{}
 	}
-	managertest.Eventually(t, "the plugin says why it shows nothing", func() bool {
+	managertest.Eventually(t, "the plugin reports why it has no devices", func() bool {
 		p := look()
 		return p.State == "RUNNING" && p.Message == "mock-smi prints no JSON" &&
 			len(p.Checks) == 1 && p.Checks[0].Name == "driver" && p.Checks[0].Level == "ERROR" && p.Checks[0].Text == "mock-smi prints no JSON"
@@ -62,7 +62,7 @@ func TestASessionThatWaitsForAPlugin(t *testing.T) {
 	c := clustertest.New(t, 0)
 	c.Grow(t, 1, agent.PluginConfig{Path: testenv.Plugin(t, "accelerator/mock"), Force: true, ConfigJSON: []byte(`{"devices": 1, "faults": {"hang": "Prepare"}}`)})
 	id := c.Create(t, clustertest.SessionInput(managertest.Vars{"slots": managertest.Vars{"cpu": "0.05", "mem": "16m", "mock.device": "1"}}, "sleep", "600"))
-	managertest.Eventually(t, "it says what it waits for", func() bool {
+	managertest.Eventually(t, "it reports the reason for waiting", func() bool {
 		return c.Session(t, id).StatusMessage == "waits for plugin mock to prepare its devices"
 	})
 }

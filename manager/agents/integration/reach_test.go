@@ -23,8 +23,8 @@ type stopped struct {
 	}
 }
 
-// Where more than half of the agents of a group are lost at once, none of its sessions ends
-// for that; when enough of them are back, the policy counts again.
+// If more than half of the agents of a group are lost at once, none of its sessions ends. When
+// enough agents are back, the policy applies again.
 func TestMassLossEndsNothing(t *testing.T) {
 	c := clustertest.New(t, 3)
 	c.UpdateGroup(t, managertest.Vars{"lostPolicy": "FAIL", "lostAfter": 0})

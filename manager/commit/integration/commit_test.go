@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry"
@@ -171,7 +172,17 @@ func TestScanPublishesNoImagesOfUsers(t *testing.T) {
 			s.Client.Image.DeleteOne(i).ExecX(s.System(t))
 		}
 	}
-	root.Must(t, `mutation($id: ID!) { scanRegistry(input: {id: $id}) { results { reference error } } }`, managertest.Vars{"id": own}, nil)
+	var scan struct {
+		ScanRegistry struct{ Task struct{ ID uuid.UUID } }
+	}
+	root.Must(t, `mutation($id: ID!) { scanRegistry(input: {id: $id}) { task { id } } }`, managertest.Vars{"id": own}, &scan)
+	if status, message := s.ended(t, scan.ScanRegistry.Task.ID); status != "done" {
+		t.Fatalf("the scan is %s: %s", status, message)
+	}
+	orphan := s.Client.ScanResult.Query().OnlyX(s.System(t))
+	if orphan.Outcome != scanresult.OutcomeSkipped || !strings.Contains(orphan.Message, "belongs to a user") {
+		t.Errorf("the result of the image without a row: %s %q", orphan.Outcome, orphan.Message)
+	}
 	if n := s.Client.Image.Query().CountX(s.System(t)); n != len(img)-1 {
 		t.Errorf("the scan has registered an image of a user: %d images, %d before", n, len(img)-1)
 	}

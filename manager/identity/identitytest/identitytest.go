@@ -8,12 +8,12 @@ import (
 	"database/sql"
 	"testing"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/migrate"
-	_ "github.com/berthhq/berth/ent/runtime" // visibility and defaults
+	_ "github.com/berthhq/berth/ent/runtime" // registers row rules and defaults
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/testenv"
@@ -128,7 +128,7 @@ func (w *World) As(t testing.TB, u *ent.User) context.Context {
 	return viewer.With(t.Context(), w.Viewer(t, u))
 }
 
-// Elect makes epoch the current leader's.
+// Elect makes epoch the epoch of the current leader.
 func (w *World) Elect(t testing.TB, epoch int64) {
 	t.Helper()
 	elected := func(context.Context) error { return nil }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Lock lets statements that use a table hang until unlock is called. wait returns when a statement
-// hangs.
+// Lock blocks statements that use a table until unlock is called. wait returns when a statement is
+// blocked.
 func Lock(t testing.TB, db *sql.DB, table string) (unlock, hangs func()) {
 	t.Helper()
 	tx, err := db.BeginTx(t.Context(), nil)

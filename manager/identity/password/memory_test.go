@@ -22,7 +22,7 @@ func TestHasherGivesMemoryBack(t *testing.T) {
 	}
 }
 
-// held returns the memory that the heap has from the system.
+// held returns the memory that the heap has obtained from the system.
 func held() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// MinLength is in characters, MaxLength in bytes.
+// MinLength is a number of characters, MaxLength a number of bytes.
 const (
 	MinLength = 10
 	MaxLength = 128

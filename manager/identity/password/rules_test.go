@@ -17,7 +17,7 @@ func TestRules(t *testing.T) {
 		"nine characters":         {0, "ninechars", false},
 		"ten characters":          {0, "tenletters", true},
 		"ten of twelve":           {12, "tenletters", false},
-		"six where six do":        {6, "sixsix", true},
+		"six of six":              {6, "sixsix", true},
 		"counted in characters":   {0, "éèêéèêéèêé", true},
 		"twelve spaces":           {0, "            ", false},
 		"one letter":              {0, "aaaaaaaaaa", false},

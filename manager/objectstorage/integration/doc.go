@@ -1,3 +1,4 @@
-// Package integration tests object storages in a cluster with a whole manager. These tests are not in the
-// folder above, because its own tests would make go test compile the API twice.
+// Package integration tests object storages in a cluster with a complete manager. It is a separate
+// package because the tests of objectstorage itself would otherwise make go test compile the API a
+// second time.
 package integration

@@ -25,12 +25,12 @@ const importObjects = `mutation($in: ImportFolderInput!) { importFolder(input: $
 
 const exportObjects = `mutation($in: ExportFolderInput!) { exportFolder(input: $in) { task { id } } }`
 
-// lake is a domain's bucket and a folder of a member.
+// lake is a bucket of a domain and a folder of a member.
 type lake struct {
 	*clustertest.Proxy
 	*gate
 	id, folder uuid.UUID
-	dir        string // of the folder
+	dir        string // directory of the folder
 	minio      *minio.Client
 }
 
@@ -57,7 +57,7 @@ func addStorage(t *testing.T, as *managertest.Client, in managertest.Vars) uuid.
 	return got.CreateObjectStorage.ObjectStorage.ID
 }
 
-// bring begins an import of the lake, send an export.
+// bring starts an import of the lake, send an export.
 func (l *lake) bring(t *testing.T, in managertest.Vars) uuid.UUID {
 	t.Helper()
 	var got struct {
@@ -82,7 +82,7 @@ func (l *lake) input(in managertest.Vars) managertest.Vars {
 	return out
 }
 
-// moved is a task of a transfer as people see it.
+// moved is a transfer task as the API returns it.
 type moved struct {
 	Status, Message string
 	Done, Total     int64
@@ -100,7 +100,7 @@ func (l *lake) look(t *testing.T, id uuid.UUID) moved {
 	return got.Node
 }
 
-// ends waits for the end of a task.
+// ends waits until a task has ended.
 func (l *lake) ends(t *testing.T, id uuid.UUID, want task.Status) moved {
 	t.Helper()
 	var got moved
@@ -151,7 +151,7 @@ func (l *lake) write(t *testing.T, path string, body []byte) {
 	}
 }
 
-// leftovers are files of transfers that are not at their place.
+// leftovers lists temporary files of transfers.
 func (l *lake) leftovers(t *testing.T) (names []string) {
 	t.Helper()
 	scope := filepath.Join(l.Root, strings.Split(l.FolderRow(t, l.folder).Path, "/")[0], ".upload")

@@ -18,15 +18,15 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// gate is an S3 server behind something that can go wrong.
+// gate is a proxy in front of an S3 server that can make requests fail.
 type gate struct {
 	testenv.S3Server
 	url      string
 	upstream *url.URL
 
 	mu    sync.Mutex
-	wrong func(w http.ResponseWriter, r *http.Request) bool // true: it has answered
-	asked map[string]int                                    // by method and path
+	wrong func(w http.ResponseWriter, r *http.Request) bool // true: wrong has sent the answer
+	asked map[string]int                                    // number of requests by method and path
 }
 
 func newGate(t *testing.T) *gate {
@@ -35,7 +35,7 @@ func newGate(t *testing.T) *gate {
 	g.upstream, _ = url.Parse(g.URL)
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(g.upstream)
-		r.Out.Host = r.In.Host // it is signed
+		r.Out.Host = r.In.Host // the signature covers the host
 	}}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
@@ -51,7 +51,7 @@ func newGate(t *testing.T) *gate {
 	return g
 }
 
-// breaks sets a failure; nil ends it.
+// breaks sets a failure; nil removes it.
 func (g *gate) breaks(f func(w http.ResponseWriter, r *http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -64,7 +64,7 @@ func (g *gate) count(what string) int {
 	return g.asked[what]
 }
 
-// answer returns the answer of the server itself.
+// answer returns the answer of the S3 server.
 func (g *gate) answer(t *testing.T, r *http.Request) (*http.Response, []byte) {
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host, out.RequestURI = g.upstream.Scheme, g.upstream.Host, ""

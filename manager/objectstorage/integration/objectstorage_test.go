@@ -29,7 +29,7 @@ func TestHostileObjects(t *testing.T) {
 	l := newLake(t, map[string][]byte{"good": []byte("good"), "zz": []byte("zz")})
 	hostile := []string{"..%2Fup", "a%2F..%2Fb", "%2Fabsolute", "n%00ul", "b%2F", "good%2Fbelow", "x%2F%2Fy", strings.Repeat("n", 256), "bell%07"}
 	l.breaks(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Path == "/lake/good/below" { // which a directory of files cannot serve
+		if r.URL.Path == "/lake/good/below" { // the server keeps objects as files and cannot serve this key
 			w.Header().Set("ETag", `"x"`)
 			_, _ = io.WriteString(w, "four")
 			return true
@@ -62,7 +62,7 @@ func TestHostileObjects(t *testing.T) {
 		}
 	}
 	if string(l.file(t, "good")) != "good" || string(l.file(t, "zz")) != "zz" {
-		t.Error("what is good did not come")
+		t.Error("the valid objects were not imported")
 	}
 	entries, err := os.ReadDir(l.dir)
 	if err != nil || len(entries) != 2 {
@@ -74,9 +74,9 @@ func TestBrokenObjectStorage(t *testing.T) {
 	body := random(5 << 20)
 	l := newLake(t, map[string][]byte{"a": body, "b": random(100)})
 	for name, c := range map[string]struct {
-		wrong func() func(w http.ResponseWriter, r *http.Request) bool
-		want  task.Status
-		says  string
+		wrong    func() func(w http.ResponseWriter, r *http.Request) bool
+		want     task.Status
+		wantText string
 	}{
 		"cut twice": {func() func(http.ResponseWriter, *http.Request) bool {
 			var n atomic.Int32
@@ -85,7 +85,7 @@ func TestBrokenObjectStorage(t *testing.T) {
 					return false
 				}
 				if at := r.Header.Get("Range"); n.Load() == 2 && (at == "" || r.Header.Get("If-Match") == "") {
-					t.Errorf("it begins anew: range %q", at)
+					t.Errorf("it begins again: range %q", at)
 				}
 				resp, all := l.answer(t, r)
 				resp.Header.Set("Content-Length", fmt.Sprint(len(all)))
@@ -137,8 +137,8 @@ func TestBrokenObjectStorage(t *testing.T) {
 			l.breaks(c.wrong())
 			defer l.breaks(nil)
 			got := l.ends(t, l.bring(t, managertest.Vars{"existing": "OVERWRITE", "directory": strings.ReplaceAll(name, " ", "-")}), c.want)
-			if !strings.Contains(got.Message, c.says) {
-				t.Errorf("says %q, want %q", got.Message, c.says)
+			if !strings.Contains(got.Message, c.wantText) {
+				t.Errorf("says %q, want %q", got.Message, c.wantText)
 			}
 			if c.want == task.StatusDone && !bytes.Equal(l.file(t, strings.ReplaceAll(name, " ", "-")+"/a"), body) {
 				t.Error("other bytes came")
@@ -150,7 +150,7 @@ func TestBrokenObjectStorage(t *testing.T) {
 	}
 }
 
-// A storage that is busy when it is first listed is tried again.
+// A storage that is busy during its first listing is retried.
 func TestBusyObjectStorage(t *testing.T) {
 	l := newLake(t, map[string][]byte{"a": random(10)})
 	var refused atomic.Int32
@@ -181,9 +181,9 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 	su := l.Manager.As(t, l.Superadmin)
 	const unproven = "does not answer a listing"
 	for name, c := range map[string]struct {
-		as          *managertest.Client
-		more        managertest.Vars
-		field, says string
+		as              *managertest.Client
+		more            managertest.Vars
+		field, wantText string
 	}{
 		"nothing":        {admin, nil, "", ""},
 		"the bucket":     {su, managertest.Vars{"bucket": "no-such"}, "bucket", "bucket"},
@@ -194,15 +194,15 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 		"no such host":   {su, managertest.Vars{"endpoint": "http://no-such-host.invalid"}, "endpoint", "cannot be reached: the host does not exist"},
 		"metadata":       {su, managertest.Vars{"endpoint": "http://169.254.169.254"}, "endpoint", "is not on the Internet"},
 		"inside":         {su, managertest.Vars{"endpoint": inside}, "endpoint", "is not on the Internet"},
-		// Only the operator learns which services listen where.
-		"a domain's bucket":          {admin, managertest.Vars{"bucket": "no-such"}, "endpoint", unproven},
-		"a domain's secret":          {admin, managertest.Vars{"secret": "another"}, "endpoint", unproven},
-		"a domain's, nobody listens": {admin, managertest.Vars{"endpoint": "http://127.0.0.1:1"}, "endpoint", unproven},
-		"a domain's, another server": {admin, managertest.Vars{"endpoint": l.Manager.URL}, "endpoint", unproven},
-		"a domain's, inside":         {admin, managertest.Vars{"endpoint": inside}, "endpoint", unproven},
-		"a domain's, metadata":       {admin, managertest.Vars{"endpoint": "http://169.254.169.254"}, "endpoint", unproven},
-		"a user's, inside":           {member, managertest.Vars{"domain": nil, "endpoint": inside}, "endpoint", unproven},
-		"a user's, metadata":         {member, managertest.Vars{"domain": nil, "endpoint": "http://[fd00:ec2::254]"}, "endpoint", unproven},
+		// Only operators see which services listen on which host.
+		"a domain's bucket":              {admin, managertest.Vars{"bucket": "no-such"}, "endpoint", unproven},
+		"a domain's secret":              {admin, managertest.Vars{"secret": "another"}, "endpoint", unproven},
+		"a domain's, without a listener": {admin, managertest.Vars{"endpoint": "http://127.0.0.1:1"}, "endpoint", unproven},
+		"a domain's, another server":     {admin, managertest.Vars{"endpoint": l.Manager.URL}, "endpoint", unproven},
+		"a domain's, inside":             {admin, managertest.Vars{"endpoint": inside}, "endpoint", unproven},
+		"a domain's, metadata":           {admin, managertest.Vars{"endpoint": "http://169.254.169.254"}, "endpoint", unproven},
+		"a user's, inside":               {member, managertest.Vars{"domain": nil, "endpoint": inside}, "endpoint", unproven},
+		"a user's, metadata":             {member, managertest.Vars{"domain": nil, "endpoint": "http://[fd00:ec2::254]"}, "endpoint", unproven},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n++
@@ -217,8 +217,8 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 			}
 			c.as.Must(t, testStorage, managertest.Vars{"id": id}, &got)
 			r := got.TestObjectStorage
-			if r.Ok != (c.field == "") || r.Field != c.field || !strings.Contains(r.Message, c.says) {
-				t.Errorf("%+v, want field %q and %q", r, c.field, c.says)
+			if r.Ok != (c.field == "") || r.Field != c.field || !strings.Contains(r.Message, c.wantText) {
+				t.Errorf("%+v, want field %q and %q", r, c.field, c.wantText)
 			}
 			if strings.Contains(r.Message, "secret of the test") || strings.Contains(r.Message, "X-Amz-") {
 				t.Errorf("a secret shows in %q", r.Message)
@@ -263,7 +263,7 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 		admin.Must(t, updateStorage, managertest.Vars{"in": managertest.Vars{"id": l.id, "readOnly": true}}, nil)
 		errs := member.Ask(t, exportObjects, managertest.Vars{"in": l.input(nil)}, nil)
 		if errs.Code() != "FAILED_PRECONDITION" {
-			t.Errorf("export to what is for reading: %s", errs)
+			t.Errorf("export from a read-only folder: %s", errs)
 		}
 	})
 	t.Run("browse", func(t *testing.T) {
@@ -294,14 +294,14 @@ func TestWhatIsWrongWithAnObjectStorage(t *testing.T) {
 		own := addStorage(t, member, l.storage("own", "lake", nil))
 		errs := l.Manager.As(t, l.Superadmin).Ask(t, browse, managertest.Vars{"id": own}, nil)
 		if errs.Code() != "PERMISSION_DENIED" {
-			t.Errorf("a superadmin looks into what is a member's own: %s", errs)
+			t.Errorf("a superadmin reads a member's own storage: %s", errs)
 		}
 		slices.Sort(seen)
 		if want := []string{"x/afalse", "x/ytrue"}; !slices.Equal(seen, want) {
 			t.Errorf("below x: %v, want %v", seen, want)
 		}
 	})
-	t.Run("what is kept", func(t *testing.T) {
+	t.Run("fields that are kept", func(t *testing.T) {
 		l.ends(t, l.bring(t, nil), task.StatusDone)
 		for _, row := range l.Client.Task.Query().AllX(l.System(t)) {
 			if all := string(row.Input) + string(row.State) + row.Message + row.Title; strings.Contains(all, l.Secret) || strings.Contains(all, "X-Amz-Signature") {

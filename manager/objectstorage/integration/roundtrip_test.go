@@ -67,7 +67,7 @@ func TestFolderFromAnObjectStorageAndBack(t *testing.T) {
 			t.Error("deep-d is not below deep")
 		}
 		if got := l.ends(t, l.bring(t, managertest.Vars{"path": "no/such"}), task.StatusFailed); !strings.Contains(got.Message, "no object") {
-			t.Errorf("what is not there: %+v", got)
+			t.Errorf("a missing object: %+v", got)
 		}
 	})
 	t.Run("and back", func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestFolderFromAnObjectStorageAndBack(t *testing.T) {
 		got := l.ends(t, l.send(t, managertest.Vars{"path": "out", "directory": "back/up"}), task.StatusDone)
 		l.breaks(nil)
 		if n := unsummed.Load(); n > 0 {
-			t.Errorf("%d requests without the sum of what they send", n)
+			t.Errorf("%d requests without a checksum of their body", n)
 		}
 		if f := got.ObjectTransfer; f.Files != 3 || f.Bytes != int64(len(large)+5) {
 			t.Errorf("figures %+v", f)

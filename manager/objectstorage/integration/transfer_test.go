@@ -19,7 +19,7 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// killManager has another manager take over.
+// killManager stops the manager, and another manager takes over.
 func (l *lake) killManager(t *testing.T) {
 	t.Helper()
 	l.Manager.Kill()
@@ -60,7 +60,7 @@ func TestTransferGoesOn(t *testing.T) {
 			})
 			id := l.bring(t, managertest.Vars{"existing": "FAIL"})
 			<-first
-			managertest.Eventually(t, "what came is noted", func() bool { return l.look(t, id).ObjectTransfer.Files >= 18 })
+			managertest.Eventually(t, "the progress is stored", func() bool { return l.look(t, id).ObjectTransfer.Files >= 18 })
 			stop(t, l)
 			close(release)
 			if got := l.ends(t, id, task.StatusDone); got.ObjectTransfer.Files != 40 || got.ObjectTransfer.Failed != 0 {
@@ -76,7 +76,7 @@ func TestTransferGoesOn(t *testing.T) {
 				}
 			}
 			if twice > 8 {
-				t.Errorf("%d objects were asked for again", twice)
+				t.Errorf("%d objects were requested again", twice)
 			}
 		})
 	}
@@ -118,19 +118,19 @@ func TestCancelExport(t *testing.T) {
 	}
 }
 
-// The process that begins a multipart upload dies before it learns the id: its parts are removed,
-// and uploads of others to the same key stay.
+// The process that begins a multipart upload is killed before it learns the ID. Its parts are
+// removed, and other uploads to the same key remain.
 func TestNothingStaysOfAnUploadThatNobodyKnows(t *testing.T) {
 	const cancel = `mutation($id: ID!) { cancelTask(input: {id: $id}) { task { status } } }`
 	for name, c := range map[string]struct {
-		asked bool // the storage has begun it
+		asked bool // the storage has started the upload
 		end   func(t *testing.T, l *lake, id uuid.UUID)
 		want  task.Status
 	}{
-		"killed before it is asked":     {false, func(t *testing.T, l *lake, _ uuid.UUID) { l.killManager(t) }, task.StatusDone},
-		"killed before it has answered": {true, func(t *testing.T, l *lake, _ uuid.UUID) { l.killManager(t) }, task.StatusDone},
-		"the answer is lost":            {true, nil, task.StatusDone},
-		"cancelled before it has answered": {true, func(t *testing.T, l *lake, id uuid.UUID) {
+		"killed before the request": {false, func(t *testing.T, l *lake, _ uuid.UUID) { l.killManager(t) }, task.StatusDone},
+		"killed before the answer":  {true, func(t *testing.T, l *lake, _ uuid.UUID) { l.killManager(t) }, task.StatusDone},
+		"the answer is lost":        {true, nil, task.StatusDone},
+		"cancelled before the answer": {true, func(t *testing.T, l *lake, id uuid.UUID) {
 			l.Member.Must(t, cancel, managertest.Vars{"id": id}, nil)
 		}, task.StatusCancelled},
 	} {
@@ -168,7 +168,7 @@ func TestNothingStaysOfAnUploadThatNobodyKnows(t *testing.T) {
 			l.ends(t, id, c.want)
 			managertest.Eventually(t, "its parts are taken back", func() bool { return l.uploads(t) == 1 })
 			if _, err := core.ListObjectParts(t.Context(), "lake", "large", others, 0, 1); err != nil {
-				t.Errorf("what others send: %v", err)
+				t.Errorf("uploads of others: %v", err)
 			}
 			if c.want == task.StatusDone && !bytes.Equal(l.object(t, "large"), l.file(t, "large")) {
 				t.Error("the object is another than its file")
@@ -180,10 +180,10 @@ func TestNothingStaysOfAnUploadThatNobodyKnows(t *testing.T) {
 // If a user loses access to the storage while their task runs, the task ends with the next batch.
 func TestATransferEndsWithItsRights(t *testing.T) {
 	for name, take := range map[string]func(t *testing.T, l *lake){
-		"it becomes read-only": func(t *testing.T, l *lake) {
+		"the folder becomes read-only": func(t *testing.T, l *lake) {
 			l.Manager.As(t, l.A.Admin).Must(t, updateStorage, managertest.Vars{"in": managertest.Vars{"id": l.id, "readOnly": true}}, nil)
 		},
-		"he is no longer active": func(t *testing.T, l *lake) {
+		"the user is no longer active": func(t *testing.T, l *lake) {
 			l.Client.User.UpdateOneID(l.A.Member.ID).SetStatus(user.StatusInactive).ExecX(l.System(t))
 			l.Member = l.Manager.As(t, l.Superadmin) // users who can still see it
 		},
@@ -207,14 +207,14 @@ func TestATransferEndsWithItsRights(t *testing.T) {
 			take(t, l)
 			close(taken)
 			got := l.ends(t, id, task.StatusFailed)
-			if f := got.ObjectTransfer; f.Files != 100 || !strings.Contains(got.Message, "may no longer use the object storage") {
+			if f := got.ObjectTransfer; f.Files != 100 || !strings.Contains(got.Message, "can no longer use the object storage") {
 				t.Errorf("%+v", got)
 			}
 		})
 	}
 }
 
-// A file that changes while its parts are sent is refused, and its parts do not stay.
+// A file that changes while its parts are sent fails, and its parts are removed.
 func TestLargeFileChangesMeanwhile(t *testing.T) {
 	l := newLake(t, nil)
 	l.write(t, "large", random(70<<20))
@@ -256,7 +256,7 @@ func TestFullFolderStopsAnImport(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(l.dir, "b")); err == nil {
 		t.Error("a part of it is there")
 	}
-	managertest.Eventually(t, "what was on its way is gone", func() bool { return len(l.leftovers(t)) == 0 })
+	managertest.Eventually(t, "partial files are removed", func() bool { return len(l.leftovers(t)) == 0 })
 	su.Must(t, limit, managertest.Vars{"in": managertest.Vars{"volume": scope.VolumeID, "user": l.A.Member.ID, "limitBytes": 30 << 20}}, nil)
 	l.Member.Must(t, `mutation($id: ID!) { retryTask(input: {id: $id}) { task { status } } }`, managertest.Vars{"id": id}, nil)
 	if got := l.ends(t, id, task.StatusDone); got.ObjectTransfer.Files != 3 {

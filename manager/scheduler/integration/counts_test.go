@@ -51,7 +51,7 @@ func TestOnlyAmountsOfASlot(t *testing.T) {
 		t.Errorf("three: %v", errs)
 	}
 	if want := "mock.device is available in amounts of 1, 2 or 4, not 3"; len(errs) == 1 && errs[0].Message != want {
-		t.Errorf("it says %q, want %q", errs[0].Message, want)
+		t.Errorf("got %q, want %q", errs[0].Message, want)
 	}
 	var dry struct {
 		DryRun struct {

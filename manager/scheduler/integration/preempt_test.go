@@ -79,7 +79,7 @@ func TestSessionMakesRoom(t *testing.T) {
 		t.Errorf("%d sessions ended for one", ended)
 	}
 	if s := c.Session(t, stays); s.Status != lifecycle.Running {
-		t.Errorf("what is not preemptible is %s", s.Status)
+		t.Errorf("the session that is not preemptible is %s", s.Status)
 	}
 	if e := c.Client.SessionEvent.Query().Where(sessionevent.SessionID(urgent), sessionevent.Code("waiting")).AllX(c.System(t)); len(e) > 0 && !strings.Contains(e[len(e)-1].Message, "ended for it") {
 		t.Errorf("it waited as %q", e[len(e)-1].Message)
@@ -106,7 +106,7 @@ func TestSessionMakesRoomAndComesBack(t *testing.T) {
 		}
 		for _, e := range c.Client.SessionEvent.Query().Where(sessionevent.SessionID(victim)).AllX(c.System(t)) {
 			if strings.Contains(e.Message, "secret") {
-				t.Errorf("it is told whose session it made room for: %q", e.Message)
+				t.Errorf("the message names the owner of the other session: %q", e.Message)
 			}
 			if e.Code == "preempted" && e.Result != sessionevent.ResultInfo {
 				t.Errorf("it counts as %s", e.Result)
@@ -125,9 +125,9 @@ func TestNobodyEndsForNothing(t *testing.T) {
 		options managertest.Vars
 		percent int64
 	}{
-		"where it is not enough": {managertest.Vars{"preemption": "TERMINATE", "preemptionAfter": 0}, 80},
-		"where it is off":        {managertest.Vars{"preemptionAfter": 0}, 60},
-		"before it has run long": {managertest.Vars{"preemption": "TERMINATE", "preemptionAfter": 3600}, 60},
+		"if it is not enough":           {managertest.Vars{"preemption": "TERMINATE", "preemptionAfter": 0}, 80},
+		"if it is off":                  {managertest.Vars{"preemptionAfter": 0}, 60},
+		"before it has run long enough": {managertest.Vars{"preemption": "TERMINATE", "preemptionAfter": 3600}, 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := clustertest.New(t, 1)
@@ -142,7 +142,7 @@ func TestNobodyEndsForNothing(t *testing.T) {
 				t.Errorf("it is %s", s.Status)
 			}
 			if s := c.Session(t, victim); s.Status != lifecycle.Running {
-				t.Errorf("it was ended all the same:\n%s", c.History(t, victim))
+				t.Errorf("it was ended anyway:\n%s", c.History(t, victim))
 			}
 		})
 	}

@@ -92,7 +92,7 @@ func shares(amount string) managertest.Vars {
 	return clustertest.SessionInput(managertest.Vars{"slots": managertest.Vars{"cpu": "0.05", "mem": "16m", "mock.shares": amount}}, "sleep", "600")
 }
 
-// A session asks for a whole accelerator while half of each one is free. It waits, and the report
+// A session requests a whole accelerator while half of each one is free. It waits, and the report
 // says that the free capacity is fragmented and that a request for a half would start. After that
 // change, the session runs.
 func TestFragmentation(t *testing.T) {
@@ -111,7 +111,7 @@ func TestFragmentation(t *testing.T) {
 		t.Errorf("the dry run of a half: %+v", fits.DryRun)
 	}
 	if n := c.Client.Session.Query().CountX(ctx); n != before {
-		t.Errorf("dry runs made %d sessions", n-before)
+		t.Errorf("dry runs created %d sessions", n-before)
 	}
 
 	id := c.Create(t, shares("1"))
@@ -146,11 +146,11 @@ func TestFragmentation(t *testing.T) {
 		t.Errorf("it holds %d thousandths of an accelerator", held.Amount)
 	}
 	if text := c.History(t, id); !strings.Contains(text, "changed while it waits: 0.5 mock.shares instead of 1") {
-		t.Errorf("the history does not tell of the change:\n%s", text)
+		t.Errorf("the history lacks the change:\n%s", text)
 	}
 	errs := c.Member.Ask(t, changePending, managertest.Vars{"in": managertest.Vars{"id": id, "slots": managertest.Vars{"mock.shares": "0.25"}}}, nil)
 	if errs.Code() != "FAILED_PRECONDITION" {
-		t.Errorf("a change of what runs: %s", errs)
+		t.Errorf("a change of a running session: %s", errs)
 	}
 
 	// After the suggested session has ended, the other one starts.
@@ -236,7 +236,7 @@ func seesQueue(t *testing.T, c *clustertest.Cluster, first uuid.UUID) {
 		}
 		for _, secret := range []string{s.ID.String(), s.Name, s.Edges.Owner.Email, "mock.shares"} {
 			if !one.sees && strings.Contains(fmt.Sprintf("%+v", q), secret) {
-				t.Errorf("%s is told %s", one.name, secret)
+				t.Errorf("%s gets %s", one.name, secret)
 			}
 		}
 	}

@@ -22,18 +22,18 @@ func TestAgentsWithoutANetwork(t *testing.T) {
 		networked *int
 		kernels   int // number of kernels, of one core each
 		on        int // number of agents in use; 0: the session waits
-		says      string
+		wantText  string
 	}{
-		"the only one, with room":          {[]int64{2}, []int{0}, nil, 2, 1, ""},
-		"the only one, without":            {[]int64{1}, []int{0}, nil, 2, 0, "room for some of the containers, but no network between them and the others (a0: off)"},
-		"full, and that is why":            {[]int64{0}, []int{0}, nil, 2, 0, "No machine has 1 free CPU core for container 1 of 2: the most that any machine has free is 0."},
-		"beside others that have room":     {[]int64{1, 1, 1}, []int{0}, nil, 2, 2, ""},
-		"as large as the session":          {[]int64{3, 1, 1}, []int{0}, nil, 3, 1, ""},
-		"needed for a part of it":          {[]int64{1, 1, 2}, []int{2}, nil, 3, 0, "(a2: off)"},
-		"one kernel":                       {[]int64{1}, []int{0}, nil, 1, 1, ""},
-		"a network for so many":            {[]int64{1, 1, 1}, nil, &few, 3, 3, ""},
-		"none for so many":                 {[]int64{1, 1, 1, 1}, nil, &few, 4, 0, "no network for so many containers is left"},
-		"none for so many, and none asked": {[]int64{4, 1}, nil, &few, 4, 1, ""},
+		"the only one, with room":                    {[]int64{2}, []int{0}, nil, 2, 1, ""},
+		"the only one, without room":                 {[]int64{1}, []int{0}, nil, 2, 0, "room for some of the containers, but no network between them and the others (a0: off)"},
+		"no room, and no network":                    {[]int64{0}, []int{0}, nil, 2, 0, "No machine has 1 free CPU core for container 1 of 2: the most that any machine has free is 0."},
+		"with others that have room":                 {[]int64{1, 1, 1}, []int{0}, nil, 2, 2, ""},
+		"as large as the session":                    {[]int64{3, 1, 1}, []int{0}, nil, 3, 1, ""},
+		"needed for a part of it":                    {[]int64{1, 1, 2}, []int{2}, nil, 3, 0, "(a2: off)"},
+		"one kernel":                                 {[]int64{1}, []int{0}, nil, 1, 1, ""},
+		"a network for so many":                      {[]int64{1, 1, 1}, nil, &few, 3, 3, ""},
+		"no network for so many":                     {[]int64{1, 1, 1, 1}, nil, &few, 4, 0, "no network for so many containers is left"},
+		"no network for so many, and none requested": {[]int64{4, 1}, nil, &few, 4, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			group := uuid.New()
@@ -66,7 +66,7 @@ func TestAgentsWithoutANetwork(t *testing.T) {
 					t.Errorf("it is on an agent without a network, and on others")
 				}
 			}
-			if d.Waiting != nil && !strings.Contains(d.Waiting.Summary, c.says) {
+			if d.Waiting != nil && !strings.Contains(d.Waiting.Summary, c.wantText) {
 				t.Errorf("it waits because %s", d.Waiting.Summary)
 			}
 		})
@@ -103,7 +103,7 @@ func TestHeadOnAgentsWithoutANetwork(t *testing.T) {
 				t.Errorf("the head: %+v, want it to start after %s", w, c.after)
 			}
 			if d := got["later"]; d.Placed() != c.passes {
-				t.Errorf("what comes later is placed: %v, %+v", d.Placed(), d.Waiting)
+				t.Errorf("a later session is placed: %v, %+v", d.Placed(), d.Waiting)
 			}
 		})
 	}
@@ -118,10 +118,10 @@ func TestRoomOnAgentsWithoutANetwork(t *testing.T) {
 		fixed bool // a session that cannot be preempted uses a device of each agent
 		ends  string
 	}{
-		"the youngest of all":             {"", false, "middle young"},
-		"two of one agent":                {"off", false, "middle old"},
-		"the only ones that may":          {"", true, "middle young"},
-		"nobody, because that is too few": {"off", true, ""},
+		"the youngest of all":                 {"", false, "middle young"},
+		"two of one agent":                    {"off", false, "middle old"},
+		"the only preemptible ones":           {"", true, "middle young"},
+		"no session, because that is too few": {"off", true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := evicting(plan.ScopeGroup)

@@ -87,7 +87,7 @@ type device struct {
 	family   string
 	kind     uint64 // key without state
 	key      uint64 // key with state
-	salt     uint64 // makes devices in equal states different where that matters
+	salt     uint64 // distinguishes devices in equal states where that matters
 	usable   bool
 	capacity []int64
 	used     []int64

@@ -100,35 +100,35 @@ func TestPartitionsShareCounters(t *testing.T) {
 		want []string // nil: the session waits
 		why  report.DroppedAgents
 	}{
-		"beside what is in use": {
+		"in addition to used devices": {
 			[]string{"0/1g@0"}, resource.Slots{"cuda.device:3g": 1},
 			[]string{"a/0/3g@1 cuda.device:3g 1"}, report.DroppedAgents{},
 		},
-		"what overlaps is not free": {
+		"overlapping devices are not free": {
 			[]string{"0/1g@1"}, resource.Slots{"cuda.device:3g": 1},
 			nil, report.DroppedAgents{Check: "counters", Slot: "cuda.device:3g", Count: 1},
 		},
-		"all of it excludes its partitions": {
+		"the whole device excludes its partitions": {
 			[]string{"0"}, resource.Slots{"cuda.device:1g": 1},
 			nil, report.DroppedAgents{Check: "counters", Slot: "cuda.device:1g", Count: 1},
 		},
-		"a partition excludes all of it": {
+		"a partition excludes the whole device": {
 			[]string{"0/1g@3"}, resource.Slots{"cuda.device": 1},
 			nil, report.DroppedAgents{Check: "counters", Slot: "cuda.device", Count: 1},
 		},
-		"and its shares": {
+		"a partition excludes its shares": {
 			[]string{"0/1g@3"}, resource.Slots{"cuda.shares": 100},
 			nil, report.DroppedAgents{Check: "counters", Slot: "cuda.shares", Count: 1},
 		},
-		"two that leave room for each other": {
+		"two partitions that fit together": {
 			nil, resource.Slots{"cuda.device:1g": 1, "cuda.device:3g": 1},
 			[]string{"a/0/1g@0 cuda.device:1g 1", "a/0/3g@1 cuda.device:3g 1"}, report.DroppedAgents{},
 		},
-		"two that do not": {
+		"two partitions that do not fit together": {
 			nil, resource.Slots{"cuda.device:2g": 1, "cuda.device:3g": 1},
 			nil, report.DroppedAgents{Check: "counters", Slot: "cuda.device:3g", Count: 1},
 		},
-		"more than there is of it": {
+		"more than its capacity": {
 			[]string{"0/1g@0", "0/1g@1", "0/1g@2", "0/1g@3"}, resource.Slots{"cuda.device:1g": 1},
 			nil, report.DroppedAgents{Check: "slot_total", Slot: "cuda.device:1g", Count: 1},
 		},
@@ -160,7 +160,7 @@ func TestPartitionsShareCounters(t *testing.T) {
 	}
 }
 
-// TestPartitionsFillABrokenDevice asks for the smallest partition. In every strategy, it comes from
+// TestPartitionsFillABrokenDevice requests the smallest partition. In every strategy, it comes from
 // the device that already has a partition in use, and the other device stays whole. On the device
 // in use, it leaves room for a larger partition.
 func TestPartitionsFillABrokenDevice(t *testing.T) {

@@ -255,7 +255,7 @@ func prices(rates map[int]float64) []sized {
 		return cmp.Or(cmp.Compare(b.rate, a.rate), cmp.Compare(a.grains, b.grains))
 	})
 	list = list[:min(len(list), maxSizes)]
-	price := make([]sized, len(list)) // rate holds the price
+	price := make([]sized, len(list)) // rate is used for the price
 	mean := make([]sized, len(list))
 	for i := range list {
 		price[i] = sized{list[i].grains, float64(list[i].grains) / grains}

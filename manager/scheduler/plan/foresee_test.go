@@ -13,13 +13,13 @@ import (
 
 // review plans a snapshot and returns the foreseen start of each waiting session.
 func review(s *plan.Snapshot) map[uuid.UUID]*time.Time {
-	told := map[uuid.UUID]*time.Time{}
+	estimates := map[uuid.UUID]*time.Time{}
 	for _, d := range new(plan.Planner).Decide(s, plan.Change{All: true, Review: true}) {
 		if !d.Placed() {
-			told[d.SessionID] = d.Waiting.EstimatedStart
+			estimates[d.SessionID] = d.Waiting.EstimatedStart
 		}
 	}
-	return told
+	return estimates
 }
 
 // TestForeseen has two devices, which are in use for one hour and for two. The foreseen start of a
@@ -42,14 +42,14 @@ func TestForeseen(t *testing.T) {
 		change               func(*site)
 		first, second, third time.Duration // since noon; 0: unknown
 	}{
-		"all is known":                {func(*site) {}, hour, 2 * hour, 3 * hour},
-		"one may run for ever":        {func(s *site) { s.Running[1].Ends = time.Time{} }, hour, 5 * hour, 6 * hour},
+		"all ends are known":          {func(*site) {}, hour, 2 * hour, 3 * hour},
+		"the first may run for ever":  {func(s *site) { s.Running[1].Ends = time.Time{} }, hour, 5 * hour, 6 * hour},
 		"the second may run for ever": {func(s *site) { s.Pending[1].Lifetime = 0 }, hour, 2 * hour, 5 * hour},
-		"nothing is known":            {func(s *site) { s.Running[0].Ends, s.Running[1].Ends = time.Time{}, time.Time{} }, 0, 0, 0},
-		"one should be over":          {func(s *site) { s.Running[0].Ends = noon.Add(-hour); s.Groups[0].HoldAfter = -1 }, 2 * hour, 2 * hour, 3 * hour},
-		"nobody knows who goes first": {func(s *site) { s.Groups[0].Order, s.Groups[0].HoldAfter = plan.OrderFairShare, -1 }, 0, 0, 0},
-		"one is to start later":       {func(s *site) { s.Pending[1].StartsAt = noon.Add(150 * time.Minute) }, hour, 5 * hour, 2 * hour},
-		"the third asks for too much": {func(s *site) { s.Pending[2].Kernels[0].Slots = resource.Slots{"cuda.device": 3} }, hour, 2 * hour, 0},
+		"no end is known":             {func(s *site) { s.Running[0].Ends, s.Running[1].Ends = time.Time{}, time.Time{} }, 0, 0, 0},
+		"one should have ended":       {func(s *site) { s.Running[0].Ends = noon.Add(-hour); s.Groups[0].HoldAfter = -1 }, 2 * hour, 2 * hour, 3 * hour},
+		"an unknown order":            {func(s *site) { s.Groups[0].Order, s.Groups[0].HoldAfter = plan.OrderFairShare, -1 }, 0, 0, 0},
+		"one has a start time":        {func(s *site) { s.Pending[1].StartsAt = noon.Add(150 * time.Minute) }, hour, 5 * hour, 2 * hour},
+		"the third requests too much": {func(s *site) { s.Pending[2].Kernels[0].Slots = resource.Slots{"cuda.device": 3} }, hour, 2 * hour, 0},
 		"a limit": {func(s *site) {
 			s.Limits = []plan.Limit{{Scope: plan.ScopeUser, ID: idOf("user"), Total: resource.Slots{}, MaxSessions: &two, Sessions: 2}}
 		}, hour, 2 * hour, 3 * hour},
@@ -61,11 +61,11 @@ func TestForeseen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := begin()
 			c.change(s)
-			told := review(&s.Snapshot)
+			estimates := review(&s.Snapshot)
 			for name, after := range map[string]time.Duration{"first": c.first, "second": c.second, "third": c.third} {
-				at := told[idOf(name)]
+				at := estimates[idOf(name)]
 				if (at != nil) != (after != 0) || at != nil && !at.Equal(noon.Add(after)) {
-					t.Errorf("%s is told %v, want noon and %s", name, at, after)
+					t.Errorf("%s has the estimate %v, want noon and %s", name, at, after)
 				}
 			}
 		})
@@ -88,7 +88,7 @@ func TestNothingStartsLaterThanForeseen(t *testing.T) {
 		c.Groups[0].HoldAfter, c.Groups[0].Order = holdAfter, pick(w, plan.OrderFIFO, plan.OrderLIFO, plan.OrderDRF)
 		c.Groups[0].Strategy = pick(w, plan.Strategies...)
 		c.hold()
-		told := review(c.Snapshot)
+		estimates := review(c.Snapshot)
 		first := c.Now
 		for until := noon.Add(48 * time.Hour); ; {
 			c.decide()
@@ -102,11 +102,11 @@ func TestNothingStartsLaterThanForeseen(t *testing.T) {
 				break
 			}
 		}
-		for id, at := range told {
+		for id, at := range estimates {
 			started := c.started[id]
 			switch {
 			case at != nil && (started.IsZero() || started.After(*at)):
-				t.Fatalf("seed %d: %s is told %s and starts at %s", seed, nameOf(id), at, started)
+				t.Fatalf("seed %d: %s has the estimate %s and starts at %s", seed, nameOf(id), at, started)
 			case at != nil:
 				heard++
 			case started.After(first):
@@ -114,8 +114,8 @@ func TestNothingStartsLaterThanForeseen(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d were told when they start, %d that started were not", heard, silent)
+	t.Logf("%d had an estimate, %d started without one", heard, silent)
 	if heard < int(n) || silent > heard/100 {
-		t.Errorf("of %d worlds: %d were told when they start, %d that started were not", n, heard, silent)
+		t.Errorf("of %d worlds: %d had an estimate, %d started without one", n, heard, silent)
 	}
 }

@@ -25,7 +25,7 @@ func TestBackfillDelaysNoHead(t *testing.T) {
 				alone, with := newQueueAt(t, seed, kind, false), newQueueAt(t, seed, kind, true)
 				until := noon.Add(48 * time.Hour)
 				a, _ := alone.untilHead(until, nil)
-				w, told := with.untilHead(until, nil)
+				w, estimate := with.untilHead(until, nil)
 				if a.IsZero() || a.Equal(noon) {
 					continue
 				}
@@ -34,10 +34,10 @@ func TestBackfillDelaysNoHead(t *testing.T) {
 					passed++
 				}
 				if w.IsZero() || w.After(a) {
-					t.Fatalf("seed %d: the head starts at %s, and at %s when nobody passes it", seed, w, a)
+					t.Fatalf("seed %d: the head starts at %s, and at %s without backfill", seed, w, a)
 				}
-				if !told.IsZero() && w.After(told) {
-					t.Fatalf("seed %d: the head starts at %s and was told %s", seed, w, told)
+				if !estimate.IsZero() && w.After(estimate) {
+					t.Fatalf("seed %d: the head starts at %s, estimate %s", seed, w, estimate)
 				}
 			}
 			t.Logf("%d heads compared, %d of them passed", compared, passed)
@@ -87,7 +87,7 @@ func TestNoHeadStarves(t *testing.T) {
 				}
 				waited++
 				if run(true, time.Nanosecond).IsZero() {
-					t.Errorf("seed %d: the head never starts, and at %s when nobody else comes", seed, a)
+					t.Errorf("seed %d: the head never starts, and at %s without other sessions", seed, a)
 				}
 				if run(true, -1).IsZero() {
 					without++
@@ -103,7 +103,7 @@ func TestNoHeadStarves(t *testing.T) {
 
 // untilHead lets time pass until the head starts. It returns the time of the start, and the
 // earliest start that was foreseen.
-func (c *clock) untilHead(until time.Time, arrive func()) (at, told time.Time) {
+func (c *clock) untilHead(until time.Time, arrive func()) (at, estimate time.Time) {
 	for {
 		if arrive != nil {
 			arrive()
@@ -112,12 +112,12 @@ func (c *clock) untilHead(until time.Time, arrive func()) (at, told time.Time) {
 			if d.SessionID != idOf("head") || d.Placed() || d.Waiting.EstimatedStart == nil {
 				continue
 			}
-			if e := *d.Waiting.EstimatedStart; told.IsZero() || e.Before(told) {
-				told = e
+			if e := *d.Waiting.EstimatedStart; estimate.IsZero() || e.Before(estimate) {
+				estimate = e
 			}
 		}
 		if at = c.started[idOf("head")]; !at.IsZero() || !c.next(until) {
-			return at, told
+			return at, estimate
 		}
 	}
 }
@@ -178,7 +178,7 @@ func newQueueAt(t *testing.T, seed uint64, kind kind, others bool) *clock {
 	return c
 }
 
-// asked adds a random request. The percentage known of such requests has a lifetime.
+// asked adds a random request. A given percentage of such requests has a lifetime.
 func (w *world) asked(s *plan.Snapshot, name string, known int, age time.Duration) plan.Request {
 	r := w.request(s, 0, []uuid.UUID{idOf("user")}, idOf("project"), idOf("domain"))
 	r.SessionID, r.Priority, r.Created, r.RetryAt = idOf(name), 0, s.Now.Add(-age), time.Time{}

@@ -26,14 +26,14 @@ func TestGroupsThatWantDevicesNear(t *testing.T) {
 		want     []string // nil: the session waits
 		check    string
 	}{
-		"three on a node":     {plan.TopologyNode, nil, nil, resource.Slots{"cuda.device": 3}, []string{"a/1 cuda.device 1", "a/2 cuda.device 1", "a/3 cuda.device 1"}, ""},
-		"four are on two":     {plan.TopologyNode, nil, nil, resource.Slots{"cuda.device": 4}, nil, "topology"},
-		"seven there are not": {plan.TopologyNode, nil, nil, resource.Slots{"cuda.device": 7}, nil, "slot_total"},
-		"any four":            {plan.TopologyPrefer, nil, nil, resource.Slots{"cuda.device": 4}, []string{"a/1 cuda.device 1", "a/2 cuda.device 1", "a/3 cuda.device 1", "a/6 cuda.device 1"}, ""},
-		"a link":              {plan.TopologyLinked, link, nil, resource.Slots{"cuda.device": 2}, []string{"a/2 cuda.device 1", "a/7 cuda.device 1"}, ""},
-		"no link":             {plan.TopologyLinked, nil, nil, resource.Slots{"cuda.device": 2}, nil, "topology"},
-		"one needs none":      {plan.TopologyLinked, nil, nil, resource.Slots{"cuda.device": 1}, []string{"a/1 cuda.device 1"}, ""},
-		"a tight rest that is far": {
+		"three on a node":         {plan.TopologyNode, nil, nil, resource.Slots{"cuda.device": 3}, []string{"a/1 cuda.device 1", "a/2 cuda.device 1", "a/3 cuda.device 1"}, ""},
+		"four are on two":         {plan.TopologyNode, nil, nil, resource.Slots{"cuda.device": 4}, nil, "topology"},
+		"seven are not available": {plan.TopologyNode, nil, nil, resource.Slots{"cuda.device": 7}, nil, "slot_total"},
+		"any four":                {plan.TopologyPrefer, nil, nil, resource.Slots{"cuda.device": 4}, []string{"a/1 cuda.device 1", "a/2 cuda.device 1", "a/3 cuda.device 1", "a/6 cuda.device 1"}, ""},
+		"a link":                  {plan.TopologyLinked, link, nil, resource.Slots{"cuda.device": 2}, []string{"a/2 cuda.device 1", "a/7 cuda.device 1"}, ""},
+		"no link":                 {plan.TopologyLinked, nil, nil, resource.Slots{"cuda.device": 2}, nil, "topology"},
+		"one needs none":          {plan.TopologyLinked, nil, nil, resource.Slots{"cuda.device": 1}, []string{"a/1 cuda.device 1"}, ""},
+		"a small rest that is far away": {
 			plan.TopologyNode, nil, []resource.Slots{nil, nil, busy, busy, {"cuda.shares": 500}, busy, busy, busy}, resource.Slots{"cuda.shares": 1500},
 			[]string{"a/0 cuda.shares 1000", "a/1 cuda.shares 500"}, "",
 		},

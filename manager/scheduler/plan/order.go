@@ -144,7 +144,7 @@ func linesOf(s *Snapshot) lines {
 	for i := range s.Pending {
 		r := &s.Pending[i]
 		l := byGroup[r.Group]
-		if l == nil { // a group that is gone
+		if l == nil { // a group that no longer exists
 			l = &line{order: OrderFIFO}
 			byGroup[r.Group] = l
 		}

@@ -65,7 +65,7 @@ func TestDominantShares(t *testing.T) {
 				scale := u.weight / v.weight
 				could, bound := u.with(v, scale), float64(u.running)+scale*(1+v.task/u.task)
 				if could >= bound+1e-9 {
-					t.Errorf("%+v could run %g with %g times what %+v has, above %g", u, could, scale, v, bound)
+					t.Errorf("%+v could run %g with %g times the share of %+v, above %g", u, could, scale, v, bound)
 				}
 				if could > float64(u.running)+1e-9 {
 					envious++

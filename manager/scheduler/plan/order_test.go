@@ -15,8 +15,8 @@ import (
 	"github.com/berthhq/berth/manager/scheduler/plan"
 )
 
-// pool is a group of one agent on which all slots can be combined, so that amounts alone decide
-// what fits.
+// pool is a group with one agent on which all slots can be combined, so that only the amounts
+// decide whether requests fit.
 func pool(id uuid.UUID, order plan.Order, capacity resource.Slots) (plan.Group, plan.Agent) {
 	a := plan.Agent{ID: uuid.NewSHA1(id, []byte("agent")), Name: "pool", Group: id, Schedulable: true, Architecture: "amd64"}
 	for _, name := range capacity.Names() {
@@ -29,7 +29,7 @@ func pool(id uuid.UUID, order plan.Order, capacity resource.Slots) (plan.Group, 
 }
 
 // queueOf has one pool. Requests are written "user" or "user!" (with priority), the oldest first.
-// Each request of a user asks for the same amounts.
+// All requests of a user have the same amounts.
 func queueOf(order plan.Order, capacity resource.Slots, asks map[string]resource.Slots, users ...string) *plan.Snapshot {
 	g, a := pool(idOf("group"), order, capacity)
 	s := &plan.Snapshot{Now: noon, Groups: []plan.Group{g}, Agents: []plan.Agent{a}}
@@ -80,7 +80,7 @@ func TestOrders(t *testing.T) {
 			queueOf(plan.OrderDRF, resource.Slots{"cpu": 4000}, one, "a", "b", "a!", "a!", "b"),
 			"a2 a3 b1 b4 (a0)",
 		},
-		"drf with what is held": {
+		"drf with allocations": {
 			func() *plan.Snapshot {
 				s := queueOf(plan.OrderDRF, resource.Slots{"cpu": 4000}, one, "a", "a", "b", "b")
 				s.Holdings = []plan.Holding{

@@ -223,7 +223,7 @@ func (t *tree) standings() []report.Standing {
 	return list
 }
 
-// stands is rounded so that a report does not change every second.
+// stands returns the standing of the holder, rounded so that a report does not change every second.
 func (n *holder) stands() report.Standing {
 	return report.Standing{
 		Scope: n.scope, Weight: n.weight, Usage: rounded(n.usage),
@@ -246,7 +246,7 @@ type holders []*holder
 func (h holders) Len() int { return len(h) }
 func (h holders) Less(i, j int) bool {
 	a, b := h[i], h[j]
-	// The same order as that of factors, but without underflow to 0.
+	// This is the order of the factors, without underflow to 0.
 	return cmp.Or(cmp.Compare(a.usage/a.weight, b.usage/b.weight), before(a.first, b.first)) < 0
 }
 func (h holders) Swap(i, j int) { h[i], h[j] = h[j], h[i] }

@@ -15,7 +15,7 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-15+1e-9*max(math.Abs(a), math.Abs(b)) }
 
-// TestDecay has one user who used the whole cluster for a while.
+// TestDecay tests the usage of a user who used the whole cluster for a while.
 func TestDecay(t *testing.T) {
 	const day = 24 * time.Hour
 	g := &plan.Group{ID: idOf("group"), Order: plan.OrderFairShare, Sharing: plan.Sharing{
@@ -27,17 +27,17 @@ func TestDecay(t *testing.T) {
 		slots    resource.Slots
 		want     float64
 	}{
-		"everything, always":        {6 * day, 0, capacity, 1},
-		"and before that":           {60 * day, 0, capacity, 1},
-		"half of one slot":          {6 * day, 0, resource.Slots{"cpu": 2000, "mem": 1}, 0.5},
-		"a slot that is gone":       {6 * day, 0, resource.Slots{"cuda.device": 4}, 0},
-		"the last half-life":        {2 * day, 0, capacity, 4. / 7},
-		"the one before":            {4 * day, 2 * day, capacity, 2. / 7},
-		"the one before that":       {6 * day, 4 * day, capacity, 1. / 7},
-		"what is too long ago":      {9 * day, 6 * day, capacity, 0},
-		"partly too long ago":       {8 * day, 4 * day, capacity, 1. / 7},
-		"what is not yet there":     {0, -day, capacity, 0},
-		"a record without duration": {day, day, capacity, 0},
+		"everything, always":           {6 * day, 0, capacity, 1},
+		"and before that":              {60 * day, 0, capacity, 1},
+		"half of one slot":             {6 * day, 0, resource.Slots{"cpu": 2000, "mem": 1}, 0.5},
+		"a slot that no longer exists": {6 * day, 0, resource.Slots{"cuda.device": 4}, 0},
+		"the last half-life":           {2 * day, 0, capacity, 4. / 7},
+		"the one before":               {4 * day, 2 * day, capacity, 2. / 7},
+		"the one before that":          {6 * day, 4 * day, capacity, 1. / 7},
+		"usage too long ago":           {9 * day, 6 * day, capacity, 0},
+		"partly too long ago":          {8 * day, 4 * day, capacity, 1. / 7},
+		"usage in the future":          {0, -day, capacity, 0},
+		"a record without duration":    {day, day, capacity, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := usage(idOf("a"), noon.Add(-c.from), noon.Add(-c.to), c.slots)
@@ -164,7 +164,7 @@ func TestNobodyStarvesUnderFairShare(t *testing.T) {
 	})
 	t.Logf("%d sessions, the longest wait was %s", served, worst)
 	if worst < longest {
-		t.Errorf("nobody waited for more than %s: the cases are too simple", worst)
+		t.Errorf("no session waited for more than %s: the cases are too simple", worst)
 	}
 }
 

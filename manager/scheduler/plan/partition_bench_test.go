@@ -19,8 +19,8 @@ func BenchmarkPartitions(b *testing.B) {
 	})
 }
 
-// BenchmarkPartitionsOfManyKinds has kernels that ask for partitions of several profiles. Some of
-// them do not fit together although enough of each profile is free.
+// BenchmarkPartitionsOfManyKinds places kernels that request partitions of several profiles. Some
+// of them do not fit together although enough of each profile is free.
 func BenchmarkPartitionsOfManyKinds(b *testing.B) {
 	w := newWorld(1)
 	partitions(b, 50, 4, func() map[string]int64 {

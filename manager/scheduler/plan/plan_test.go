@@ -102,19 +102,19 @@ func TestPartsOfDevices(t *testing.T) {
 		want []string // nil: the session waits
 		why  report.DroppedAgents
 	}{
-		"part of a fresh device":         {[]resource.Slots{nil}, resource.Slots{"cuda.shares": 300}, []string{"a/0 cuda.shares 300"}, report.DroppedAgents{}},
-		"the fullest that has room":      {[]resource.Slots{nil, half, most}, resource.Slots{"cuda.shares": 300}, []string{"a/1 cuda.shares 300"}, report.DroppedAgents{}},
-		"two halves are not one":         {[]resource.Slots{half, half}, resource.Slots{"cuda.shares": 1000}, nil, report.DroppedAgents{Check: "slot_contiguity", Slot: "cuda.shares", Count: 1}},
-		"not enough in sum":              {[]resource.Slots{most, most}, resource.Slots{"cuda.shares": 500}, nil, report.DroppedAgents{Check: "slot_total", Slot: "cuda.shares", Count: 1}},
-		"one and a half":                 {[]resource.Slots{half, nil}, resource.Slots{"cuda.shares": 1500}, []string{"a/1 cuda.shares 1000", "a/0 cuda.shares 500"}, report.DroppedAgents{}},
-		"one and a half without a whole": {[]resource.Slots{half, half, half}, resource.Slots{"cuda.shares": 1500}, nil, report.DroppedAgents{Check: "slot_contiguity", Slot: "cuda.shares", Count: 1}},
-		"whole devices":                  {[]resource.Slots{half, nil, nil}, resource.Slots{"cuda.device": 2}, []string{"a/1 cuda.device 1", "a/2 cuda.device 1"}, report.DroppedAgents{}},
-		"a shared device is no whole":    {[]resource.Slots{half, nil}, resource.Slots{"cuda.device": 2}, nil, report.DroppedAgents{Check: "slot_total", Slot: "cuda.device", Count: 1}},
-		"a whole device has no shares":   {[]resource.Slots{{"cuda.device": 1}}, resource.Slots{"cuda.shares": 100}, nil, report.DroppedAgents{Check: "slot_total", Slot: "cuda.shares", Count: 1}},
-		"memory beside shares":           {[]resource.Slots{{"cuda.mem": 70}, half}, resource.Slots{"cuda.shares": 500, "cuda.mem": 40}, []string{"a/1 cuda.shares 500", "a/1 cuda.mem 40"}, report.DroppedAgents{}},
-		"memory and shares apart":        {[]resource.Slots{{"cuda.mem": 70}, most}, resource.Slots{"cuda.shares": 500, "cuda.mem": 40}, nil, report.DroppedAgents{Check: "slot_contiguity", Slot: "cuda.shares", Count: 1}},
-		"unknown slot":                   {[]resource.Slots{nil}, resource.Slots{"tpu.device": 1}, nil, report.DroppedAgents{Check: "slot_missing", Slot: "tpu.device", Count: 1}},
-		"cpu first":                      {[]resource.Slots{nil}, resource.Slots{"cpu": 9000, "mem": 65, "cuda.device": 2}, nil, report.DroppedAgents{Check: "cpu", Slot: "cpu", Count: 1}},
+		"part of a fresh device":          {[]resource.Slots{nil}, resource.Slots{"cuda.shares": 300}, []string{"a/0 cuda.shares 300"}, report.DroppedAgents{}},
+		"the fullest that has room":       {[]resource.Slots{nil, half, most}, resource.Slots{"cuda.shares": 300}, []string{"a/1 cuda.shares 300"}, report.DroppedAgents{}},
+		"two halves are not one":          {[]resource.Slots{half, half}, resource.Slots{"cuda.shares": 1000}, nil, report.DroppedAgents{Check: "slot_contiguity", Slot: "cuda.shares", Count: 1}},
+		"not enough in sum":               {[]resource.Slots{most, most}, resource.Slots{"cuda.shares": 500}, nil, report.DroppedAgents{Check: "slot_total", Slot: "cuda.shares", Count: 1}},
+		"one and a half":                  {[]resource.Slots{half, nil}, resource.Slots{"cuda.shares": 1500}, []string{"a/1 cuda.shares 1000", "a/0 cuda.shares 500"}, report.DroppedAgents{}},
+		"one and a half without a whole":  {[]resource.Slots{half, half, half}, resource.Slots{"cuda.shares": 1500}, nil, report.DroppedAgents{Check: "slot_contiguity", Slot: "cuda.shares", Count: 1}},
+		"whole devices":                   {[]resource.Slots{half, nil, nil}, resource.Slots{"cuda.device": 2}, []string{"a/1 cuda.device 1", "a/2 cuda.device 1"}, report.DroppedAgents{}},
+		"a shared device is not whole":    {[]resource.Slots{half, nil}, resource.Slots{"cuda.device": 2}, nil, report.DroppedAgents{Check: "slot_total", Slot: "cuda.device", Count: 1}},
+		"a whole device has no shares":    {[]resource.Slots{{"cuda.device": 1}}, resource.Slots{"cuda.shares": 100}, nil, report.DroppedAgents{Check: "slot_total", Slot: "cuda.shares", Count: 1}},
+		"memory and shares of one device": {[]resource.Slots{{"cuda.mem": 70}, half}, resource.Slots{"cuda.shares": 500, "cuda.mem": 40}, []string{"a/1 cuda.shares 500", "a/1 cuda.mem 40"}, report.DroppedAgents{}},
+		"memory and shares apart":         {[]resource.Slots{{"cuda.mem": 70}, most}, resource.Slots{"cuda.shares": 500, "cuda.mem": 40}, nil, report.DroppedAgents{Check: "slot_contiguity", Slot: "cuda.shares", Count: 1}},
+		"unknown slot":                    {[]resource.Slots{nil}, resource.Slots{"tpu.device": 1}, nil, report.DroppedAgents{Check: "slot_missing", Slot: "tpu.device", Count: 1}},
+		"cpu first":                       {[]resource.Slots{nil}, resource.Slots{"cpu": 9000, "mem": 65, "cuda.device": 2}, nil, report.DroppedAgents{Check: "cpu", Slot: "cpu", Count: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite()
@@ -220,7 +220,7 @@ func TestGangIsAllOrNone(t *testing.T) {
 		t.Errorf("summary %q, want %q", w.Summary, want)
 	}
 	if d := got["later"]; !d.Placed() || nameOf(d.Assignments[0].AgentID) != "a" {
-		t.Errorf("the gang holds what it did not get: %+v", d.Waiting)
+		t.Errorf("the gang has devices that it did not get: %+v", d.Waiting)
 	}
 }
 
@@ -308,7 +308,7 @@ func TestAgedHeadIsNotPassed(t *testing.T) {
 			s := newSite()
 			s.Groups[0].HoldAfter = c.after
 			s.agent("a", nil, resource.Slots{"cuda.shares": 100}) // lacks one device
-			s.agent("b", nil)                                     // never has two
+			s.agent("b", nil)                                     // the agent can never have two devices
 			s.ask("head", c.age, resource.Slots{"cuda.device": 2})
 			s.ask("first", 2*time.Minute, resource.Slots{"cuda.device": 1})
 			s.ask("second", time.Minute, resource.Slots{"cuda.device": 1})
@@ -360,12 +360,12 @@ func TestCanEver(t *testing.T) {
 		field  string // "": the request is possible
 		limit  string
 	}{
-		"a busy device of an agent that is off": {slots: resource.Slots{"cuda.device": 1}},
-		"unknown slot":                          {slots: resource.Slots{"gold": 1}, field: "slots.gold", limit: "0"},
-		"zero":                                  {slots: resource.Slots{"cpu": 0}, field: "slots.cpu", limit: "0"},
-		"negative":                              {slots: resource.Slots{"mem": -1}, field: "slots.mem", limit: "0"},
-		"too many cores":                        {slots: resource.Slots{"cpu": 8001}, field: "slots.cpu", limit: "8"},
-		"too many devices":                      {slots: resource.Slots{"cuda.device": 2}, field: "slots.cuda.device", limit: "1"},
+		"a busy device of an unschedulable agent": {slots: resource.Slots{"cuda.device": 1}},
+		"unknown slot":     {slots: resource.Slots{"gold": 1}, field: "slots.gold", limit: "0"},
+		"zero":             {slots: resource.Slots{"cpu": 0}, field: "slots.cpu", limit: "0"},
+		"negative":         {slots: resource.Slots{"mem": -1}, field: "slots.mem", limit: "0"},
+		"too many cores":   {slots: resource.Slots{"cpu": 8001}, field: "slots.cpu", limit: "8"},
+		"too many devices": {slots: resource.Slots{"cuda.device": 2}, field: "slots.cuda.device", limit: "1"},
 		"not on one agent": {
 			slots: resource.Slots{"cuda.device": 1}, change: func(r *plan.Request) { r.Volumes = []string{"home"} }, field: "slots",
 		},

@@ -57,7 +57,7 @@ type Change struct {
 	Agents []uuid.UUID // whose devices' usage has changed
 	Limits bool        // the usage of limits has changed, other than by placements
 	New    []Request   // new or changed
-	Gone   []uuid.UUID // that no longer wait, other than by placement
+	Gone   []uuid.UUID // sessions that no longer wait for a reason other than placement
 	Review bool        // nothing has changed, but everything is to be decided again
 }
 

@@ -194,7 +194,7 @@ func TestPlannerKeepsUp(t *testing.T) {
 			single := func(list []plan.Decision) []plan.Decision {
 				return slices.DeleteFunc(slices.Clone(list), gang)
 			}
-			estimates := cmpopts.IgnoreFields(report.Pending{}, "EstimatedStart") // those of a review say more
+			estimates := cmpopts.IgnoreFields(report.Pending{}, "EstimatedStart") // a review computes more of them
 			if diff := cmp.Diff(single(fresh), single(decisions), estimates); diff != "" {
 				t.Fatalf("another reason than from scratch: %s", diff)
 			}

@@ -74,7 +74,7 @@ func TestWhoMakesRoom(t *testing.T) {
 			c.change(r, x)
 			d := s.decide(t)["new"]
 			if d.Placed() {
-				t.Fatal("it is placed on what is in use")
+				t.Fatal("it is placed on used devices")
 			}
 			if got := named(d.Victims); (got == "old") != c.makes || (got == "") == c.makes {
 				t.Errorf("ends %q: %v, %s", got, c.makes, d.Waiting.Summary)
@@ -128,7 +128,7 @@ func TestFewestAndYoungestMakeRoom(t *testing.T) {
 			s.victim("a1", "a", 1, 1, 10*time.Minute)
 			s.victim("b0", "b", 0, 1, 10*time.Hour)
 		}, resource.Slots{"cuda.device": 2}, "b0"},
-		"nobody, when somebody leaves anyway": {func(s *site) {
+		"no session, when another one ends anyway": {func(s *site) {
 			s.agent("a", nil)
 			s.agent("b", nil)
 			s.victim("a0", "a", 0, 1, 10*time.Minute)
@@ -144,7 +144,7 @@ func TestFewestAndYoungestMakeRoom(t *testing.T) {
 				t.Errorf("ends %q, want %q", got, c.want)
 			}
 			if d.Waiting == nil || d.Waiting.Room == nil {
-				t.Errorf("no room is made: %+v", d)
+				t.Errorf("no session is preempted: %+v", d)
 			}
 		})
 	}
@@ -239,9 +239,9 @@ func TestPreemptionKeepsItsWord(t *testing.T) {
 			c.next(c.Now)
 		}
 	}
-	t.Logf("room was made %d times", made)
+	t.Logf("sessions were preempted %d times", made)
 	if made < int(n)/20 {
-		t.Errorf("room was made %d times: the worlds are too simple", made)
+		t.Errorf("sessions were preempted %d times: the worlds are too simple", made)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestLeastIsEnded(t *testing.T) {
 		r.Priority = 1
 		d := s.decide(t)["new"]
 		if len(d.Victims) == 0 {
-			t.Fatalf("seed %d: no room is made", seed)
+			t.Fatalf("seed %d: no session is preempted", seed)
 		}
 		ended += len(d.Victims)
 		freed := 0

@@ -52,7 +52,7 @@ func (q *queue) prepare() {
 	}
 }
 
-// renew renews the promise of a request, unless it cannot be kept any more.
+// renew renews the promise of a request, unless it can no longer be kept.
 func (q *queue) renew(r *Request) {
 	g := q.groups[r.Group]
 	if g == nil || r.held(q.now) != "" || len(q.limits.Reached(r)) > 0 {

@@ -37,15 +37,15 @@ func TestWhoMayPassTheHead(t *testing.T) {
 		known    bool // reports whether the end of the running session is known
 		passes   bool
 	}{
-		"it ends before":                     {resource.Slots{"cuda.device": 1}, 59 * time.Minute, true, true},
-		"it ends right then":                 {resource.Slots{"cuda.device": 1}, time.Hour, true, true},
-		"it ends too late":                   {resource.Slots{"cuda.device": 1}, 61 * time.Minute, true, false},
-		"nobody knows when it ends":          {resource.Slots{"cuda.device": 1}, 0, true, false},
-		"it takes what the head leaves":      {resource.Slots{"cpu": 4000}, 0, true, true},
-		"it takes more than the head leaves": {resource.Slots{"cpu": 4001}, 0, true, false},
-		"nobody knows when the head starts":  {resource.Slots{"cuda.device": 1}, time.Minute, false, false},
-		"nor then is it in the way":          {resource.Slots{"cpu": 4000}, 0, false, true},
-		"but then it is":                     {resource.Slots{"cpu": 4001}, 0, false, false},
+		"it ends before":                            {resource.Slots{"cuda.device": 1}, 59 * time.Minute, true, true},
+		"it ends at the reserved time":              {resource.Slots{"cuda.device": 1}, time.Hour, true, true},
+		"it ends too late":                          {resource.Slots{"cuda.device": 1}, 61 * time.Minute, true, false},
+		"its end is unknown":                        {resource.Slots{"cuda.device": 1}, 0, true, false},
+		"it uses devices that the head leaves free": {resource.Slots{"cpu": 4000}, 0, true, true},
+		"it takes more than the head leaves":        {resource.Slots{"cpu": 4001}, 0, true, false},
+		"the head's start is unknown":               {resource.Slots{"cuda.device": 1}, time.Minute, false, false},
+		"it does not delay the head":                {resource.Slots{"cpu": 4000}, 0, false, true},
+		"it delays the head":                        {resource.Slots{"cpu": 4001}, 0, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite()
@@ -89,8 +89,8 @@ func TestHopelessHeadIsNoHead(t *testing.T) {
 // latest, and more devices are in use than if no session could pass it.
 func TestNoStarvationAndNoIdleMachine(t *testing.T) {
 	type result struct {
-		told, started time.Time
-		used          float64 // average of the devices in use, from the arrival of the large session to its start
+		estimated, started time.Time
+		used               float64 // average of the devices in use, from the arrival of the large session to its start
 	}
 	run := func(t *testing.T, after time.Duration, pass bool) (res result) {
 		w := newWorld(3)
@@ -123,8 +123,8 @@ func TestNoStarvationAndNoIdleMachine(t *testing.T) {
 				arrive()
 			}
 			for _, d := range c.decide() {
-				if d.SessionID == big.SessionID && !d.Placed() && d.Waiting.EstimatedStart != nil && res.told.IsZero() {
-					res.told = *d.Waiting.EstimatedStart
+				if d.SessionID == big.SessionID && !d.Placed() && d.Waiting.EstimatedStart != nil && res.estimated.IsZero() {
+					res.estimated = *d.Waiting.EstimatedStart
 				}
 			}
 			if res.started = c.started[big.SessionID]; !res.started.IsZero() {
@@ -138,10 +138,10 @@ func TestNoStarvationAndNoIdleMachine(t *testing.T) {
 		return res
 	}
 	with, alone, never := run(t, time.Nanosecond, true), run(t, time.Nanosecond, false), run(t, -1, true)
-	t.Logf("backfill: started after %s with %.1f of 16 devices in use; nobody passes: after %s with %.1f",
+	t.Logf("backfill: started after %s with %.1f of 16 devices in use; without backfill: after %s with %.1f",
 		with.started.Sub(noon), with.used, alone.started.Sub(noon), alone.used)
-	if with.told.IsZero() || with.started.IsZero() || with.started.After(with.told) {
-		t.Errorf("told %s, started %s", with.told, with.started)
+	if with.estimated.IsZero() || with.started.IsZero() || with.started.After(with.estimated) {
+		t.Errorf("told %s, started %s", with.estimated, with.started)
 	}
 	if !with.started.Equal(alone.started) && !with.started.Before(alone.started) {
 		t.Errorf("it starts at %s, and %s without backfill", with.started, alone.started)

@@ -40,19 +40,19 @@ func TestSplits(t *testing.T) {
 		"fill":                          {plan.SplitFill, used(0, 0, 0), resource.Slots{"cuda.shares": 1500}, []string{"a/0 cuda.shares 1000", "a/1 cuda.shares 500"}},
 		"fill is the default":           {"", used(0, 0, 0), resource.Slots{"cuda.shares": 1500}, []string{"a/0 cuda.shares 1000", "a/1 cuda.shares 500"}},
 		"evenly":                        {plan.SplitEvenly, used(0, 0, 0), resource.Slots{"cuda.shares": 1500}, []string{"a/0 cuda.shares 750", "a/1 cuda.shares 750"}},
-		"evenly over what has room":     {plan.SplitEvenly, used(200, 300, 0), resource.Slots{"cuda.shares": 1500}, []string{"a/0 cuda.shares 750", "a/2 cuda.shares 750"}},
+		"evenly over devices with room": {plan.SplitEvenly, used(200, 300, 0), resource.Slots{"cuda.shares": 1500}, []string{"a/0 cuda.shares 750", "a/2 cuda.shares 750"}},
 		"evenly over more":              {plan.SplitEvenly, used(400, 400, 500), resource.Slots{"cuda.shares": 1500}, []string{"a/2 cuda.shares 500", "a/0 cuda.shares 500", "a/1 cuda.shares 500"}},
-		"evenly, but for a step":        {plan.SplitEvenly, used(0, 450, 400), resource.Slots{"cuda.shares": 1150}, []string{"a/2 cuda.shares 600", "a/1 cuda.shares 550"}},
+		"evenly, except for one step":   {plan.SplitEvenly, used(0, 450, 400), resource.Slots{"cuda.shares": 1150}, []string{"a/2 cuda.shares 600", "a/1 cuda.shares 550"}},
 		"evenly, not enough on any set": {plan.SplitEvenly, used(600, 600, 600), resource.Slots{"cuda.shares": 1500}, nil},
-		"evenly, with its memory": {
+		"evenly, together with the memory": {
 			plan.SplitEvenly, used(0, 0), resource.Slots{"cuda.shares": 1200, "cuda.mem": 31},
 			[]string{"a/0 cuda.shares 600", "a/0 cuda.mem 16", "a/1 cuda.shares 600", "a/1 cuda.mem 15"},
 		},
-		"evenly, all of some":        {plan.SplitEvenly, used(0, 100, 0), resource.Slots{"cuda.shares": 2000}, []string{"a/0 cuda.shares 1000", "a/2 cuda.shares 1000"}},
-		"evenly is of one, if it is": {plan.SplitEvenly, used(0, 300), resource.Slots{"cuda.shares": 700}, []string{"a/1 cuda.shares 700"}},
-		"none":                       {plan.SplitNone, used(0, 0, 0), resource.Slots{"cuda.shares": 1500}, nil},
-		"none, but whole ones":       {plan.SplitNone, used(100, 0, 0), resource.Slots{"cuda.shares": 2000}, []string{"a/1 cuda.shares 1000", "a/2 cuda.shares 1000"}},
-		"none, but a part":           {plan.SplitNone, used(0, 100, 0), resource.Slots{"cuda.shares": 500}, []string{"a/1 cuda.shares 500"}},
+		"evenly, all of some devices":     {plan.SplitEvenly, used(0, 100, 0), resource.Slots{"cuda.shares": 2000}, []string{"a/0 cuda.shares 1000", "a/2 cuda.shares 1000"}},
+		"evenly on one device if it fits": {plan.SplitEvenly, used(0, 300), resource.Slots{"cuda.shares": 700}, []string{"a/1 cuda.shares 700"}},
+		"none":                            {plan.SplitNone, used(0, 0, 0), resource.Slots{"cuda.shares": 1500}, nil},
+		"none: whole devices":             {plan.SplitNone, used(100, 0, 0), resource.Slots{"cuda.shares": 2000}, []string{"a/1 cuda.shares 1000", "a/2 cuda.shares 1000"}},
+		"none: a fraction":                {plan.SplitNone, used(0, 100, 0), resource.Slots{"cuda.shares": 500}, []string{"a/1 cuda.shares 500"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite()
@@ -92,8 +92,8 @@ func TestWhatAGroupNeverSplits(t *testing.T) {
 	}
 }
 
-// TestWhatAgentsCount asks for amounts that no agent of the group allows, although some agents have
-// them.
+// TestWhatAgentsCount requests amounts that no agent of the group permits, although some agents
+// have them.
 func TestWhatAgentsCount(t *testing.T) {
 	s := newSite()
 	s.agent("a", nil, nil, nil, nil).Counts = report.Counts{"cuda.device": {1, 4}}

@@ -70,15 +70,15 @@ func TestAcceleratorsAreLeftToWhoAsksForThem(t *testing.T) {
 	}
 }
 
-// TestPackKeepsRoomForTheDemand asks for a tenth of a device while two devices have room. The
-// device that keeps a half is the one that other requests can use.
+// TestPackKeepsRoomForTheDemand requests a tenth of a device while two devices have room. The
+// request gets the device whose rest is less useful, so that a half stays free for other requests.
 func TestPackKeepsRoomForTheDemand(t *testing.T) {
 	for name, c := range map[string]struct {
 		demand resource.Slots
 		want   string
 	}{
-		"halves are asked for": {resource.Slots{"cuda.shares": 500}, "b/0 cuda.shares 100"},
-		"six tenths are":       {resource.Slots{"cuda.shares": 600}, "a/0 cuda.shares 100"},
+		"halves are requested":     {resource.Slots{"cuda.shares": 500}, "b/0 cuda.shares 100"},
+		"six tenths are requested": {resource.Slots{"cuda.shares": 600}, "a/0 cuda.shares 100"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite()

@@ -68,7 +68,7 @@ func TestSuggestions(t *testing.T) {
 			alt.Least = resource.Slots{"cpu": 33000}
 			return nil
 		}},
-		{"less of two at once", func(_ *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
+		{"less of two slots", func(_ *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
 			r.Kernels[0].Slots = resource.Slots{"cpu": 40000, "mem": 128 << 30}
 			return []plan.Suggestion{{Slots: resource.Slots{"cpu": 32000, "mem": 64 << 30}}}
 		}},
@@ -91,7 +91,7 @@ func TestSuggestions(t *testing.T) {
 			alt.Groups = []uuid.UUID{s.Groups[0].ID, full, free}
 			return []plan.Suggestion{{Slots: with("cuda.shares", 500)}, {Group: free}}
 		}},
-		{"other agents than those asked for", func(s *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
+		{"agents other than the requested ones", func(s *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
 			s.Agents[1].Devices[4].Used = nil
 			r.Agents, r.Strict = []uuid.UUID{s.Agents[0].ID}, true
 			return []plan.Suggestion{{AnyAgent: true}, {Slots: with("cuda.shares", 500)}}
@@ -108,15 +108,15 @@ func TestSuggestions(t *testing.T) {
 			alt.Running = []plan.Running{cpu, holds(2, 3), holds(4)}
 			return []plan.Suggestion{{Slots: with("cuda.shares", 500)}, {End: alt.Running[2].SessionID}}
 		}},
-		{"nothing for what waits for a time", func(s *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
+		{"nothing for a session with a start time", func(s *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
 			r.StartsAt = s.Now.Add(time.Hour)
 			return nil
 		}},
-		{"nothing for what starts", func(s *plan.Snapshot, _ *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
+		{"nothing for a session that starts", func(s *plan.Snapshot, _ *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
 			s.Agents[1].Devices[4].Used = nil
 			return nil
 		}},
-		{"nothing that those before it need", func(s *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
+		{"nothing that earlier sessions need", func(s *plan.Snapshot, r *plan.Request, _ *plan.Alternatives) []plan.Suggestion {
 			for i := range s.Agents {
 				for j := 2; j < len(s.Agents[i].Devices); j++ {
 					s.Agents[i].Devices[j].Used = resource.Slots{"cuda.shares": 1000}

@@ -83,7 +83,7 @@ func amountText(slot string, amount int64, free string) string {
 	}
 }
 
-// clause says how many agents do not pass a check, and why: 3 are cordoned.
+// clause returns how many agents fail a check, and why: 3 are cordoned.
 func (q *queue) clause(w *reasons, s *shape, d report.DroppedAgents, agents int) string {
 	who := fmt.Sprint(d.Count)
 	switch {

@@ -7,20 +7,19 @@ import (
 	"github.com/berthhq/berth/internal/report"
 )
 
-// topology is how far the accelerators of an agent are from each other. A pair
-// costs what its nearest relation costs:
+// topology is how far the accelerators of an agent are from each other. The cost of a pair is that
+// of its nearest relation:
 //
-//	0   a fabric of their own (NVLink, xGMI, on one chip), or parts of one device
+//	0   a direct fabric (NVLink, xGMI, on one chip), or parts of one device
 //	1   one board, or a group that the plugin names
 //	2   one PCIe root
 //	4   one NUMA node
 //	8   the same machine
 //
-// and, far below that, the distance that the plugin gives and the bandwidth that
-// is missing to the fastest link of the agent. Unless its group says otherwise all
-// of it is a preference: where devices lie never keeps a kernel from starting, and
-// changes neither the agent that the strategy chooses nor the state that this is
-// left in, for only devices in the same state change places.
+// and, far below that, the distance that the plugin gives and the bandwidth that is missing to the
+// fastest link of the agent. Unless its group says otherwise all of it is a preference: where
+// devices lie never keeps a kernel from starting, and changes neither the agent that the strategy
+// chooses nor the state that this is left in, for only devices in the same state change places.
 type topology struct {
 	n       int     // devices of the agent
 	far     []int32 // n x n

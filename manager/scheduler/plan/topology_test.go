@@ -93,11 +93,11 @@ func TestNearDevicesAreTakenTogether(t *testing.T) {
 			[]resource.Slots{busy, nil, nil, nil, busy, busy, busy, busy}, nil, resource.Slots{"cuda.shares": 1500},
 			[]string{"a/2 cuda.shares 1000", "a/3 cuda.shares 500"},
 		},
-		"but the part that packs best": {
+		"the fraction that packs best": {
 			[]resource.Slots{busy, nil, nil, nil, busy, busy, {"cuda.shares": 500}, busy}, nil, resource.Slots{"cuda.shares": 1500},
 			[]string{"a/1 cuda.shares 1000", "a/6 cuda.shares 500"},
 		},
-		"far ones rather than none": {
+		"distant devices rather than none": {
 			[]resource.Slots{busy, nil, busy, busy, busy, busy, busy, nil}, nil, resource.Slots{"cuda.device": 2},
 			[]string{"a/1 cuda.device 1", "a/7 cuda.device 1"},
 		},
@@ -116,7 +116,7 @@ func TestNearDevicesAreTakenTogether(t *testing.T) {
 	}
 }
 
-// TestHostIsNearTheDevices asks for cpu and memory. They come from the node of the devices as far
+// TestHostIsNearTheDevices requests cpu and memory. They come from the node of the devices as far
 // as it has enough, and the devices come from the node that has enough cpu and memory.
 func TestHostIsNearTheDevices(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -125,11 +125,11 @@ func TestHostIsNearTheDevices(t *testing.T) {
 		ask  resource.Slots
 		want []string
 	}{
-		"of the node of its device":       {[2]int64{}, []resource.Slots{{"cuda.device": 1}, nil}, resource.Slots{"cpu": 1000, "mem": 8, "cuda.device": 1}, []string{"a/cpu1 1000", "a/mem1 8"}},
-		"the rest of the other":           {[2]int64{0, 3500}, []resource.Slots{{"cuda.device": 1}, nil}, resource.Slots{"cpu": 1000, "mem": 8, "cuda.device": 1}, []string{"a/cpu1 500", "a/cpu0 500", "a/mem1 8"}},
-		"a device where there is room":    {[2]int64{3500, 0}, []resource.Slots{nil, nil}, resource.Slots{"cpu": 1000, "mem": 8, "cuda.device": 1}, []string{"a/cpu1 1000", "a/mem1 8"}},
-		"both where there is no device":   {[2]int64{3500, 0}, nil, resource.Slots{"cpu": 1000, "mem": 8}, []string{"a/cpu1 1000", "a/mem1 8"}},
-		"any where neither node has both": {[2]int64{3500, 3500}, nil, resource.Slots{"cpu": 1000, "mem": 8}, []string{"a/cpu0 500", "a/cpu1 500", "a/mem0 8"}},
+		"of the node of its device":     {[2]int64{}, []resource.Slots{{"cuda.device": 1}, nil}, resource.Slots{"cpu": 1000, "mem": 8, "cuda.device": 1}, []string{"a/cpu1 1000", "a/mem1 8"}},
+		"the rest of the other":         {[2]int64{0, 3500}, []resource.Slots{{"cuda.device": 1}, nil}, resource.Slots{"cpu": 1000, "mem": 8, "cuda.device": 1}, []string{"a/cpu1 500", "a/cpu0 500", "a/mem1 8"}},
+		"a device where there is room":  {[2]int64{3500, 0}, []resource.Slots{nil, nil}, resource.Slots{"cpu": 1000, "mem": 8, "cuda.device": 1}, []string{"a/cpu1 1000", "a/mem1 8"}},
+		"both where there is no device": {[2]int64{3500, 0}, nil, resource.Slots{"cpu": 1000, "mem": 8}, []string{"a/cpu1 1000", "a/mem1 8"}},
+		"any node if neither has both":  {[2]int64{3500, 3500}, nil, resource.Slots{"cpu": 1000, "mem": 8}, []string{"a/cpu0 500", "a/cpu1 500", "a/mem0 8"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite()
@@ -227,7 +227,7 @@ func TestNearestOfAll(t *testing.T) {
 }
 
 // TestTopologyKeepsNobodyWaiting adds NUMA nodes, boards, PCI roots and links to the agents of the
-// random worlds, and asks for more devices than can be compared one by one.
+// random worlds, and requests more devices than can be compared one by one.
 func TestTopologyKeepsNobodyWaiting(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world, s *plan.Snapshot) {
 		for i := range s.Agents {
@@ -274,7 +274,7 @@ func (w *world) lay(a *plan.Agent) {
 	}
 }
 
-// TestManyDevicesAreArranged asks for half of 64 devices in boards of eight. There are too many
+// TestManyDevicesAreArranged requests half of 64 devices in boards of eight. There are too many
 // sets to compare, but four boards are as near as possible.
 func TestManyDevicesAreArranged(t *testing.T) {
 	s := newSite()

@@ -71,5 +71,5 @@ func TestFoldersAreBounded(t *testing.T) {
 	if n := d.Client.Vfolder.Query().Where(vfolder.OwnerID(c.A.Member.ID), vfolder.DeletedAtIsNil()).CountX(d.System(t)); n != 3 {
 		t.Errorf("%d folders after the limit was lowered", n)
 	}
-	managertest.Eventually(t, "the proxy knows the raised limit", func() bool { return upload(300_000) == http.StatusCreated })
+	managertest.Eventually(t, "the proxy has the raised limit", func() bool { return upload(300_000) == http.StatusCreated })
 }

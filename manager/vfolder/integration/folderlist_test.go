@@ -39,7 +39,7 @@ func TestFoldersAreFilteredByWhoseTheyAre(t *testing.T) {
 	}
 	share(make("lent", theirs, &c.A.Loner.ID, nil))
 	make("hidden", theirs, &c.A.Loner.ID, nil)
-	share(make("work", projects, nil, &c.A.Project.ID)) // shared too, and a project's all the same
+	share(make("work", projects, nil, &c.A.Project.ID)) // shared, but still a project's folder
 
 	type answer struct {
 		Vfolders struct {
@@ -83,18 +83,18 @@ func TestFoldersAreFilteredByWhoseTheyAre(t *testing.T) {
 		{"mine", member, managertest.Vars{"kind": "MINE"}, all, []string{"MINE"}},
 		{"a project's", member, managertest.Vars{"kind": "PROJECT"}, []string{"work"}, []string{"PROJECT"}},
 		{"shared with me", member, managertest.Vars{"kind": "SHARED"}, []string{"lent"}, []string{"SHARED"}},
-		{"others' that I do not see", member, managertest.Vars{"kind": "OTHERS"}, nil, nil},
+		{"folders of others that are not shared", member, managertest.Vars{"kind": "OTHERS"}, nil, nil},
 		{"not mine", member, managertest.Vars{"not": managertest.Vars{"kind": "MINE"}}, []string{"lent", "work"}, []string{"PROJECT", "SHARED"}},
 		{"either of two kinds", member, managertest.Vars{"or": []managertest.Vars{{"kind": "SHARED"}, {"kind": "PROJECT"}}}, []string{"lent", "work"}, []string{"PROJECT", "SHARED"}},
-		{"of somebody who shares one", member, managertest.Vars{"ownerID": c.A.Loner.ID}, []string{"lent"}, []string{"SHARED"}},
+		{"of a user who shares one", member, managertest.Vars{"ownerID": c.A.Loner.ID}, []string{"lent"}, []string{"SHARED"}},
 		{"of a project", member, managertest.Vars{"projectID": c.A.Project.ID}, []string{"work"}, []string{"PROJECT"}},
 		{"of no project", member, managertest.Vars{"projectID": c.A.Loner.ID}, nil, nil},
 		{"by a part of the name too", member, managertest.Vars{"kind": "MINE", "nameContainsFold": "INE-3"}, []string{"mine-3"}, []string{"MINE"}},
-		{"that is no pattern", member, managertest.Vars{"kind": "MINE", "nameContainsFold": "mine_"}, nil, nil},
+		{"an underscore is not a wildcard", member, managertest.Vars{"kind": "MINE", "nameContainsFold": "mine_"}, nil, nil},
 		{"of another state", member, managertest.Vars{"kind": "MINE", "statusIn": []string{"TRASH"}}, nil, nil},
 		{"of another use", member, managertest.Vars{"kind": "MINE", "usageMode": "MODEL"}, nil, nil},
 		{"an admin's view of users'", admin, managertest.Vars{"kind": "OTHERS"}, append([]string{"hidden", "lent"}, all...), []string{"OTHERS"}},
-		{"shared with an admin, who sees them all", admin, managertest.Vars{"kind": "SHARED"}, nil, nil},
+		{"shared with an admin, who can see all folders", admin, managertest.Vars{"kind": "SHARED"}, nil, nil},
 		{"an admin's view of one user's", admin, managertest.Vars{"ownerIDIn": []uuid.UUID{c.A.Loner.ID}}, []string{"hidden", "lent"}, []string{"OTHERS"}},
 	} {
 		got, kinds := pages(one.as, one.where)

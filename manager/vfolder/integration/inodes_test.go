@@ -99,12 +99,12 @@ func TestNumbersOfFilesAreLimited(t *testing.T) {
 		wrote++
 		return errors.Is(err, unix.EDQUOT)
 	})
-	t.Logf("%d of 20 more files were made", wrote-1)
+	t.Logf("%d of 20 more files were created", wrote-1)
 	if wrote < 10 {
 		t.Errorf("refused after %d files", wrote)
 	}
 	// Another folder does not fit within the limit either.
-	managertest.Eventually(t, "the manager knows", func() bool {
+	managertest.Eventually(t, "the manager has the usage", func() bool {
 		look()
 		_, errs := clustertest.CreateFolder(t, c.Member, managertest.Vars{"name": fmt.Sprint("more", wrote)})
 		wrote++

@@ -119,14 +119,14 @@ func TestAFolderIsCloned(t *testing.T) {
 	friend := c.Manager.As(t, c.A.Loner)
 	f := filled(t, d, c.Member, managertest.Vars{"name": "data", "usageMode": "MODEL"}, 2500)
 	if _, _, errs := clone(t, friend, managertest.Vars{"id": f.ID, "name": "mine"}); errs.Code() != "NOT_FOUND" {
-		t.Errorf("who does not see it clones it: %s", errs)
+		t.Errorf("a user who cannot see it clones it: %s", errs)
 	}
 	if _, _, errs := clone(t, c.Manager.As(t, c.A.Admin), managertest.Vars{"id": f.ID, "name": "mine"}); errs.Code() != "PERMISSION_DENIED" {
-		t.Errorf("an admin clones what he may not read: %s", errs)
+		t.Errorf("an admin clones a folder that they cannot read: %s", errs)
 	}
 	to, job, errs := clone(t, c.Member, managertest.Vars{"id": f.ID, "name": "copy", "project": c.A.Project.ID})
 	if errs.Code() != "PERMISSION_DENIED" {
-		t.Errorf("a member clones into his project: %s %s %s", errs, to, job)
+		t.Errorf("a member clones into their project: %s %s %s", errs, to, job)
 	}
 	if _, _, errs := clone(t, c.Member, managertest.Vars{"id": f.ID, "name": "data"}); errs.Code() != "ALREADY_EXISTS" {
 		t.Errorf("a name that is taken: %s", errs)
@@ -174,7 +174,7 @@ func TestACloneIsCancelled(t *testing.T) {
 	if id, errs := clustertest.CreateFolder(t, c.Member, managertest.Vars{"name": "copy"}); len(errs) > 0 {
 		t.Errorf("the name is not free: %s %s", errs, id)
 	}
-	managertest.Eventually(t, "the copy is gone", func() bool {
+	managertest.Eventually(t, "the copy is deleted", func() bool {
 		return !c.Client.Vfolder.Query().Where(vfolder.ID(to)).ExistX(c.System(t))
 	})
 	managertest.Eventually(t, "nothing is left on disk", func() bool {
@@ -216,7 +216,7 @@ func TestWorkOnFoldersGoesOn(t *testing.T) {
 	}
 	begun(t, c, job)
 	d.Stop()
-	managertest.Eventually(t, "the task says what it waits for", func() bool {
+	managertest.Eventually(t, "the task reports the reason for waiting", func() bool {
 		got := taskRow(t, c, job)
 		return got.Status == task.StatusWaiting && strings.Contains(got.Message, "storage proxy") && strings.Contains(got.Message, "main")
 	})
@@ -271,7 +271,7 @@ func TestTheTrash(t *testing.T) {
 		managertest.Vars{"id": shared.ShareVfolder.Results[0].Share.ID}, nil)
 	friend.Must(t, trashFolder, managertest.Vars{"id": a.ID}, nil)
 	if code := friend.Ask(t, deleteFolder, managertest.Vars{"id": a.ID}, nil).Code(); code != "PERMISSION_DENIED" {
-		t.Errorf("deleted for ever by whom it is shared with: %q", code)
+		t.Errorf("permanently deleted by a user it is shared with: %q", code)
 	}
 	friend.Must(t, `mutation($id: ID!) { restoreVfolder(input: {id: $id}) { vfolder { id } } }`, managertest.Vars{"id": a.ID}, nil)
 	if n := files(t, d, a); n != 3 {
@@ -336,6 +336,6 @@ func TestAutoMount(t *testing.T) {
 	}
 	got = mounts(managertest.Vars{"mounts": []managertest.Vars{{"vfolder": ".cache", "target": "/data"}, {"vfolder": "plain", "target": "/home/work/.tools"}}})
 	if len(got) != 3 || got["/data"] == nil || got["/home/work/.tools"].VfolderID == tools.ID || got["/home/work/.cache"].VfolderID == own.ID {
-		t.Errorf("what is asked for comes first: %v", got)
+		t.Errorf("the requested folder comes first: %v", got)
 	}
 }

@@ -50,12 +50,12 @@ func TestFoldersAreMeasured(t *testing.T) {
 		old = old.Add(time.Second)
 		c.Client.Vfolder.UpdateOneID(f.ID).SetMeasuredAt(old).ExecX(c.System(t))
 	}
-	managertest.Eventually(t, "what is old is measured again", func() bool { return holds(data, 30) })
+	managertest.Eventually(t, "an old measurement is repeated", func() bool { return holds(data, 30) })
 	if row := d.FolderRow(t, gone.ID); *row.FileCount < 5 || row.MeasuredAt.Before(old) {
-		t.Errorf("the one that is gone: %v", row)
+		t.Errorf("the deleted folder: %v", row)
 	}
 	if row := d.FolderRow(t, far.ID); *row.FileCount >= 20 || row.MeasuredAt.After(old) {
-		t.Errorf("one whose proxy is away: %v", row)
+		t.Errorf("a folder with an unavailable proxy: %v", row)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestTheBetterOfTwoProxiesTells(t *testing.T) {
 	// The name of this proxy sorts before the other name, and its directory is missing.
 	bad := clustertest.NewProxyOf(t, c, "a1", storage.VolumeConfig{Name: "main", Backend: vfs, MountPath: filepath.Join(t.TempDir(), "not", "there")})
 	admin := c.Manager.As(t, c.Superadmin)
-	told := func() (proxy, health string) {
+	reported := func() (proxy, health string) {
 		var got struct {
 			Volumes struct {
 				Edges []struct {
@@ -141,24 +141,24 @@ func TestTheBetterOfTwoProxiesTells(t *testing.T) {
 		if _, errs := clustertest.CreateFolder(t, c.Member, managertest.Vars{"name": uuid.NewString()}); len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		if proxy, health := told(); proxy != "s1" || health != "HEALTHY" {
-			t.Errorf("%s says %s", proxy, health)
+		if proxy, health := reported(); proxy != "s1" || health != "HEALTHY" {
+			t.Errorf("%s reports %s", proxy, health)
 		}
 	}
 	d.Stop()
-	managertest.Eventually(t, "the bad one tells when it is alone", func() bool {
-		proxy, health := told()
+	managertest.Eventually(t, "the unhealthy proxy reports when it is the only one", func() bool {
+		proxy, health := reported()
 		return proxy == "a1" && health == "UNAVAILABLE"
 	})
 	if errs := c.Member.Ask(t, clustertest.CreateFolderMutation, managertest.Vars{"in": managertest.Vars{"name": "more"}}, nil); len(errs) == 0 {
-		t.Error("a folder on a volume that nobody has mounted")
+		t.Error("a folder was created on an unmounted volume")
 	}
 	if _, err := os.Stat(bad.Root); !os.IsNotExist(err) {
 		t.Errorf("its directory: %v", err)
 	}
 	d.StartProxy(t, nil)
-	managertest.Eventually(t, "the good one tells again", func() bool {
-		proxy, health := told()
+	managertest.Eventually(t, "the healthy proxy reports again", func() bool {
+		proxy, health := reported()
 		return proxy == "s1" && health == "HEALTHY"
 	})
 }

@@ -29,15 +29,15 @@ func TestAModelStore(t *testing.T) {
 	for field, value := range map[string]string{"usageMode": "GENERAL", "permission": "READ_WRITE"} {
 		_, errs := clustertest.CreateFolder(t, keeper, managertest.Vars{"name": "x", "project": store, field: value})
 		if errs.Code() != "INVALID_ARGUMENT" || errs[0].Extensions.Field != field {
-			t.Errorf("made with %s %s: %s", field, value, errs)
+			t.Errorf("created with %s %s: %s", field, value, errs)
 		}
 	}
 	if _, errs := clustertest.CreateFolder(t, member, managertest.Vars{"name": "x", "project": store}); errs.Code() != "PERMISSION_DENIED" {
-		t.Errorf("made by a member: %s", errs)
+		t.Errorf("created by a member: %s", errs)
 	}
 	f := filled(t, d, keeper, managertest.Vars{"name": "llama", "project": store}, 1)
 	if f.UsageMode != vfolder.UsageModeModel || f.Permission != access.ReadOnly {
-		t.Errorf("made as %s, %s", f.UsageMode, f.Permission)
+		t.Errorf("created as %s, %s", f.UsageMode, f.Permission)
 	}
 	other, errs := clustertest.CreateFolder(t, keeper, managertest.Vars{"name": "notes"})
 	if len(errs) > 0 {

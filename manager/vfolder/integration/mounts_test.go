@@ -88,8 +88,8 @@ func (l *loft) has(t *testing.T, on *clustertest.Node, id uuid.UUID, want map[st
 	})
 }
 
-// tells checks for an entry in the history of a session.
-func (l *loft) tells(t *testing.T, id uuid.UUID, text string) {
+// historyHas checks for an entry in the history of a session.
+func (l *loft) historyHas(t *testing.T, id uuid.UUID, text string) {
 	t.Helper()
 	if h := l.History(t, id); !strings.Contains(h, text) {
 		t.Errorf("no %q in\n%s", text, h)
@@ -129,7 +129,7 @@ func TestMountsFollowTheirOwnersRights(t *testing.T) {
 	l.change(t, l.Member, "revokeVfolderShare", "")
 	managertest.Eventually(t, "the mount is revoked", func() bool { return l.mount(t, works).RevokedAt != nil })
 	if m := l.mount(t, works); m.Settled {
-		t.Error("settled by an agent that is away")
+		t.Error("settled by a disconnected agent")
 	}
 	l.Join(t, n, l.Manager)
 	l.has(t, n, works, map[string]string{"/home/work/mine": "rw"})
@@ -151,17 +151,17 @@ func TestMountsFollowTheirOwnersRights(t *testing.T) {
 			t.Errorf("mount %+v", m)
 		}
 	}
-	var told []string
+	var codes []string
 	for _, e := range got.Node.History {
 		if strings.HasPrefix(e.Code, "folder_") {
-			told = append(told, e.Code)
+			codes = append(codes, e.Code)
 		}
 	}
 	want := []string{"folder_writable", "folder_read_only", "folder_writable", "folder_revoked"}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, codes); diff != "" {
 		t.Errorf("%s\n%s", diff, l.History(t, works))
 	}
-	l.tells(t, works, "folder data is no longer shared with the session's owner: /home/work/data is empty")
+	l.historyHas(t, works, "folder data is no longer shared with the session's owner: /home/work/data is empty")
 
 	l.invite(t, "READ_WRITE") // a session that lost it does not get it back
 	again := l.start(t, l.friend, data)
@@ -258,7 +258,7 @@ func TestMountsOfAProjectsFolder(t *testing.T) {
 	lead.Must(t, `mutation($p: ID!, $u: ID!) { removeMembership(input: {project: $p, user: $u}) { project { id } } }`,
 		managertest.Vars{"p": l.A.Project.ID, "u": l.A.Member.ID}, nil)
 	l.has(t, n, id, map[string]string{})
-	l.tells(t, id, "folder team belongs to a project of which the session's owner is no longer a member: /home/work/team is empty")
+	l.historyHas(t, id, "folder team belongs to a project of which the session's owner is no longer a member: /home/work/team is empty")
 	l.has(t, n, leads, map[string]string{"/home/work/team": "rw"})
 }
 
@@ -273,10 +273,10 @@ func TestMountsOfWhoIsDeactivated(t *testing.T) {
 	l.Manager.As(t, l.A.Admin).Must(t, `mutation($id: ID!) { updateUser(input: {id: $id, status: INACTIVE}) { user { id } } }`, managertest.Vars{"id": l.A.Lead.ID}, nil)
 	managertest.Eventually(t, "the mount is revoked", func() bool { return l.mount(t, id).RevokedAt != nil })
 	if errs := l.Member.Ask(t, trashFolder, managertest.Vars{"id": l.folder}, nil); errs.Code() != "FAILED_PRECONDITION" {
-		t.Errorf("trash what a machine may still have mounted: %s", errs)
+		t.Errorf("move a folder to the trash that a machine may still have mounted: %s", errs)
 	}
 	l.Join(t, n, l.Manager)
 	l.has(t, n, id, map[string]string{})
-	l.tells(t, id, "folder data cannot be used by the session's owner, who can no longer log in: /home/work/data is empty")
+	l.historyHas(t, id, "folder data cannot be used by the session's owner, who can no longer log in: /home/work/data is empty")
 	l.Member.Must(t, trashFolder, managertest.Vars{"id": l.folder}, nil)
 }

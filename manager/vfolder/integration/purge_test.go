@@ -50,7 +50,7 @@ func put(t *testing.T, dir, text string) {
 }
 
 // A user with a running session and folders is purged; another user gets the folders with their
-// bytes, beside a folder of the same name. The audit log and the session stay.
+// bytes, although they have a folder of the same name. The audit log and the session stay.
 func TestPurgedUserLeavesHisFolders(t *testing.T) {
 	c := clustertest.New(t, 1)
 	d := clustertest.NewProxy(t, c)
@@ -119,10 +119,10 @@ func remembered(t *testing.T, c *clustertest.Cluster, u *ent.User, mate *manager
 	for action, actor := range map[string]string{"updateUser": c.A.Admin.Email, "deleteUser": c.A.Admin.Email, "deleteUser.done": c.A.Admin.Email, "createSession": u.Email} {
 		e := c.Client.AuditEntry.Query().Where(auditentry.Action(action), auditentry.ActorEmail(actor)).FirstX(c.System(t))
 		if action != "createSession" && (*e.EntityID != u.ID || *e.DomainID != u.DomainID) {
-			t.Errorf("the trail says of %s: %v", action, e)
+			t.Errorf("the audit log has for %s: %v", action, e)
 		}
 		if action == "deleteUser.done" && e.Message != u.Email+", 2 folders to "+c.A.Lead.Email {
-			t.Errorf("the trail says %q", e.Message)
+			t.Errorf("the audit log has %q", e.Message)
 		}
 	}
 	if got := c.Client.Session.Query().Where(session.ID(owned)).QueryOwner().OnlyX(c.System(t)); got.FullName != u.Email || got.ID != u.ID {
@@ -136,7 +136,7 @@ func remembered(t *testing.T, c *clustertest.Cluster, u *ent.User, mate *manager
 	mate.Must(t, "{ users(first: 100) { edges { node { id } } } }", nil, &list)
 	for _, e := range list.Users.Edges {
 		if e.Node.ID == u.ID {
-			t.Error("he is still listed")
+			t.Error("the user is still listed")
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/berthhq/berth/manager/managertest"
 )
 
-// A session on a machine that cannot mount the volume of its folder does not start there, and its
-// history says why.
+// A session does not start on a machine that cannot mount the volume of its folder, and its history
+// has the reason.
 func TestASessionWhoseScopeIsNotMounted(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting needs root")
@@ -27,7 +27,7 @@ func TestASessionWhoseScopeIsNotMounted(t *testing.T) {
 	c.Nodes = append(c.Nodes, n)
 	c.Join(t, n, c.Manager)
 	id := c.Create(t, clustertest.SessionInput(managertest.Vars{"mounts": []managertest.Vars{{"vfolder": "data"}}}, "sleep", "600"))
-	managertest.Eventually(t, "the history says why", func() bool {
+	managertest.Eventually(t, "the history has the reason", func() bool {
 		return strings.Contains(c.History(t, id), "mount btrfs /dev/away-")
 	})
 }

@@ -24,7 +24,7 @@ type shareResults struct {
 	}
 }
 
-// A folder is shared for reading, then for writing, and then not shared any more.
+// A folder is shared for reading, then for writing, and then no longer.
 func TestAFolderIsShared(t *testing.T) {
 	c := clustertest.New(t, 0)
 	clustertest.NewProxy(t, c)
@@ -46,7 +46,7 @@ func TestAFolderIsShared(t *testing.T) {
 	}
 
 	if code := admin.Ask(t, shareFolder, managertest.Vars{"id": id, "emails": []string{c.A.Admin.Email}, "p": "READ_ONLY"}, nil).Code(); code != "PERMISSION_DENIED" {
-		t.Errorf("an admin shares with himself what he may not read: %q", code)
+		t.Errorf("an admin shares an unreadable folder with themselves: %q", code)
 	}
 	var got shareResults
 	owner.Must(t, shareFolder, managertest.Vars{"id": id, "emails": []string{strings.ToUpper(c.A.Loner.Email), "nonsense", c.A.Member.Email, c.B.Admin.Email}, "p": "READ_ONLY"}, &got)
@@ -92,7 +92,7 @@ func TestAFolderIsShared(t *testing.T) {
 		t.Error("seen before it is accepted")
 	}
 	if code := on(owner, "acceptVfolderShare", "").Code(); code != "PERMISSION_DENIED" {
-		t.Errorf("the owner accepts for his friend: %q", code)
+		t.Errorf("the owner accepts for the friend: %q", code)
 	}
 	if errs := on(friend, "acceptVfolderShare", ""); len(errs) > 0 {
 		t.Fatal(errs)
@@ -104,7 +104,7 @@ func TestAFolderIsShared(t *testing.T) {
 		t.Errorf("for reading: download %q, write %q, upload %q", may(friend, download), may(friend, write), may(friend, upload))
 	}
 	if code := on(friend, "updateVfolderShare", ", permission: READ_WRITE").Code(); code != "PERMISSION_DENIED" {
-		t.Errorf("who may read lets himself write: %q", code)
+		t.Errorf("a reader grants themselves the permission to write: %q", code)
 	}
 
 	if errs := on(owner, "updateVfolderShare", ", permission: READ_WRITE"); len(errs) > 0 {
@@ -114,7 +114,7 @@ func TestAFolderIsShared(t *testing.T) {
 		t.Errorf("for writing: %q", code)
 	}
 	if code := may(friend, `mutation($id: ID!) { trashVfolder(input: {id: $id}) { vfolder { id } } }`); code != "PERMISSION_DENIED" {
-		t.Errorf("who may write deletes the folder: %q", code)
+		t.Errorf("a writer deletes the folder: %q", code)
 	}
 	var up struct {
 		CreateUpload struct {
@@ -178,14 +178,14 @@ func TestAMembersShareGoesBeforeAllMembers(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	if code := write(member); code != "PERMISSION_DENIED" {
-		t.Errorf("he may only read: %q", code)
+		t.Errorf("a reader: %q", code)
 	}
 	errs = member.Ask(t, `mutation($id: ID!) { revokeVfolderShare(input: {id: $id}) { share { id } } }`, managertest.Vars{"id": got.ShareVfolder.Results[0].Share.ID}, nil)
 	if errs.Code() != "PERMISSION_DENIED" {
-		t.Errorf("he takes back what holds him: %s", errs)
+		t.Errorf("a user removes their own restriction: %s", errs)
 	}
 	c.Client.Membership.Delete().ExecX(c.System(t))
 	if code := write(member); code != "NOT_FOUND" {
-		t.Errorf("who left the project: %q", code)
+		t.Errorf("a former member of the project: %q", code)
 	}
 }

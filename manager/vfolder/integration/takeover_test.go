@@ -47,7 +47,7 @@ func (h *heirs) reached(t *testing.T) {
 	})
 }
 
-// asked starts a task by a mutation whose payload has the alias done.
+// asked starts a task with a mutation whose payload has the alias done.
 func asked(t *testing.T, as *managertest.Client, mutation string, v managertest.Vars) uuid.UUID {
 	t.Helper()
 	var got struct {
@@ -69,7 +69,7 @@ func (h *heirs) inTheMiddle(t *testing.T, job uuid.UUID) *ent.Task {
 	}
 	got := ended(t, h.Proxy.Cluster, job)
 	if got.Attempt < 2 {
-		t.Errorf("nobody took it over: %v", got)
+		t.Errorf("no one took it over: %v", got)
 	}
 	t.Logf("killed at %d of %d, ended at %d of %d", left.Done, left.Total, got.Done, got.Total)
 	return got

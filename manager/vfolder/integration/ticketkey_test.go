@@ -106,7 +106,7 @@ func TestTheKeyOfTicketsIsChanged(t *testing.T) {
 		fresh = download(t, d, f.ID, "0/0")
 		return !first(fresh)
 	})
-	managertest.Eventually(t, "the proxy takes both", func() bool { return status(t, fresh) == http.StatusOK })
+	managertest.Eventually(t, "the proxy accepts tickets of both keys", func() bool { return status(t, fresh) == http.StatusOK })
 	if got := status(t, old); got != http.StatusOK {
 		t.Errorf("a ticket of the old key in the overlap: %d", got)
 	}

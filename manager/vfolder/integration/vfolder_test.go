@@ -55,7 +55,7 @@ func TestFolderFromBeginToEnd(t *testing.T) {
 
 	c.Member.Must(t, `mutation($id: ID!) { updateVfolder(input: {id: $id, name: "other"}) { vfolder { name } } }`, managertest.Vars{"id": id}, nil)
 	if errs := c.Member.Ask(t, deleteFolder, managertest.Vars{"id": id}, nil); errs.Code() != "FAILED_PRECONDITION" {
-		t.Errorf("delete what is not in the trash: %s", errs)
+		t.Errorf("delete a folder that is not in the trash: %s", errs)
 	}
 	c.Member.Must(t, trashFolder, managertest.Vars{"id": id}, nil)
 	if _, errs := clustertest.CreateFolder(t, c.Member, managertest.Vars{"name": "other"}); len(errs) > 0 {
@@ -74,7 +74,7 @@ func TestFolderFromBeginToEnd(t *testing.T) {
 	}
 	c.Member.Must(t, trashFolder, managertest.Vars{"id": id}, nil)
 	c.Member.Must(t, deleteFolder, managertest.Vars{"id": id}, nil)
-	managertest.Eventually(t, "data is gone", func() bool {
+	managertest.Eventually(t, "data is deleted", func() bool {
 		_, err := os.Stat(path)
 		return os.IsNotExist(err) && d.FolderRow(t, id).Status == vfolder.StatusDeleted
 	})
@@ -152,7 +152,7 @@ func transfer(t *testing.T, d *clustertest.Proxy, id uuid.UUID) {
 	}
 }
 
-// Which users may do what to a user's folder and to a project's folder.
+// The operations that each user can perform on a user's folder and on a project's folder.
 func TestWhoMayTouchAFolder(t *testing.T) {
 	c := clustertest.New(t, 0)
 	clustertest.NewProxy(t, c)
@@ -260,7 +260,7 @@ func TestDeletionIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.StartProxy(t, nil)
-	managertest.Eventually(t, "data is gone", func() bool {
+	managertest.Eventually(t, "data is deleted", func() bool {
 		_, err := os.Stat(path)
 		return os.IsNotExist(err) && d.FolderRow(t, id).Status == vfolder.StatusDeleted
 	})

@@ -84,15 +84,15 @@ func TestFoldersOverWebDAV(t *testing.T) {
 		name, method, path, token string
 		status                    int
 	}{
-		{"writes to his own", "PUT", "/mine/own/f", full, 201},
+		{"writes to their own", "PUT", "/mine/own/f", full, 201},
 		{"writes to the project's", "PUT", team + "/team/f", full, 201},
 		{"reads with a token that only reads", "GET", "/mine/own/f", reader, 200},
 		{"writes with it", "PUT", "/mine/own/g", reader, 403},
-		{"reads what is to be read", "PROPFIND", team + "/read", full, 207},
+		{"reads a read-only folder", "PROPFIND", team + "/read", full, 207},
 		{"writes to it", "PUT", team + "/read/f", full, 403},
-		{"reaches what is private", "PROPFIND", "/shared/" + c.A.Lead.Email + "/private", full, 404},
+		{"reads a private folder", "PROPFIND", "/shared/" + c.A.Lead.Email + "/private", full, 404},
 		{"looks into the folders of others as superadmin", "PROPFIND", team + "/team", admin, 404},
-		{"shows a token that is none", "PROPFIND", "/", "berth_guess", 401},
+		{"an invalid token", "PROPFIND", "/", "berth_guess", 401},
 	} {
 		content := ""
 		if x.method == "PUT" {
@@ -126,7 +126,7 @@ func TestFoldersOverWebDAV(t *testing.T) {
 	for _, e := range append(trail.Changed.Edges, trail.Read.Edges...) {
 		n := e.Node
 		if n.EntityID == nil || n.CredentialID == nil || n.ActorEmail != c.A.Member.Email || n.ClientAddress != "127.0.0.1" {
-			t.Errorf("who did what: %+v", n)
+			t.Errorf("activity: %+v", n)
 		}
 		_, did, _ := strings.Cut(n.Message, " UTC: ")
 		got = append(got, n.Action+": "+did)

@@ -170,7 +170,7 @@ func Run(ctx context.Context, p Plugin, only []string, report func(suite.Result)
 }
 
 // Test runs the suite as subtests. It skips it with -short: the suite takes seconds, and the race
-// detector, for which short runs are made, cannot inspect another process.
+// detector, which short runs are for, cannot inspect another process.
 func Test(t *testing.T, p Plugin) {
 	t.Helper()
 	if testing.Short() {

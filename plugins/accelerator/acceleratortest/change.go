@@ -29,7 +29,7 @@ var changeChecks = []Check{
 
 // unplug applies the fixture's changes that remove devices.
 func unplug(ctx context.Context, b *bench) error {
-	return b.changes(ctx, "devices to be gone", func(o fixture.Outcome) bool { return len(o.Gone) > 0 })
+	return b.changes(ctx, "devices to disappear", func(o fixture.Outcome) bool { return len(o.Gone) > 0 })
 }
 
 // sick applies the fixture's changes that alter the health of devices.
@@ -265,7 +265,7 @@ func restoreNone(ctx context.Context, b *bench) error {
 		return err
 	}
 	<-c.Done()
-	if _, _, err := b.ready(ctx); err != nil { // no allocation is live any more
+	if _, _, err := b.ready(ctx); err != nil { // no allocation is live
 		return err
 	}
 	after, err := files(b.state())

@@ -147,7 +147,7 @@ func TestContainerMemory(t *testing.T) {
 		t.Errorf("busy %v", busy)
 	}
 	if mem := all[1].GetMetrics()[0]; mem.GetQuality() != pb.Metric_ATTRIBUTED || mem.GetValue() != 297795584+1<<30 {
-		t.Errorf("nobody's processes: %v", mem)
+		t.Errorf("processes without an owner: %v", mem)
 	}
 }
 

@@ -78,7 +78,7 @@ func readNode(dir string) (*node, error) {
 	}, nil
 }
 
-// banks returns the total memory of a node itself.
+// banks returns the total memory of a node.
 func banks(dir string) (sum uint64) {
 	for _, bank := range driver.Names(dir, "mem_banks") {
 		p, err := properties(filepath.Join(dir, "mem_banks", bank), "size_in_bytes", "heap_type")

@@ -31,7 +31,7 @@ func TestGive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := driver.NewHost(&pb.Roots{Dev: dir}).Give(e, "card0"); err == nil || len(e.GetDeviceNodes()) != 2 {
-		t.Errorf("a file that is no device: %v, %v", err, e)
+		t.Errorf("a file that is not a device: %v, %v", err, e)
 	}
 }
 

@@ -276,7 +276,7 @@ func TestPrepareAndBack(t *testing.T) {
 		t.Errorf("restore: %v, %v", r, err)
 	}
 	if _, err := p.Prepare(t.Context(), ask); err == nil || slices.Contains(a.undo, "y") {
-		t.Errorf("a container that lives, asked for again: %v, undone %q", err, a.undo)
+		t.Errorf("a second Prepare for a live container: %v, undone %q", err, a.undo)
 	}
 	if _, err := p.Unprepare(t.Context(), &pb.UnprepareRequest{AllocationId: "never"}); err != nil {
 		t.Error(err)

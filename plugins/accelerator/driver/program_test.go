@@ -51,7 +51,7 @@ func TestWhoAsksTheSameSharesTheAnswer(t *testing.T) {
 	begun(t, runs)
 	leave()
 	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left got %v", err)
+		t.Errorf("a caller whose context ended got %v", err)
 	}
 	var all sync.WaitGroup
 	for range 20 {

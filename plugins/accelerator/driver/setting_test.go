@@ -18,18 +18,18 @@ func TestSettingsNameTheField(t *testing.T) {
 		err  error
 		want string // "" = accepted
 	}{
-		"a path":          {driver.PathSetting("runtime", "/opt/acme"), ""},
-		"longest path":    {driver.PathSetting("runtime", "/"+strings.Repeat("x", 255)), ""},
-		"path too long":   {driver.PathSetting("runtime", "/"+strings.Repeat("x", 256)), "runtime: "},
-		"relative":        {driver.PathSetting("runtime", "opt"), `runtime: "opt"`},
-		"no path":         {driver.PathSetting("runtime", ""), `runtime: ""`},
-		"elsewhere":       {driver.PathSetting("runtime", "/opt/../etc"), `"/opt/../etc"`},
-		"everything":      {driver.PathSetting("runtime", "/"), `runtime: "/"`},
-		"device ids":      {driver.DeviceIDsSetting("ids", []string{"505c", "0001"}), ""},
-		"none":            {driver.DeviceIDsSetting("ids", nil), ""},
-		"upper case":      {driver.DeviceIDsSetting("ids", []string{"505c", "505C"}), "ids[1]: \"505C\""},
-		"five digits":     {driver.DeviceIDsSetting("ids", []string{"505c0"}), "ids[0]"},
-		"too many of ids": {driver.DeviceIDsSetting("ids", make([]string, 65)), "ids: 65 are more than 64"},
+		"a path":        {driver.PathSetting("runtime", "/opt/acme"), ""},
+		"longest path":  {driver.PathSetting("runtime", "/"+strings.Repeat("x", 255)), ""},
+		"path too long": {driver.PathSetting("runtime", "/"+strings.Repeat("x", 256)), "runtime: "},
+		"relative":      {driver.PathSetting("runtime", "opt"), `runtime: "opt"`},
+		"no path":       {driver.PathSetting("runtime", ""), `runtime: ""`},
+		"elsewhere":     {driver.PathSetting("runtime", "/opt/../etc"), `"/opt/../etc"`},
+		"everything":    {driver.PathSetting("runtime", "/"), `runtime: "/"`},
+		"device ids":    {driver.DeviceIDsSetting("ids", []string{"505c", "0001"}), ""},
+		"none":          {driver.DeviceIDsSetting("ids", nil), ""},
+		"upper case":    {driver.DeviceIDsSetting("ids", []string{"505c", "505C"}), "ids[1]: \"505C\""},
+		"five digits":   {driver.DeviceIDsSetting("ids", []string{"505c0"}), "ids[0]"},
+		"too many ids":  {driver.DeviceIDsSetting("ids", make([]string, 65)), "ids: 65 are more than 64"},
 	} {
 		if got := row.err; (got == nil) != (row.want == "") || got != nil && !strings.Contains(got.Error(), row.want) {
 			t.Errorf("%s: %v, want %q", name, got, row.want)

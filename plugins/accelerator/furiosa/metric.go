@@ -9,26 +9,26 @@ import (
 
 // Sample implements driver.Sampler.
 func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric {
-	told, err := m.smi(ctx)
-	return driver.Each(s, func(d *pb.Device) []*pb.Metric { return m.measure(d, told, err) })
+	readings, err := m.smi(ctx)
+	return driver.Each(s, func(d *pb.Device) []*pb.Metric { return m.measure(d, readings, err) })
 }
 
 // SampleWorkloads implements driver.WorkloadSampler. A card or group of elements is allocated to
 // one workload at a time.
 func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set *pb.WorkloadSet) []*pb.WorkloadMetrics {
-	told, err := m.smi(ctx)
-	return driver.Whole(s, set, func(d *pb.Device) []*pb.Metric { return m.measure(d, told, err) })
+	readings, err := m.smi(ctx)
+	return driver.Whole(s, set, func(d *pb.Device) []*pb.Metric { return m.measure(d, readings, err) })
 }
 
 // measure returns the metrics of a device. Power and temperature are measured per card. The driver
 // reports the utilization of an RNGD's elements; for a Warboy, only furiosa-smi does.
-func (m *machine) measure(d *pb.Device, told map[string]reading, err error) []*pb.Metric {
+func (m *machine) measure(d *pb.Device, readings map[string]reading, err error) []*pb.Metric {
 	number := d.GetAttributes()["number"]
 	if number == "" {
 		return nil
 	}
 	id, memory := d.GetId(), float64(d.GetMemoryBytes())
-	r, ok := told["npu"+number]
+	r, ok := readings["npu"+number]
 	if err == nil && !ok {
 		err = errUnknown
 	}

@@ -119,7 +119,7 @@ func (m *machine) device(c card) *pb.Device {
 	// The file contains "1" while the firmware works. Some drivers do not have it.
 	if driver.Exists(c.dir, "alive") {
 		if alive := driver.Text(c.dir, "alive"); alive != "1" {
-			d.Health, d.HealthMessage = pb.Health_HEALTH_UNHEALTHY, fmt.Sprintf("the driver says that it is not alive: %q", alive)
+			d.Health, d.HealthMessage = pb.Health_HEALTH_UNHEALTHY, fmt.Sprintf("the driver reports it as not alive: %q", alive)
 			driver.Reject(d, "%s", d.HealthMessage)
 		}
 	}

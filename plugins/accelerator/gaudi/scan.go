@@ -95,9 +95,9 @@ func (m *machine) nodes(d *pb.Device, p driver.PCI) {
 }
 
 // judge sets the health that the driver reports.
-func judge(d *pb.Device, says string) {
-	switch lower := strings.ToLower(says); {
-	case says == "": // older drivers do not report a status
+func judge(d *pb.Device, status string) {
+	switch lower := strings.ToLower(status); {
+	case status == "": // older drivers do not report a status
 		d.Attributes["status"] = driver.NotReported
 		return
 	case lower == "operational":
@@ -109,7 +109,7 @@ func judge(d *pb.Device, says string) {
 	default:
 		d.Health = pb.Health_HEALTH_UNKNOWN
 	}
-	d.HealthMessage = "the driver reports " + says
+	d.HealthMessage = "the driver reports " + status
 	driver.Reject(d, "%s", d.HealthMessage)
 }
 

@@ -50,19 +50,19 @@ func (m *machine) readIPUoF() (ipuof, []entry, error) {
 	}
 	var out []entry
 	for i, r := range raw {
-		var told struct {
+		var answer struct {
 			IP driver.Scalar `json:"ip"`
 			ID driver.Scalar `json:"device_id"`
 		}
 		id := 0
-		err := json.Unmarshal(r, &told)
+		err := json.Unmarshal(r, &answer)
 		if err == nil {
-			id, err = strconv.Atoi(string(told.ID))
+			id, err = strconv.Atoi(string(answer.ID))
 		}
-		if err != nil || told.IP == "" {
+		if err != nil || answer.IP == "" {
 			return nil, nil, fmt.Errorf("IPUoF file: devices[%d] lacks ip or device_id", i)
 		}
-		out = append(out, entry{r, string(told.IP), id})
+		out = append(out, entry{r, string(answer.IP), id})
 	}
 	return all, out, nil
 }

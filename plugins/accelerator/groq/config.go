@@ -26,7 +26,7 @@ const schema = `{
   "properties": {
     "runtime": {"type": "string", "maxLength": 256, "default": "/opt/groq/runtime", "description": "Directory of the vendor's runtime on the host, which containers get to read; empty = images bring their own"},
     "hugepages": {"type": "boolean", "default": false, "description": "Mount the host's huge pages, which all containers with a card then share"},
-    "other_cards": {"type": "boolean", "default": false, "description": "Give away boards with a GroqChip that are no GroqCards, too"}
+    "other_cards": {"type": "boolean", "default": false, "description": "Offer boards with a GroqChip that are not GroqCards, too"}
   }
 }`
 

@@ -40,11 +40,11 @@ type card struct {
 func (m *machine) cards() []card {
 	var out []card
 	var nodes []string
-	told := false
+	named := false
 	for _, p := range m.PCI(pciID) {
 		c := card{PCI: p}
 		c.node = published(p)
-		told = told || c.node != ""
+		named = named || c.node != ""
 		out = append(out, c)
 	}
 	for _, name := range driver.Names(m.Dev()) {
@@ -55,11 +55,11 @@ func (m *machine) cards() []card {
 	for i := range out {
 		c := &out[i]
 		switch {
-		case told && c.node == "":
+		case named && c.node == "":
 			c.doubt = errors.New("the kernel's driver shows no device file for it")
-		case !told && len(nodes) != len(out):
+		case !named && len(nodes) != len(out):
 			c.doubt = fmt.Errorf("%d device files /dev/groq* for %d cards: cannot match files to devices", len(nodes), len(out))
-		case !told:
+		case !named:
 			c.node = nodes[i]
 		}
 		if found := nodeForm.FindStringSubmatch(c.node); found != nil {

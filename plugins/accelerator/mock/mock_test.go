@@ -79,7 +79,7 @@ func TestFaultFilesSteerARunningPlugin(t *testing.T) {
 			t.Fatal(diff)
 		}
 	}
-	told := func(id string, want pb.Health) {
+	reported := func(id string, want pb.Health) {
 		t.Helper()
 		e, err := health.Recv()
 		if err != nil || e.GetDeviceId() != id || e.GetHealth() != want {
@@ -90,12 +90,12 @@ func TestFaultFilesSteerARunningPlugin(t *testing.T) {
 
 	order(t, faults, "unhealthy", "gpu-0 degraded fan is slow")
 	expect("gpu-0 HEALTH_DEGRADED", "gpu-1 HEALTH_HEALTHY")
-	told("gpu-0", pb.Health_HEALTH_DEGRADED)
+	reported("gpu-0", pb.Health_HEALTH_DEGRADED)
 
 	began := time.Now()
 	order(t, faults, "unplug", "1")
 	expect("gpu-0 HEALTH_DEGRADED")
-	told("gpu-1", pb.Health_HEALTH_LOST)
+	reported("gpu-1", pb.Health_HEALTH_LOST)
 	t.Logf("the unplugged device was seen after %v", time.Since(began))
 	_, err = c.Prepare(ctx, &pb.PrepareRequest{AllocationId: "1", Allocations: []*pb.Allocation{{DeviceId: "gpu-1", Slot: whole, Amount: "1"}}})
 	if status.Code(err) != codes.NotFound {

@@ -38,7 +38,7 @@ const schema = `{
     "min_compute_capability": {"type": "string", "pattern": "^[0-9]+\\.[0-9]+$", "default": "7.5", "description": "Older devices are shown and not given away"},
     "fractions": {"type": "boolean", "default": true, "description": "Offer cuda.shares and cuda.mem"},
     "quantum": {"type": "string", "default": "0.01", "description": "Smallest share of a device"},
-    "enforcement": {"enum": ["advisory", "limit", "mps"], "description": "What keeps a container to its part: nothing, the preloaded library (default where it is installed), or MPS"},
+    "enforcement": {"enum": ["advisory", "limit", "mps"], "description": "How a container is kept within its share: not at all, with the preloaded library (default where it is installed), or with MPS"},
     "unit_mem": {"type": "integer", "minimum": 0, "default": 0, "description": "Bytes of memory in one share; 0 and no unit_sm: one share is the whole GPU"},
     "unit_sm": {"type": "integer", "minimum": 0, "default": 0, "description": "Multiprocessors in one share; 0: memory alone counts"}
   }

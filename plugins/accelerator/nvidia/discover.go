@@ -64,7 +64,7 @@ func open(load func(string) nvml.Interface, h *driver.Host) (*management, error)
 	return d, nil
 }
 
-// serves reports whether it is the host's NVML and knows the GPUs that are present now.
+// serves reports whether the library is the host's NVML and lists the present GPUs.
 func (d *management) serves(h *driver.Host) bool {
 	return d.root == h.Root() && slices.Equal(d.bus, onBus(h))
 }

@@ -62,7 +62,7 @@ func (v *vendor) limit(dir string, caps []limit.Cap, e *pb.ContainerEdits) error
 	return nil
 }
 
-// held is the state of an allocation under MPS for Restore.
+// held is the stored state of an allocation under MPS, for Restore.
 type held struct {
 	GPU    string `json:"gpu"`
 	Domain string `json:"domain"`

@@ -58,17 +58,17 @@ func TestLimit(t *testing.T) {
 	if want := "GPU-00000000-0000-0000-0000-000000000000 1073741824\n"; err != nil || string(limits) != want {
 		t.Errorf("limits %q, %v", limits, err)
 	}
-	// The container's user can write the counter, whoever it is, but not the limit.
+	// Any user of the container can write to the counter, but not to the limit.
 	for name, mode := range map[string]os.FileMode{"usage": 0o666, "limits": 0o644} {
 		if info, err := os.Stat(own[name].GetSource()); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
 	}
-	told := map[string]string{
+	data := map[string]string{
 		"BERTH_CUDA_ENFORCEMENT": "limit", "BERTH_CUDA_SHARES": "GPU-00000000-0000-0000-0000-000000000000:0.013",
 		"BERTH_CUDA_MEMORY_LIMITS": "GPU-00000000-0000-0000-0000-000000000000:1073741824",
 	}
-	if diff := cmp.Diff(told, r.GetResourceData()); diff != "" {
+	if diff := cmp.Diff(data, r.GetResourceData()); diff != "" {
 		t.Errorf("resource data: %s", diff)
 	}
 	whole, err := m.ask(t, p, "whole", "a", "1 cuda.shares 1")

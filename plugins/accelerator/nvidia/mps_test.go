@@ -224,7 +224,7 @@ func TestMPSThatMisbehaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := m.ask(t, p, "one", "b", "0 cuda.shares 0.5"); err != nil {
-		t.Fatalf("after it was mended: %v", err)
+		t.Fatalf("after the repair: %v", err)
 	}
 	m.file(t, "bin/ignore-quit", "")
 	gone(t, p, "one")

@@ -285,7 +285,7 @@ func TestMetrics(t *testing.T) {
 		return nvml.Utilization{Gpu: 99}, nvml.ERROR_NOT_SUPPORTED
 	}
 	if x := p.Sample(t.Context(), p.now)[1]; x.GetQuality() != pb.Metric_UNAVAILABLE || x.GetValue() != 0 {
-		t.Errorf("an unknown utilisation is told as %v", x)
+		t.Errorf("an unknown utilisation is reported as %v", x)
 	}
 }
 
@@ -329,7 +329,7 @@ func TestWorkloadsByProcess(t *testing.T) {
 		return []nvml.ProcessInfo{{Pid: 10, UsedGpuMemory: math.MaxUint64}}, nvml.SUCCESS
 	}
 	if got := measure(10); got["cuda_mem"] != 0 {
-		t.Errorf("memory the driver hides is told as %v", got)
+		t.Errorf("memory the driver hides is reported as %v", got)
 	}
 }
 

@@ -69,7 +69,7 @@ func TestBadSettings(t *testing.T) {
 	bench.Refuses(t, map[string]string{`{"shared": -1}`: "shared", `{"shared": 1025}`: "1024", `{"x": 1}`: "x"})
 }
 
-// The manager decides with these attributes what communication libraries are told.
+// The manager sets the variables of communication libraries from these attributes.
 func TestWhatLibrariesNeed(t *testing.T) {
 	machine := fixturetest.Start(t, "rdma-4")
 	card := "sys/devices/pci0000:97/0000:98:00.0/infiniband/mlx5_2/ports/1/"

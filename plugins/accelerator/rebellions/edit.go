@@ -69,7 +69,7 @@ func (m *machine) grouped(ctx context.Context, allocation string, buses []string
 	if err != nil {
 		return nil, "", err
 	}
-	mine.Allocation = "" // the agent knows the allocation
+	mine.Allocation = "" // the agent has the allocation
 	out.State, err = json.Marshal(mine)
 	return r, mine.Group, err
 }

@@ -130,7 +130,7 @@ func (m *machine) create(ctx context.Context, r *report, g record) (*report, err
 		return r, err
 	}
 	if got := r.members(g.Group); !slices.Equal(got, g.NPUs) {
-		_ = m.regroup(ctx, "-d", g.Group) // it is ours, with the wrong members
+		_ = m.regroup(ctx, "-d", g.Group) // the group is Berth's, with the wrong members
 		return r, fmt.Errorf("RSD group %s has %s instead of %s", g.Group, strings.Join(got, ", "), strings.Join(g.NPUs, ", "))
 	}
 	return r, nil

@@ -162,8 +162,8 @@ func TestSweep(t *testing.T) {
 	check(t, "groups at the end", groups(t, m), "")
 }
 
-// TestNumberOfAnothersGroup checks that a group is left alone if ours was destroyed externally and
-// its number reused for other NPUs.
+// TestNumberOfAnothersGroup checks that a foreign group is left alone if Berth's group was
+// destroyed externally and its number was reused for other NPUs.
 func TestNumberOfAnothersGroup(t *testing.T) {
 	m := open(t, fixturetest.Start(t, "atom-4"), t.TempDir(), "")
 	edit(t, m, "mine", 0)

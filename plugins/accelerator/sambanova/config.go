@@ -37,7 +37,7 @@ const schema = `{
   "properties": {
     "nodes": {"type": "array", "maxItems": 16, "default": ["rdu{index}"], "items": {"type": "string", "minLength": 1, "maxLength": 128}, "description": "Device files of an RDU below /dev; {xrdu} and {rdu} are its numbers, {index} counts the host's RDUs"},
     "shared_nodes": {"type": "array", "maxItems": 16, "default": [], "items": {"type": "string", "minLength": 1, "maxLength": 128}, "description": "Device files below /dev that every container with an RDU gets"},
-    "env": {"type": "string", "default": "SN_RDU_DEVICES", "pattern": "^([A-Z_][A-Z0-9_]{0,63})?$", "description": "Variable that tells a container which RDUs and tiles it has; empty = none. The default is assumed, not documented by the vendor"},
+    "env": {"type": "string", "default": "SN_RDU_DEVICES", "pattern": "^([A-Z_][A-Z0-9_]{0,63})?$", "description": "Variable with the RDUs and tiles of a container; empty = none. The default is assumed, not documented by the vendor"},
     "tiles": {"type": "boolean", "default": false, "description": "Give away single tiles, too; nothing keeps a container to its own"},
     "snml": {"type": "string", "default": "127.0.0.1:50053", "description": "Address of the SNML server; empty = it is not asked"},
     "snml_method": {"type": "string", "default": "/snml.SNML/GetSystemPlatformInfo", "description": "gRPC path of SNML's query for the platform"}

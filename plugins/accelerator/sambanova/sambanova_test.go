@@ -77,10 +77,10 @@ func TestPlatform(t *testing.T) {
 		platform     string
 		reason       string
 	}{
-		"SNML knows better": {text: old, platform: "DataScale SN30-8"},
-		"SNML fails":        {text: old, fail: true, platform: "DataScale SN10-8", reason: `"DataScale SN10-8" is not one of`},
-		"SNML is not asked": {text: old, config: `{"snml": ""}`, platform: "DataScale SN10-8", reason: "is not one of"},
-		"neither knows":     {text: strings.Replace(old, "Platform", "Other", 1), config: `{"snml": ""}`, reason: "neither SNML nor snconfig reports the platform"},
+		"the platform of SNML takes precedence": {text: old, platform: "DataScale SN30-8"},
+		"SNML fails":                            {text: old, fail: true, platform: "DataScale SN10-8", reason: `"DataScale SN10-8" is not one of`},
+		"SNML is not asked":                     {text: old, config: `{"snml": ""}`, platform: "DataScale SN10-8", reason: "is not one of"},
+		"neither knows":                         {text: strings.Replace(old, "Platform", "Other", 1), config: `{"snml": ""}`, reason: "neither SNML nor snconfig reports the platform"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := fixturetest.Start(t, "sn30-8")

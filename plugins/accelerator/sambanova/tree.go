@@ -111,10 +111,10 @@ func (s *system) update(text string) {
 	now := &system{}
 	now.read(text)
 	for _, r := range s.rdus {
-		told := now.rdu(r.xrdu, r.number)
-		r.state = told.state
+		answer := now.rdu(r.xrdu, r.number)
+		r.state = answer.state
 		for n := range r.tiles {
-			r.tiles[n] = told.tiles[n]
+			r.tiles[n] = answer.tiles[n]
 		}
 	}
 }
@@ -146,8 +146,8 @@ func (m *machine) system(ctx context.Context) (*system, error) {
 		s.update(string(dynamic))
 	}
 	slices.SortFunc(s.rdus, func(a, b *rdu) int { return cmp.Or(cmp.Compare(a.xrdu, b.xrdu), cmp.Compare(a.number, b.number)) })
-	if told, err := m.platform(ctx); err == nil && told != "" {
-		s.platform = told
+	if answer, err := m.platform(ctx); err == nil && answer != "" {
+		s.platform = answer
 	}
 	return s, nil
 }

@@ -117,7 +117,7 @@ func TestEdits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := m.Edit(t.Context(), request); err == nil {
-		t.Errorf("a board that is gone was handed out: %v", r)
+		t.Errorf("a missing board was allocated: %v", r)
 	}
 }
 

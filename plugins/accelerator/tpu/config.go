@@ -41,7 +41,7 @@ func (vendor) Describe() *pb.DescribeResponse {
 			"visible_chips": {"enum": ["TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES"], "default": "TPU_VISIBLE_CHIPS",
 				"description": "the variable in which libtpu looks for the chips it may use"},
 			"metrics_port": {"type": "integer", "minimum": 1, "maximum": 65520, "default": 8431,
-				"description": "where libtpu tells of a container's first chip; the others follow"},
+				"description": "where libtpu publishes the metrics of a container's first chip; the others follow"},
 			"metrics_address": {"type": "string", "default": "",
 				"description": "host:port to ask of all chips instead, where programs run on the host's network"}
 		}}`),

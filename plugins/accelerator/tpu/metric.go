@@ -30,8 +30,8 @@ func (m *machine) Sample(ctx context.Context, s *pb.DeviceSnapshot) []*pb.Metric
 	defer m.mu.Unlock()
 	var all []*pb.Metric
 	for _, d := range s.GetDevices() {
-		told, ok := m.seen[d.GetId()]
-		all = append(all, measure(d, told, ok && time.Since(told.at) < stale)...)
+		sample, ok := m.seen[d.GetId()]
+		all = append(all, measure(d, sample, ok && time.Since(sample.at) < stale)...)
 	}
 	return all
 }
@@ -51,8 +51,8 @@ func (m *machine) SampleWorkloads(ctx context.Context, s *pb.DeviceSnapshot, set
 		}
 		m.mu.Lock()
 		for _, d := range devices {
-			told, ok := m.seen[d.GetId()]
-			out.Metrics = append(out.Metrics, measure(d, told, ok)...)
+			sample, ok := m.seen[d.GetId()]
+			out.Metrics = append(out.Metrics, measure(d, sample, ok)...)
 		}
 		m.mu.Unlock()
 		all = append(all, out)
@@ -103,16 +103,16 @@ func (m *machine) note(devices []*pb.Device, f figures, err error) {
 	}
 }
 
-func measure(d *pb.Device, told seen, known bool) []*pb.Metric {
+func measure(d *pb.Device, sample seen, known bool) []*pb.Metric {
 	var err error
 	if !known {
 		err = errNotReported
 	}
-	total := told.total
+	total := sample.total
 	if total <= 0 {
 		total = float64(d.GetMemoryBytes())
 	}
-	util := driver.Gauge("tpu_util", d.GetId(), "percent", told.busy, 100, err)
+	util := driver.Gauge("tpu_util", d.GetId(), "percent", sample.busy, 100, err)
 	util.Kind = pb.Metric_UTILIZATION
-	return []*pb.Metric{driver.Gauge("tpu_mem", d.GetId(), "bytes", told.used, total, err), util}
+	return []*pb.Metric{driver.Gauge("tpu_mem", d.GetId(), "bytes", sample.used, total, err), util}
 }

@@ -286,7 +286,7 @@ func TestInsideTheContainersNetwork(t *testing.T) {
 		}
 	}
 	if got := memory(t, m, []int32{4343}, 0); got[0].GetQuality() != pb.Metric_UNAVAILABLE {
-		t.Errorf("a process that is gone: %v", got)
+		t.Errorf("an ended process: %v", got)
 	}
 }
 

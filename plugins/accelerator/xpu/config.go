@@ -32,7 +32,7 @@ func (vendor) Describe() *pb.DescribeResponse {
 		},
 		ConfigSchema: []byte(`{"type": "object", "additionalProperties": false, "properties": {
 			"additional_device_ids": {"type": "array", "maxItems": 64, "default": [], "items": {"type": "string", "pattern": "^[0-9a-f]{4}$"},
-				"description": "PCI device ids to give away besides the discrete GPUs that the plugin knows"}
+				"description": "PCI device ids to offer in addition to the supported discrete GPUs"}
 		}}`),
 	}
 }

@@ -33,7 +33,7 @@ type work struct {
 // engineNames are the classes of compute engines, in the terms of xe and i915.
 var engineNames = []string{"ccs", "rcs", "compute", "render"}
 
-// forgetAfter is how long a client that was not seen any more is remembered.
+// forgetAfter is how long a client is remembered after it was last seen.
 const forgetAfter = time.Minute
 
 // SampleWorkloads implements driver.WorkloadSampler. A container's memory and GPU time are those of
@@ -185,7 +185,7 @@ func (m *machine) busy(c client) (float64, error) {
 	return most, nil
 }
 
-// forget removes clients that are gone.
+// forget removes clients that have ended.
 func (m *machine) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -32,7 +32,7 @@ func TestDeviceIsDescribed(t *testing.T) {
 		t.Errorf("%v", d)
 	}
 	if all["0000:00:02.0"] != nil || all["0000:00:1f.0"] != nil {
-		t.Errorf("what is no discrete GPU is shown: %v", all)
+		t.Errorf("a device that is not a discrete GPU is shown: %v", all)
 	}
 	drivertest.Judged(t, all["0000:ca:00.0"], "2 virtual functions")
 }

@@ -13,7 +13,7 @@ import (
 type options struct {
 	Quota       string `json:"quota" enum:"as-found,full,simple" about:"the kind of quotas to enable if quotas are off: full counts shared blocks for every scope that has them, simple (Linux 6.7) for the scope that wrote them"`
 	UsageMaxAge int    `json:"usage_max_age_s" min:"0" max:"86400" about:"without quotas, a scope's usage is measured again when it is older than this"`
-	Rescan      bool   `json:"rescan" about:"count again when the kernel says that its figures are wrong"`
+	Rescan      bool   `json:"rescan" about:"count again when the kernel reports that its usage is wrong"`
 }
 
 func main() {

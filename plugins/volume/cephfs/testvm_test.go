@@ -39,8 +39,8 @@ func cluster(t *testing.T) site {
 
 const scopeA = "0123456789abcdef0123456789abcdef"
 
-// pause lets the statistics of a scope be updated, which takes up to a second, before another 4 MiB
-// are written.
+// pause waits until the statistics of a scope are updated, which takes up to a second, before
+// another 4 MiB are written.
 const pause = 500 * time.Millisecond
 
 // TestVMSuite runs the suite on a real CephFS.
@@ -50,7 +50,7 @@ func TestVMSuite(t *testing.T) {
 }
 
 // TestVMNoFilesAtAll checks a limit of zero files, which is possible because the scope's directory
-// counts in Ceph's limit but not in ours.
+// counts in Ceph's limit but not in Berth's.
 func TestVMNoFilesAtAll(t *testing.T) {
 	s := cluster(t)
 	c, _, err := volumetest.Open(t, s.program, s.mount, "")

@@ -78,7 +78,7 @@ func TestLacks(t *testing.T) {
 	n := int64(1)
 	q := &pb.ScopeRequest{Volume: "v", Scope: id, Limit: &pb.Limit{Bytes: &n}}
 	if _, err := p.CreateScope(t.Context(), q); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("a limit that nobody keeps: %v", err)
+		t.Errorf("a limit that is not enforced: %v", err)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestHalfMade(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Lstat(filepath.Join(at, id)); !os.IsNotExist(err) {
-		t.Errorf("a scope that could not be made: %v", err)
+		t.Errorf("a scope that could not be created: %v", err)
 	}
 	f.create, f.created = nil, 0
 	if err := errors.Join(os.Mkdir(filepath.Join(at, id), 0o755), os.WriteFile(filepath.Join(at, ".berth/making", id), nil, 0o600)); err != nil {
@@ -103,7 +103,7 @@ func TestHalfMade(t *testing.T) {
 		}
 	}
 	if f.created != 1 {
-		t.Errorf("made %d times, want once: to finish it", f.created)
+		t.Errorf("created %d times, want once, to complete it", f.created)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestCapacityLags(t *testing.T) {
 	before := ask()
 	b.Must(b.Write("data", 64<<20))
 	if now := ask(); now.UsedBytes != before.UsedBytes || now.AsOfUnixMs != before.AsOfUnixMs {
-		t.Errorf("not metered, and told as %v after %v", now, before)
+		t.Errorf("not metered, and reported as %v after %v", now, before)
 	}
 	b.Simulator.Set("metered", "again")
 	if now := ask(); now.UsedBytes < before.UsedBytes+60<<20 || !now.Elastic || now.TotalInodes != nil {
@@ -76,7 +76,7 @@ func TestCredentials(t *testing.T) {
 				t.Errorf("health after the credentials have ended: %v", h)
 			}
 			if n := len(b.Asked("/container")) + len(b.Asked("/latest/meta-data/iam/security-credentials/berth-proxy")); n != 2 {
-				t.Errorf("credentials were asked for %d times, want 2", n)
+				t.Errorf("credentials were requested %d times, want 2", n)
 			}
 		})
 	}
@@ -102,25 +102,25 @@ func TestRefused(t *testing.T) {
 	b.Must(err)
 	id := regexp.MustCompile(`AKIA\w+`).FindString(string(own))
 	for name, c := range map[string]struct {
-		more map[string]any
-		want codes.Code
-		says string
+		more     map[string]any
+		want     codes.Code
+		wantText string
 	}{
-		"unknown key":  {map[string]any{"credentials_file": write("[default]\naws_access_key_id=AKIANOBODY\naws_secret_access_key=" + secret)}, codes.Unauthenticated, "UnrecognizedClient"},
-		"wrong secret": {map[string]any{"credentials_file": write("[default]\naws_access_key_id=" + id + "\naws_secret_access_key=" + secret)}, codes.Unauthenticated, "InvalidSignature"},
-		"no section":   {map[string]any{"profile": "third"}, codes.Unauthenticated, "section third"},
-		"no keys":      {map[string]any{"profile": "other"}, codes.Unauthenticated, "section other"},
-		"region":       {map[string]any{"region": "us-east-1"}, codes.Unauthenticated, "InvalidSignature"},
-		"file system":  {map[string]any{"file_system_id": "fs-00000000"}, codes.FailedPrecondition, "FileSystemNotFound"},
-		"no file":      {map[string]any{"credentials_file": ""}, codes.InvalidArgument, "credentials_file"},
-		"no container": {map[string]any{"credentials": "container"}, codes.InvalidArgument, "container_credentials_url"},
-		"in the clear": {map[string]any{"credentials": "container", "container_credentials_url": "http://example.com/x"}, codes.InvalidArgument, "without TLS"},
-		"metadata":     {map[string]any{"credentials": "instance", "metadata_url": "http://192.0.2.1"}, codes.InvalidArgument, "metadata_url"},
-		"no instance":  {map[string]any{"credentials": "instance", "metadata_url": "http://127.0.0.1:1"}, codes.Unauthenticated, "credentials:"},
+		"unknown key":        {map[string]any{"credentials_file": write("[default]\naws_access_key_id=AKIANOBODY\naws_secret_access_key=" + secret)}, codes.Unauthenticated, "UnrecognizedClient"},
+		"wrong secret":       {map[string]any{"credentials_file": write("[default]\naws_access_key_id=" + id + "\naws_secret_access_key=" + secret)}, codes.Unauthenticated, "InvalidSignature"},
+		"no section":         {map[string]any{"profile": "third"}, codes.Unauthenticated, "section third"},
+		"no keys":            {map[string]any{"profile": "other"}, codes.Unauthenticated, "section other"},
+		"region":             {map[string]any{"region": "us-east-1"}, codes.Unauthenticated, "InvalidSignature"},
+		"file system":        {map[string]any{"file_system_id": "fs-00000000"}, codes.FailedPrecondition, "FileSystemNotFound"},
+		"no file":            {map[string]any{"credentials_file": ""}, codes.InvalidArgument, "credentials_file"},
+		"no container":       {map[string]any{"credentials": "container"}, codes.InvalidArgument, "container_credentials_url"},
+		"without encryption": {map[string]any{"credentials": "container", "container_credentials_url": "http://example.com/x"}, codes.InvalidArgument, "without TLS"},
+		"metadata":           {map[string]any{"credentials": "instance", "metadata_url": "http://192.0.2.1"}, codes.InvalidArgument, "metadata_url"},
+		"no instance":        {map[string]any{"credentials": "instance", "metadata_url": "http://127.0.0.1:1"}, codes.Unauthenticated, "credentials:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := b.OpenAs("w", c.more)
-			if status.Code(err) != c.want || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "Canonical") {
+			if status.Code(err) != c.want || !strings.Contains(err.Error(), c.wantText) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "Canonical") {
 				t.Errorf("open: %v", err)
 			}
 		})
@@ -182,7 +182,7 @@ func TestStates(t *testing.T) {
 	for _, c := range []struct {
 		setting, value string
 		want           pb.HealthReport_State
-		says           string
+		wantText       string
 	}{
 		{"state", "updating", pb.HealthReport_HEALTHY, ""},
 		{"state", "error", pb.HealthReport_DEGRADED, "is error"},
@@ -191,7 +191,7 @@ func TestStates(t *testing.T) {
 		{"targets", "none", pb.HealthReport_DEGRADED, "no mount target"},
 	} {
 		b.Simulator.Set(c.setting, c.value)
-		if h := b.State(); h.State != c.want || !strings.Contains(h.Reason, c.says) {
+		if h := b.State(); h.State != c.want || !strings.Contains(h.Reason, c.wantText) {
 			t.Errorf("%s %s: health %v", c.setting, c.value, h)
 		}
 		b.Simulator.Set(c.setting, "")

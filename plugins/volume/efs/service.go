@@ -137,9 +137,9 @@ func (s *service) meaning(err error) error {
 	if err == nil {
 		return nil
 	}
-	var told interface{ GRPCStatus() *status.Status }
-	if errors.As(err, &told) { // of the credentials
-		return told.GRPCStatus().Err()
+	var statusErr interface{ GRPCStatus() *status.Status }
+	if errors.As(err, &statusErr) { // of the credentials
+		return statusErr.GRPCStatus().Err()
 	}
 	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, end) && !errors.As(err, new(*smithyhttp.RequestSendError)) {

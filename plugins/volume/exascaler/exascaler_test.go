@@ -47,8 +47,8 @@ func TestParseQuota(t *testing.T) {
 			"/lustre [8192] 0 10240 - 5 0 0 -\nSome errors happened when getting quota info. Some devices may be not working or deactivated. The data in \"[]\" is inaccurate.\n",
 			quota{kib: 8192, maxKiB: 10240, inodes: 5},
 		},
-		"inexact and over": {"/lustre [10240]* 0 10240 - [5] 0 0 -\n", quota{kib: 10240, maxKiB: 10240, inodes: 5}},
-		"newer head":       {"Filesystem    used   bquota  blimit  bgrace   files   iquota  ilimit  igrace\n     /home   2048       0k     50       -     511        0 1000000       -\n", quota{kib: 2048, maxKiB: 50, inodes: 511, maxInodes: 1000000, exact: true}},
+		"inexact and above the limit": {"/lustre [10240]* 0 10240 - [5] 0 0 -\n", quota{kib: 10240, maxKiB: 10240, inodes: 5}},
+		"newer head":                  {"Filesystem    used   bquota  blimit  bgrace   files   iquota  ilimit  igrace\n     /home   2048       0k     50       -     511        0 1000000       -\n", quota{kib: 2048, maxKiB: 50, inodes: 511, maxInodes: 1000000, exact: true}},
 	} {
 		if got, err := parseQuota(tc.text); err != nil || got != tc.want {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, tc.want)

@@ -145,7 +145,7 @@ func (v *volume) of(ctx context.Context, d *os.File, path string) (prjquota.ID, 
 	return prjquota.ID(id), nil
 }
 
-// assign makes an empty directory and all new files in it part of a project.
+// assign adds an empty directory and all new files in it to a project.
 func (v *volume) assign(ctx context.Context, d *os.File, path string, id prjquota.ID) error {
 	if v.options.Assign == "ioctl" {
 		return driver.Error("", prjquota.Assign(d, id))

@@ -33,9 +33,9 @@ func TestRead(t *testing.T) {
 			`</opErrno><opErrstr>` + text + `</opErrstr>` + more + `</cliOutput>`
 	}
 	for name, c := range map[string]struct {
-		out  driver.Output
-		want codes.Code
-		says string
+		out      driver.Output
+		want     codes.Code
+		wantText string
 	}{
 		"done":           {driver.Output{Stdout: xml("0", "0", "", "<cliOp>volQuota</cliOp>")}, codes.OK, ""},
 		"quota":          {driver.Output{Stdout: xml("0", "0", "", "<volQuota><limit><path>/x</path><hard_limit>N/A</hard_limit><used_space>7</used_space></limit></volQuota>")}, codes.OK, ""},
@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 		"no number":      {driver.Output{Stdout: xml("0", "0", "", "<volQuota><limit><hard_limit>20MB</hard_limit></limit></volQuota>")}, codes.Internal, ""},
 	} {
 		a, err := read(c.out)
-		if got := status.Code(err); got != c.want || !strings.Contains(status.Convert(err).Message(), c.says) {
+		if got := status.Code(err); got != c.want || !strings.Contains(status.Convert(err).Message(), c.wantText) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if name == "quota" && (a.Quotas[0].Limit.int64 != nil || a.Quotas[0].Used.or(0) != 7) {

@@ -85,7 +85,7 @@ func create(t *testing.T, c *volume.Client, l *pb.Limit) {
 }
 
 // TestVMNoFilesAtAll checks a limit of zero files, which is possible because the scope's directory
-// counts in Gluster's limit but not in ours.
+// counts in Gluster's limit but not in Berth's.
 func TestVMNoFilesAtAll(t *testing.T) {
 	s := cluster(t)
 	c, _, err := volumetest.Open(t, s.program, s.Mount, s.options())

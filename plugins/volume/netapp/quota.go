@@ -183,7 +183,7 @@ func (f *flexvol) dropRule(ctx context.Context, scope string) error {
 	return err
 }
 
-// usage sets the usage if the array knows it.
+// usage sets the usage if the array reports it.
 func (f *flexvol) usage(ctx context.Context, scope string, out *pb.Scope) error {
 	type report struct {
 		Qtree name `json:"qtree"`

@@ -164,7 +164,7 @@ func TestVMQuotaAtClose(t *testing.T) {
 		if err != nil || offset < first {
 			t.Fatalf("offset %s %s, %v", resp.Status, resp.Header, err)
 		}
-		t.Logf("it goes on at %d", offset)
+		t.Logf("it continues at %d", offset)
 		resp, body = p.tus("PATCH", at, data[offset:], "Upload-Offset", strconv.Itoa(offset))
 		if resp.StatusCode != http.StatusNoContent {
 			t.Fatalf("after the limit was raised: %s %s", resp.Status, body)

@@ -139,7 +139,7 @@ func TestVMHealth(t *testing.T) {
 }
 
 // TestVMServerThatIsGone checks that a server that does not respond makes the volume unavailable,
-// blocks no call forever, and is used again when it is back.
+// does not block calls forever, and is used again after its return.
 func TestVMServerThatIsGone(t *testing.T) {
 	each(t, "vers=4.2,actimeo=1", func(t *testing.T, s site) {
 		c, ctx := s.open(t), t.Context()

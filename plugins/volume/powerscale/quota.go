@@ -29,7 +29,7 @@ type quota struct {
 		AppLogicalReady *bool  `json:"applogical_ready"`
 		Physical        *int64 `json:"physical"`
 		PhysicalReady   *bool  `json:"physical_ready"`
-		Logical         *int64 `json:"logical"` // before thresholds_on
+		Logical         *int64 `json:"logical"` // in versions before thresholds_on
 	} `json:"usage"`
 }
 

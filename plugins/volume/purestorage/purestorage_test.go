@@ -119,7 +119,7 @@ func TestDelete(t *testing.T) {
 	if err := b.Delete(scopeA); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("delete: %v", err)
 	}
-	// On another node the scope is not mounted; the array knows that it is not empty.
+	// On another node the scope is not mounted, and the array reports that it is not empty.
 	_, err := b.OpenVolume(t.Context(), &pb.OpenVolumeRequest{Volume: "elsewhere", MountPath: t.TempDir(), OptionsJson: b.Simulator.PluginOptions()})
 	b.Must(err)
 	_, err = b.DeleteScope(t.Context(), &pb.ScopeRef{Volume: "elsewhere", Scope: scopeA})
@@ -167,7 +167,7 @@ func TestMountPoint(t *testing.T) {
 		t.Errorf("mounted: %v, %v", yes, err)
 	}
 	if err := v.unplace(scopeA); err != nil {
-		t.Errorf("unplace what is mounted: %v", err)
+		t.Errorf("unplace a mounted scope: %v", err)
 	}
 	if err := unix.Unmount(at, 0); err != nil {
 		t.Fatal(err)

@@ -99,7 +99,7 @@ func TestTree(t *testing.T) {
 		t.Errorf("a device was copied: %v", err)
 	}
 
-	// The blocks are shared, and writes are accounted to the side that makes them.
+	// The blocks are shared, and writes are accounted to the side that writes.
 	must(t, qgroup.Sync(top))
 	id, err := qgroup.Subvolume(open(t, b))
 	must(t, err)
@@ -136,7 +136,7 @@ func TestRefusals(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := reflink.Tree(gone, open(t, source), a, "late", func(reflink.Done) error { return nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("a copy that nobody waits for: %v", err)
+		t.Errorf("a cancelled copy: %v", err)
 	}
 	if err := reflink.Tree(t.Context(), open(t, source), open(t, t.TempDir()), "away", func(reflink.Done) error { return nil }); !errors.Is(err, unix.EXDEV) && !errors.Is(err, unix.EOPNOTSUPP) {
 		t.Errorf("a copy to another file system: %v", err)

@@ -176,7 +176,7 @@ func (f *filesystem) wait(ctx context.Context, id int64) error {
 	})
 }
 
-// refresh makes the GUI read the filesets, which it does only periodically otherwise.
+// refresh makes the GUI read the filesets; otherwise it does so only periodically.
 func (f *filesystem) refresh(ctx context.Context) error {
 	q := url.Values{"taskId": {"FILESETS"}, "maxDelay": {"0"}}
 	_, err := f.client.Do(ctx, rest.Request{Method: http.MethodPost, Path: base + "/refreshTask/enqueue", Query: q, Again: true})

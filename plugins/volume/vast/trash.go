@@ -49,7 +49,7 @@ func (v *view) discard(ctx context.Context, tree string) error {
 	return err
 }
 
-// trashTime limits the wait until the cluster has removed a folder from sight.
+// trashTime limits the wait until the cluster no longer shows a deleted folder.
 const trashTime = 30 * time.Second
 
 // DeleteTree implements driver.Deleter. It first moves the folder to the top of its scope, because

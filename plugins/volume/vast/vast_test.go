@@ -113,7 +113,7 @@ func TestTrash(t *testing.T) {
 	b.Simulator.Forget()
 	empty()
 	if got := b.Asked("delete_folder"); len(got) != 2 {
-		t.Errorf("the cluster was asked for %v, want two folders", got)
+		t.Errorf("the cluster got requests for %v, want two folders", got)
 	}
 	b.Simulator.Set("trash", "disabled") // after the volume was opened
 	fill()

@@ -67,7 +67,7 @@ func (b *bench) bound(ctx context.Context) (*bound, error) {
 	return &bound{c, at, id}, err
 }
 
-// refuses makes all calls with side effects, and Health.
+// refuses checks that all calls with side effects, and Health, are rejected.
 func (b *bench) refuses(ctx context.Context, p *bound) error {
 	h, err := p.Health(ctx, this())
 	if err != nil {

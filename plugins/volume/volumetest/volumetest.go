@@ -53,8 +53,8 @@ type Environment struct {
 	// Pause is the delay of writers after every 4 MiB and every 20 files, for products that stop
 	// them with a delay: the stored excess depends on the bytes written in that time.
 	Pause time.Duration
-	// NoBind means that the product does not work on a bind mount, which the suite uses to take a
-	// volume away from a plugin.
+	// NoBind means that the product does not work on a bind mount, which the suite uses to unmount
+	// a volume from a plugin.
 	NoBind bool
 	// NoInodes means that the simulated product does not count files although the real one does.
 	NoInodes bool
@@ -111,7 +111,7 @@ func Run(ctx context.Context, p Plugin, only []string, report func(suite.Result)
 }
 
 // Test runs the suite as subtests. It skips it with -short: the suite takes a while, and the race
-// detector, for which short runs are made, cannot inspect another process.
+// detector, which short runs are for, cannot inspect another process.
 func Test(t *testing.T, p Plugin) {
 	t.Helper()
 	if testing.Short() {

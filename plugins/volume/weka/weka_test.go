@@ -72,7 +72,7 @@ func TestScopeWithoutQuota(t *testing.T) {
 		t.Errorf("scope %v, %v", s, err)
 	}
 	if err := b.Limit(scopeA, simulatortest.Bytes(16<<20)); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "data service") {
-		t.Errorf("limit of what was never counted: %v", err)
+		t.Errorf("limit of an uncounted directory: %v", err)
 	}
 	b.Simulator.Set("data_service", "on")
 	b.Must(b.Limit(scopeA, simulatortest.Bytes(16<<20)))

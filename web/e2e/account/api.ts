@@ -1,17 +1,19 @@
-// What the account's walk does beside the browser: calls of the API, codes of an authenticator, signed requests.
+// What tests of accounts need outside the browser: API calls, codes of an authenticator app, signed requests.
 import { createHash, createHmac, randomUUID } from "node:crypto";
 import { appendFileSync } from "node:fs";
 
-/** Notes a secret in the file that BERTH_SECRETS names, for who looks for secrets in what the platform keeps. */
-export function secret<T extends string | undefined>(what: string, value: T): T {
+/**
+ * Writes a secret to the file that BERTH_SECRETS names, so that a test can search the stored data of the cluster for
+ * it.
+ */
+export function recordSecret<T extends string | undefined>(what: string, value: T): T {
   if (process.env.BERTH_SECRETS) appendFileSync(process.env.BERTH_SECRETS, `${JSON.stringify([what, value])}\n`);
   return value;
 }
 
-/** Variables of a request. */
 export type Variables = Record<string, unknown>;
 
-/** One who talks to the platform without a browser. */
+/** A client of the API. */
 export class Api {
   headers: Record<string, string> = { "Content-Type": "application/json", "X-Berth-CSRF": "1" };
   url: string;
@@ -28,9 +30,10 @@ export class Api {
       body: JSON.stringify({ email, password, ...(code ? { code } : {}) }),
     });
     if (!response.ok) throw new Error(await response.text());
-    if (email !== process.env.BERTH_EMAIL) secret(`the password of ${email}`, password); // the first one was printed
+    // The cluster prints the superadmin's first password, so it is not a secret.
+    if (email !== process.env.BERTH_EMAIL) recordSecret(`the password of ${email}`, password);
     for (const cookie of response.headers.getSetCookie())
-      secret(`a cookie of ${email}`, cookie.split(";")[0].split("=")[1]);
+      recordSecret(`a cookie of ${email}`, cookie.split(";")[0].split("=")[1]);
     this.headers.Cookie = response.headers
       .getSetCookie()
       .map((c) => c.split(";")[0])
@@ -39,11 +42,11 @@ export class Api {
   }
 
   bearer(token: string): this {
-    this.headers.Authorization = `Bearer ${secret("an access token", token)}`;
+    this.headers.Authorization = `Bearer ${recordSecret("an access token", token)}`;
     return this;
   }
 
-  ask(query: string, variables?: Variables): Promise<any> {
+  graphql(query: string, variables?: Variables): Promise<any> {
     return send(`${this.url}/graphql`, this.headers, JSON.stringify({ query, variables }));
   }
 }
@@ -55,20 +58,20 @@ async function send(url: string, headers: Record<string, string>, body: string):
   return answer.data;
 }
 
-/** An authenticator app; it shows each code once, because each works once. */
+/** An authenticator app. It never returns a code twice, because a code is valid once. */
 export class Authenticator {
   last = 0;
   secret: Buffer;
 
   constructor(key: string) {
-    secret("the key of a second factor", key.replace(/\s/g, ""));
+    recordSecret("the key of an authenticator app", key.replace(/\s/g, ""));
     const bits = [...key.replace(/\s/g, "")]
       .map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0"))
       .join("");
     this.secret = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
   }
 
-  /** The code of the next step that was not shown; the server takes one of half a minute ahead. */
+  /** Returns the next unused code. The server accepts codes up to 30 seconds early. */
   async code() {
     const now = () => Math.floor(Date.now() / 30_000);
     while (now() + 1 <= this.last) await new Promise((done) => setTimeout(done, 500));
@@ -81,9 +84,9 @@ export class Authenticator {
   }
 }
 
-/** A request that is signed as docs/signing.md says. */
-export function signed(url: string, { access, secret: key }: { access: string; secret: string }, query: string) {
-  secret(`the secret of keypair ${access}`, key);
+/** Sends a request that is signed as docs/signing.md describes. */
+export function sendSigned(url: string, { access, secret: key }: { access: string; secret: string }, query: string) {
+  recordSecret(`the secret of keypair ${access}`, key);
   const body = JSON.stringify({ query });
   const headers = signature(url, body, { access, key, created: Math.floor(Date.now() / 1000), nonce: randomUUID() });
   return send(`${url}/graphql`, { "Content-Type": "application/json", ...headers }, body);
@@ -96,7 +99,7 @@ interface Signing {
   nonce: string;
 }
 
-/** The headers of a signed POST to /graphql. */
+/** Returns the headers of a signed POST to /graphql. */
 function signature(url: string, body: string, { access, key, created, nonce }: Signing): Record<string, string> {
   const digest = `sha-256=:${createHash("sha256").update(body).digest("base64")}:`;
   const values = {

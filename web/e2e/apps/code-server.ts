@@ -1,7 +1,7 @@
-// VS Code: a file is edited and saved, the terminal runs a command, and the extension host answers.
-import { visit } from "./visit.ts";
+// VS Code: edits and saves a file, runs a command in the terminal, and starts the extension host.
+import { testApp } from "./visit.ts";
 
-await visit(({ page, picture }) => {
+await testApp(({ page, picture }) => {
   const explorer = (name: string) => page.locator(".explorer-folders-view .monaco-list-row", { hasText: name });
   /** Runs a command by its title. */
   async function command(title: string) {
@@ -46,10 +46,10 @@ await visit(({ page, picture }) => {
       },
     ],
     [
-      "asks the extension host",
+      "starts the extension host",
       async () => {
         await command("Developer: Show Running Extensions");
-        // An extension is listed with its time once the extension host has activated it.
+        // The list shows an activation time once the extension host has activated the extension.
         await page
           .locator(".editor-instance .extension", { hasText: /Activation:\s*\d+ms/ })
           .first()

@@ -1,9 +1,9 @@
-// The classic Jupyter Notebook: a cell prints 42.
-import { visit } from "./visit.ts";
+// The classic Jupyter Notebook: runs a cell.
+import { testApp } from "./visit.ts";
 
-await visit(({ page, root }) => [
+await testApp(({ page, root }) => [
   [
-    "makes a notebook",
+    "creates a notebook",
     async () => {
       await page.locator("#notebook_list").waitFor();
       const path = await page.evaluate(async (contents) => {

@@ -1,9 +1,9 @@
-// JupyterLab: a cell prints 42, a shell runs in its terminal, and a file is uploaded.
-import { visit } from "./visit.ts";
+// JupyterLab: runs a cell, uses the terminal, and uploads a file.
+import { testApp } from "./visit.ts";
 
-await visit(({ page, root, eventually, picture }) => {
-  /** The text of a file, as the server has it. */
-  const text = (name: string) =>
+await testApp(({ page, root, eventually, picture }) => {
+  /** Returns the content of a file on the server. */
+  const contentOf = (name: string) =>
     page.evaluate(async (at) => {
       const answer = await fetch(at);
       return answer.ok ? String(((await answer.json()) as { content: string }).content) : "";
@@ -31,9 +31,9 @@ await visit(({ page, root, eventually, picture }) => {
         await page.getByRole("menuitem", { name: /^New Launcher/ }).click();
         await card("Other", /Terminal/).click();
         await page.locator(".jp-Terminal .xterm").click();
-        // The shell may not read yet; a line that comes early is kept by its terminal.
+        // The shell may not be ready yet; the terminal buffers the line.
         await page.keyboard.type("echo $((6*7)) > typed.txt\n");
-        await eventually("the file that the shell writes", async () => (await text("typed.txt")) === "42\n");
+        await eventually("the file that the shell writes", async () => (await contentOf("typed.txt")) === "42\n");
       },
     ],
     [
@@ -49,7 +49,7 @@ await visit(({ page, root, eventually, picture }) => {
         const content = "x".repeat(3_000_000);
         await (await chosen).setFiles({ name: "upload.txt", mimeType: "text/plain", buffer: Buffer.from(content) });
         await page.locator(".jp-DirListing-item", { hasText: "upload.txt" }).waitFor();
-        await eventually("the whole upload", async () => (await text("upload.txt")) === content);
+        await eventually("the whole upload", async () => (await contentOf("upload.txt")) === content);
       },
     ],
   ];

@@ -1,7 +1,7 @@
-// MLflow shows the run that the session has logged, with its metric.
-import { visit } from "./visit.ts";
+// MLflow: shows the run and the metric that the session has logged.
+import { testApp } from "./visit.ts";
 
-await visit(({ page, root, picture }) => [
+await testApp(({ page, root, picture }) => [
   [
     "finds the experiment",
     async () => {
@@ -13,7 +13,7 @@ await visit(({ page, root, picture }) => [
   [
     "opens the run",
     async () => {
-      // Its link opens what MLflow takes the experiment for; the runs have an address of their own.
+      // The link of the experiment can open another view, so go to the list of runs directly.
       await page.goto(`${root}#/experiments/1/runs`);
       await page.getByText("first-run").first().click();
       await page.getByText("loss").first().waitFor();

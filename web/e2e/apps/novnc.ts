@@ -1,9 +1,9 @@
-// The desktop is drawn: not black, and a key opens its menu.
-import { visit } from "./visit.ts";
+// noVNC: shows the desktop and opens its menu.
+import { testApp } from "./visit.ts";
 
-await visit(({ page, eventually, picture }) => {
-  /** How many different colours a coarse grid of the screen has. */
-  const colours = () =>
+await testApp(({ page, eventually, picture }) => {
+  /** Returns the number of different colors in a sample of the pixels. */
+  const colorCount = () =>
     page.evaluate(() => {
       const screen = document.querySelector("canvas");
       const pixels = screen?.getContext("2d")?.getImageData(0, 0, screen.width, screen.height).data;
@@ -15,22 +15,22 @@ await visit(({ page, eventually, picture }) => {
     [
       "shows a desktop",
       async () => {
-        await page.waitForURL(/vnc\.html/); // its first page leads there
+        await page.waitForURL(/vnc\.html/); // the first page redirects to it
         await page.locator("canvas").first().waitFor();
-        await eventually("colours on the screen", async () => (await colours()) > 3);
+        await eventually("colours on the screen", async () => (await colorCount()) > 3);
       },
     ],
     [
       "opens the menu with the mouse",
       async () => {
         await picture("desktop");
-        const look = () => page.locator("canvas").first().screenshot();
-        const first = await look();
+        const canvasImage = () => page.locator("canvas").first().screenshot();
+        const first = await canvasImage();
         await page
           .locator("canvas")
           .first()
           .click({ button: "right", position: { x: 400, y: 300 } });
-        await eventually("the menu", async () => !(await look()).equals(first));
+        await eventually("the menu", async () => !(await canvasImage()).equals(first));
       },
     ],
   ];

@@ -1,7 +1,7 @@
-// Shiny: a number that is changed comes back, multiplied by R, over the WebSocket.
-import { visit } from "./visit.ts";
+// Shiny: sends a changed number over the WebSocket and shows the product that R returns.
+import { testApp } from "./visit.ts";
 
-await visit(({ page }) => [
+await testApp(({ page }) => [
   ["shows the first value", () => page.locator("#product", { hasText: /^14$/ }).waitFor()],
   [
     "reacts to a change",

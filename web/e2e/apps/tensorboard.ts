@@ -1,7 +1,7 @@
-// TensorBoard shows the run that the session has logged.
-import { visit } from "./visit.ts";
+// TensorBoard: shows the run that the session has logged.
+import { testApp } from "./visit.ts";
 
-await visit(({ page }) => [
+await testApp(({ page }) => [
   [
     "shows the run",
     async () => {

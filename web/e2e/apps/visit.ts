@@ -1,34 +1,39 @@
-// What the walks through apps have in common: the app that is opened, and pictures of it.
+// Shared by the tests of apps: opens an app, runs the steps and takes screenshots.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { begin, walk } from "../stage.ts";
+import { runSteps, startTest } from "../stage.ts";
 
-/** Opens an app by its ticket, and goes through the steps. Errors of the app itself are not ours. */
-export async function visit(steps: (app: Awaited<ReturnType<typeof arrive>>) => [name: string, act: () => unknown][]) {
-  const app = await arrive();
-  await walk(
+/**
+ * Opens the app at BERTH_APP, which contains a ticket, and runs the steps. Errors in the console are ignored, because
+ * the app may log its own.
+ */
+export async function testApp(
+  steps: (app: Awaited<ReturnType<typeof openApp>>) => [name: string, act: () => unknown][],
+) {
+  const app = await openApp();
+  await runSteps(
     app.stage,
     [
-      ["opens the app, which starts", () => app.page.goto(app.address)],
+      ["starts and opens the app", () => app.page.goto(app.address)],
       ...steps(app),
-      ["takes a picture", () => app.picture("last")],
+      ["takes a screenshot", () => app.picture("last")],
     ],
-    { expected: /^/, sweep: (failed) => (failed ? app.picture("failed") : Promise.resolve()) },
+    { expected: /^/, cleanUp: (failed) => (failed ? app.picture("failed") : Promise.resolve()) },
   );
 }
 
-async function arrive() {
+async function openApp() {
   const address = process.env.BERTH_APP;
   assert(address, "BERTH_APP is not set");
-  const stage = await begin();
+  const stage = await startTest();
   const { page } = stage;
   page.setDefaultTimeout(Number(process.env.BERTH_WAIT ?? 120_000));
-  /** The address of the app without a ticket, with a slash at its end. */
+  /** The URL of the app without the ticket, with a slash at the end. */
   const root = new URL("../", address).href;
-  /** Polls a file of the session, which the app itself serves or another way shows. */
-  async function eventually(what: string, is: () => Promise<boolean>) {
-    for (const end = Date.now() + 60_000; !(await is()); await page.waitForTimeout(200))
+  /** Polls a condition for up to a minute. */
+  async function eventually(what: string, condition: () => Promise<boolean>) {
+    for (const end = Date.now() + 60_000; !(await condition()); await page.waitForTimeout(200))
       assert(Date.now() < end, `timeout: ${what}`);
   }
   async function picture(name: string) {

@@ -1,28 +1,31 @@
 import { type Failure, fromResponse } from "./errors";
 
-/** Sent with every request that may change something; other origins cannot. */
+/**
+ * The header that the server requires on every request that can change something. Pages of other origins cannot send
+ * it.
+ */
 export const csrf = { "X-Berth-CSRF": "1" };
 
 export interface Login {
   user: { id: string; email: string; role: string };
   initialPassword: boolean;
   expiresAt: string;
-  /** What must be done before anything else. */
+  /** What the user must do before they can use any other page. */
   due?: "password" | "totp";
 }
 
-/** The credentials of a login. The last two are sent after the server has asked for them. */
+/** The credentials of a login. The last two are sent only after the server has required them. */
 export interface Credentials {
   email: string;
   password: string;
   code?: string;
-  /** End the oldest login to make room. */
+  /** Revokes the oldest login if the user has too many. */
   force?: boolean;
 }
 
 let current: Promise<Login | null> | null = null;
 
-/** Who is logged in; asks the server once until something changes it. */
+/** Returns the logged-in user, or null. The answer is kept until a login or refreshSession() replaces it. */
 export function session(): Promise<Login | null> {
   current ??= fetch("/auth/session", { headers: { Accept: "application/json" } }).then(
     async (r) => (r.ok ? ((await r.json()) as Login) : null),
@@ -34,8 +37,8 @@ export function session(): Promise<Login | null> {
   return current;
 }
 
-/** The same, asked anew: something that was due may be done. */
-export function renewed(): Promise<Login | null> {
+/** Asks the server again who is logged in, for example after a required step is done. */
+export function refreshSession(): Promise<Login | null> {
   current = null;
   return session();
 }
@@ -56,21 +59,21 @@ export async function login(shown: Credentials): Promise<Failure | null> {
   }
 }
 
-/** Forgets the login and everything that was read with it. */
+/** Logs out and discards everything that was read with the login. */
 export async function logout() {
   await fetch("/auth/logout", { method: "POST", headers: csrf }).catch(() => undefined);
-  leave();
+  goToLogin();
 }
 
-/** The login is over, here or elsewhere: back to the login page, with nothing kept in memory. */
-export function leave() {
+/** Goes to the login page after the login has ended, here or elsewhere. The page load discards everything in memory. */
+export function goToLogin() {
   if (location.pathname === "/login") return;
   const next = location.pathname === "/" ? "" : `?next=${encodeURIComponent(location.pathname + location.search)}`;
   location.assign(`/login${next}`);
 }
 
-/** Only paths of this page: an address elsewhere must not get the visitor. */
-export const own = (next: string | undefined) => (next && /^\/(?![/\\])/.test(next) ? next : "/");
+/** Returns the path if it is a path of this page, and "/" otherwise, so that a link cannot redirect to another site. */
+export const safePath = (next: string | undefined) => (next && /^\/(?![/\\])/.test(next) ? next : "/");
 
 export interface Person {
   email: string;
@@ -94,10 +97,10 @@ export async function signUp(person: Person): Promise<SignUp> {
 
 let invitation = "";
 
-/** Whether one came by an invitation. */
-export const invited = () => invitation !== "";
+/** Reports whether the visitor came with an invitation link. */
+export const hasInvitation = () => invitation !== "";
 
-/** Keeps the secret of an invitation link in memory alone; true when the fragment has one. */
+/** Keeps the secret of an invitation link, in memory only. Reports whether the fragment contains one. */
 export function keepInvitation(fragment: string): boolean {
   const secret = new URLSearchParams(fragment.replace(/^#/, "")).get("invitation");
   if (!secret) return false;

@@ -8,14 +8,14 @@ import {
 } from "@urql/core";
 import { cacheExchange } from "@urql/exchange-graphcache";
 import { map, pipe, tap } from "wonka";
-import { csrf, leave } from "./auth";
+import { csrf, goToLogin } from "./auth";
 import { fromGraphQL } from "./errors";
 import { socket } from "./live";
 import { newest } from "./newest";
 
 const embedded = () => null;
 
-/** Objects without an id: the cache keeps them inside their parent. */
+/** Types without an id. The cache keeps their objects inside the parent object. */
 const withoutId = [
   "AgentLink",
   "AgentPlugin",
@@ -71,7 +71,7 @@ const withoutId = [
   "VolumePerformance",
 ];
 
-/** Keeps what was read by id; each client has its own. */
+/** Returns a cache of objects by id. Each client needs its own. */
 export const cache = cacheExchange({
   keys: {
     ...Object.fromEntries(withoutId.map((type) => [type, embedded])),
@@ -80,18 +80,18 @@ export const cache = cacheExchange({
   },
 });
 
-/** Sends people to the login page when the server no longer knows them. */
+/** Goes to the login page when the server rejects the login. */
 const loginExchange: Exchange =
   ({ forward }) =>
   (operations) =>
     pipe(
       forward(operations),
       tap(({ error }) => {
-        if (error && fromGraphQL(error).code === "UNAUTHENTICATED") leave();
+        if (error && fromGraphQL(error).code === "UNAUTHENTICATED") goToLogin();
       }),
     );
 
-/** Sits between cache and network, so that the cache never steps back in time. */
+/** Sits between the cache and the network, and drops results that are older than the cached ones. */
 const versionExchange = (): Exchange => {
   const apply = newest();
   return ({ forward }) =>

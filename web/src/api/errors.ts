@@ -1,15 +1,15 @@
 import type { CombinedError } from "@urql/core";
 
-/** What any failed call says, whichever way it travelled. */
+/** The error of a failed call, over any transport. */
 export interface Failure {
   code: string;
   message: string;
-  /** The input field at fault, when one is. */
+  /** The invalid input field, if the error is about one. */
   field?: string;
-  /** The limit that was reached, when one was. */
+  /** The limit that was reached, if the error is about one. */
   limit?: string;
   requestId?: string;
-  /** Seconds until another try may succeed. */
+  /** Seconds to wait before a retry. */
   retryAfter?: number;
 }
 
@@ -48,7 +48,7 @@ function requestId(error: CombinedError) {
   return headers?.get("X-Request-Id") ?? undefined;
 }
 
-/** Reads problem JSON (RFC 9457); other bodies become a plain sentence. */
+/** Reads problem JSON (RFC 9457). For any other body, the HTTP status is the message. */
 export async function fromResponse(response: Response): Promise<Failure> {
   const retry = Number(response.headers.get("Retry-After"));
   const failure: Failure = {
@@ -65,12 +65,12 @@ export async function fromResponse(response: Response): Promise<Failure> {
     failure.limit = text(problem.limit);
     failure.requestId = problem.requestId ?? failure.requestId;
   } catch {
-    // Not JSON: the status says enough.
+    // The body is not JSON: the HTTP status is the message.
   }
   return failure;
 }
 
-/** Puts failures beside the inputs that they name; the rest stays above the form. */
+/** Splits a failure into messages by input field and a message for the whole form. */
 export function byField(failure: Failure | null, fields: readonly string[]) {
   if (!failure) return { field: {} as Record<string, string>, rest: null };
   // The server names nested input as slots.cpu or input.slots.cpu.
@@ -78,7 +78,7 @@ export function byField(failure: Failure | null, fields: readonly string[]) {
   const hit =
     fields.find((f) => path === f) ?? fields.find((f) => path.startsWith(`${f}.`) || path.startsWith(`${f}[`));
   if (!hit) return { field: {} as Record<string, string>, rest: failure };
-  // Most sentences name the limit themselves.
+  // Most messages contain the limit already.
   const message =
     failure.limit && !failure.message.includes(failure.limit)
       ? `${failure.message} (${failure.limit})`

@@ -4,9 +4,9 @@ import { graphql, type ResultOf } from "./graphql";
 
 const FileFields = graphql(`fragment FileFields on File { name path type size modifiedAt }`);
 export interface FileEntry extends ResultOf<typeof FileFields> {
-  /** As ls prints it; of files of sessions. */
+  /** The permissions as ls prints them. Only for files of sessions. */
   mode?: string;
-  /** Of a link: where it leads, and whether there is a directory. */
+  /** For a symbolic link: its target, and whether the target is a directory. */
   target?: string;
   opens?: boolean;
 }
@@ -34,18 +34,18 @@ const SearchQuery = graphql(
   [FileFields],
 );
 
-/** Entries of one page, as many as the server gives at once. */
+/** The largest page that the server returns. */
 export const page = 1000;
 
 export interface Page {
   files: FileEntry[];
-  /** Where to go on; null at the end. */
+  /** The cursor of the next page; null after the last page. */
   cursor: string | null;
 }
 
 const options = { requestPolicy: "network-only" } as const;
 
-/** A page of what is in one directory of a folder. */
+/** Returns a page of the entries of one directory of a folder. */
 export async function filesPage(
   client: Client,
   folder: string,
@@ -62,7 +62,7 @@ export async function filesPage(
     : { files: [], cursor: null };
 }
 
-/** A page of what is found below a directory by a part of its name. */
+/** Searches the names of the files below a directory, and returns a page of the results. */
 export async function foundPage(
   client: Client,
   folder: string,
@@ -80,7 +80,7 @@ export async function foundPage(
     : { files: [], cursor: null };
 }
 
-/** All that is in one directory; nothing, where there is none. */
+/** Returns all entries of one directory; an empty list if the directory does not exist. */
 export async function allFiles(client: Client, folder: string, path: string): Promise<FileEntry[]> {
   const all: FileEntry[] = [];
   let cursor: string | null = null;

@@ -15,7 +15,9 @@ const entry = (name: string, more: Partial<Entry> = {}): Entry => ({
 });
 const directory = (name: string) => entry(name, { type: "DIRECTORY", size: 0 });
 
-/** A folder with these directories; nothing of what is added is sent, so that one sees where it would go. */
+/**
+ * Returns a folder with these directories. Nothing is uploaded, so that a test can read the paths of the queued files.
+ */
 function rig(tree: Record<string, Entry[]> = {}, kept: Kept[] = []) {
   const looked: string[] = [];
   const uploads = new Uploads(
@@ -30,25 +32,25 @@ function rig(tree: Record<string, Entry[]> = {}, kept: Kept[] = []) {
   return { incoming, uploads, looked, paths: () => uploads.list().map((i) => i.path) };
 }
 
-describe("files on their way", () => {
-  it("go at once where their names are free", async () => {
+describe("Incoming", () => {
+  it("uploads files with free names immediately", async () => {
     const { incoming, paths } = rig({ "": [entry("other")] });
     expect(await incoming.send("f", "", [chosen("a"), chosen("dir/b")])).toBe(0);
     expect(incoming.question()).toBeNull();
     expect(paths()).toEqual(["a", "dir/b"]);
   });
 
-  it("wait until a person has answered for the one that is there", async () => {
+  it("waits for an answer if a name is taken", async () => {
     const { incoming, paths } = rig({ data: [entry("a")] });
     await incoming.send("f", "data", [chosen("a"), chosen("b")]);
     expect(paths()).toEqual([]);
-    expect(incoming.question()).toMatchObject({ count: 2, clashes: [{ path: "data/a", there: { size: 99 } }] });
+    expect(incoming.question()).toMatchObject({ count: 2, clashes: [{ path: "data/a", existing: { size: 99 } }] });
     incoming.answer("replace", true);
     expect(incoming.question()).toBeNull();
     expect(paths()).toEqual(["data/b", "data/a"]);
   });
 
-  it("of a thousand ask one question, having read only the directories that are there", async () => {
+  it("asks once for a thousand files, and reads only directories that exist", async () => {
     const tree = {
       "": [directory("set"), directory("others")],
       set: [directory("d0"), directory("d1"), directory("far")],
@@ -70,7 +72,7 @@ describe("files on their way", () => {
     expect(paths()).toHaveLength(997);
   });
 
-  it("are asked about one by one, until one answers for all that are left", async () => {
+  it("asks for each file until one answer applies to the rest", async () => {
     const { incoming, paths } = rig({ "": ["a", "b", "c", "d"].map((n) => entry(n)) });
     await incoming.send(
       "f",
@@ -85,7 +87,7 @@ describe("files on their way", () => {
     expect(paths()).toEqual(["b (2)", "c", "d"]);
   });
 
-  it("keep both under a name that neither the folder nor another one uses", async () => {
+  it("keeps both files under a name that no existing or new file has", async () => {
     const { incoming, uploads } = rig({ "": [entry("a.txt"), entry("a (2).txt")] });
     await incoming.send("f", "", [chosen("a.txt"), chosen("a (3).txt")]);
     incoming.answer("both", true);
@@ -95,7 +97,7 @@ describe("files on their way", () => {
     ]);
   });
 
-  it("are all left where they are when the question is closed", async () => {
+  it("uploads nothing after the question is cancelled", async () => {
     const { incoming, paths } = rig({ "": [entry("a")] });
     await incoming.send("f", "", [chosen("a"), chosen("b")]);
     incoming.cancel();
@@ -103,7 +105,7 @@ describe("files on their way", () => {
     expect(paths()).toEqual([]);
   });
 
-  it("are not sent again when they are there, unchanged", async () => {
+  it("does not upload files that exist unchanged", async () => {
     const { incoming, paths } = rig({
       "": [
         entry("a", { size: 4, modifiedAt: new Date(7).toISOString() }),
@@ -118,7 +120,7 @@ describe("files on their way", () => {
     expect(paths()).toEqual(["c", "d"]);
   });
 
-  it("go on after a reload as it was decided before, without a question", async () => {
+  it("resumes after a reload with the previous answer", async () => {
     const kept: Kept = {
       folder: "f",
       folderName: "F",
@@ -137,20 +139,20 @@ describe("files on their way", () => {
     expect(uploads.list()).toMatchObject([{ path: "dir/a (2)", sent: 2, state: "waiting" }]);
   });
 
-  it("are told of together when questions come one after the other", async () => {
+  it("asks the questions of two uploads one after the other", async () => {
     const { incoming, paths } = rig({ "": [entry("a")], d: [entry("b")] });
-    const tell = vi.fn();
-    incoming.subscribe(tell);
+    const listener = vi.fn();
+    incoming.subscribe(listener);
     await incoming.send("f", "", [chosen("a")]);
     await incoming.send("f", "d", [chosen("b")]);
     incoming.answer("replace", true);
     expect(incoming.question()!.clashes.map((c) => c.path)).toEqual(["d/b"]);
     incoming.answer("replace", true);
     expect(paths()).toEqual(["a", "d/b"]);
-    expect(tell).toHaveBeenCalledTimes(4);
+    expect(listener).toHaveBeenCalledTimes(4);
   });
 
-  it("are not sent when the folder cannot be read", async () => {
+  it("uploads nothing if the folder cannot be read", async () => {
     const uploads = new Uploads({
       tickets: () => new Promise(() => undefined),
       send: () => new Promise(() => undefined),
@@ -162,7 +164,7 @@ describe("files on their way", () => {
   });
 });
 
-describe("a free name", () => {
+describe("freePath", () => {
   it.each([
     ["a.txt", ["a.txt"], "a (2).txt"],
     ["d/a.tar.gz", ["d/a.tar (2).gz"], "d/a.tar (3).gz"],

@@ -6,7 +6,7 @@ export interface Found {
   file: File;
 }
 
-/** What stands in a directory of the folder. */
+/** An entry of a directory. */
 export interface Entry {
   name: string;
   type: "FILE" | "DIRECTORY" | "SYMLINK" | "OTHER";
@@ -14,37 +14,37 @@ export interface Entry {
   modifiedAt: string;
 }
 
-/** Reads one directory of a folder; of none there is, nothing. */
-export type Look = (folder: string, directory: string) => Promise<readonly Entry[]>;
+/** Lists one directory of a folder. Returns an empty list if the directory does not exist. */
+export type ListDirectory = (folder: string, directory: string) => Promise<readonly Entry[]>;
 
-/** What becomes of a file whose name is taken. */
+/** What to do with a file whose name is taken: replace the existing file, keep both, or skip the new one. */
 export type Answer = "replace" | "both" | "skip";
 
 export interface Clash extends Found {
-  there: Entry;
+  existing: Entry;
 }
 
 export interface Question {
   folder: string;
   folderName: string;
-  /** How many were chosen in all. */
+  /** The number of files that were selected. */
   count: number;
-  /** How many of them are there already, unchanged, and are not sent. */
+  /** The number of selected files that already exist unchanged. They are not sent. */
   unchanged: number;
-  /** Those that are not answered yet. */
+  /** The name conflicts without an answer. */
   clashes: readonly Clash[];
 }
 
-/** A question, and what goes on its way when it is answered. */
-interface Held extends Question {
+/** A question with the files that are uploaded once it is answered. */
+interface OpenQuestion extends Question {
   decided: Decided[];
-  /** Paths that are in use, by a file that is there or by one that comes. */
+  /** Paths of existing files and of files that will be uploaded. */
   used: Set<string>;
 }
 
 type Decided = Found & { from?: string };
 
-/** The first of "a (2).txt", "a (3).txt", … that nobody uses. */
+/** Returns the first free path of "a (2).txt", "a (3).txt" and so on. */
 export function freePath(path: string, used: ReadonlySet<string>): string {
   const name = baseName(path);
   const dot = name.lastIndexOf(".");
@@ -55,26 +55,29 @@ export function freePath(path: string, used: ReadonlySet<string>): string {
   }
 }
 
-/** Directories that are read at once. */
-const lanes = 4;
+/** The number of directories that are listed concurrently. */
+const concurrency = 4;
 
-/** What is there from the top directory down, of the directories that the paths lie in, by path. */
-async function standing(
+/**
+ * Returns the existing entries of all directories, from the top directory down, that contain one of the paths, by
+ * path.
+ */
+async function existingEntries(
   top: string,
   paths: readonly string[],
-  look: (directory: string) => Promise<readonly Entry[]>,
+  list: (directory: string) => Promise<readonly Entry[]>,
 ): Promise<Map<string, Entry>> {
   const wanted = new Set<string>();
   for (const path of paths) for (let d = dirName(path); d && !wanted.has(d); d = dirName(d)) wanted.add(d);
-  const there = new Map<string, Entry>();
+  const existing = new Map<string, Entry>();
   for (let level = [top]; level.length > 0; ) {
     const below: string[] = [];
-    for (let i = 0; i < level.length; i += lanes) {
+    for (let i = 0; i < level.length; i += concurrency) {
       await Promise.all(
-        level.slice(i, i + lanes).map(async (directory) => {
-          for (const entry of await look(directory)) {
+        level.slice(i, i + concurrency).map(async (directory) => {
+          for (const entry of await list(directory)) {
             const path = join(directory, entry.name);
-            there.set(path, entry);
+            existing.set(path, entry);
             if (entry.type === "DIRECTORY" && wanted.has(path)) below.push(path);
           }
         }),
@@ -82,36 +85,45 @@ async function standing(
     }
     level = below;
   }
-  return there;
+  return existing;
 }
 
-/** The same file, as rsync takes it: an upload keeps the time of change. */
-const same = (file: File, there: Entry) =>
-  there.type === "FILE" && there.size === file.size && Date.parse(there.modifiedAt) === file.lastModified;
+/**
+ * Reports whether the files are equal by size and modification time, as rsync compares them. Uploads keep the
+ * modification time.
+ */
+const same = (file: File, existing: Entry) =>
+  existing.type === "FILE" && existing.size === file.size && Date.parse(existing.modifiedAt) === file.lastModified;
 
-/** Files on their way to the uploads: before one replaces another a person is asked, once for all that were chosen together. */
+/**
+ * Collects files before they are uploaded. If names are taken, the user decides once for all files that they selected
+ * together.
+ */
 export class Incoming {
-  private questions: readonly Held[] = [];
+  private questions: readonly OpenQuestion[] = [];
   private listeners = new Set<() => void>();
 
   constructor(
     private uploads: Uploads,
-    private look: Look,
+    private list: ListDirectory,
   ) {}
 
-  /** The one to be answered. */
+  /** The first open question, or null. */
   question = (): Question | null => this.questions[0] ?? null;
 
-  subscribe = (tell: () => void) => {
-    this.listeners.add(tell);
-    return () => void this.listeners.delete(tell);
+  subscribe = (listener: () => void) => {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
   };
 
-  /** Sends files into a directory of a folder; tells how many are there already, unchanged, and are not sent, unless a question tells it. */
+  /**
+   * Uploads files into a directory of a folder, or adds a question if names are taken. Returns the number of files
+   * that are skipped because they exist unchanged; 0 if a question shows that number.
+   */
   async send(folder: string, directory: string, files: readonly Found[], folderName = ""): Promise<number> {
     const all = files.map((f) => ({ ...f, path: join(directory, f.path) }));
-    // What was begun goes on where it stopped, as it was decided then.
-    const begun = this.uploads.begun(folder);
+    // Unfinished uploads continue with the decision that was made when they started.
+    const begun = this.uploads.unfinished(folder);
     this.uploads.add(
       folder,
       all.filter((f) => begun.has(f.path)),
@@ -119,27 +131,27 @@ export class Incoming {
     );
     const fresh = all.filter((f) => !begun.has(f.path));
     if (fresh.length === 0) return 0;
-    const there = await standing(
+    const existing = await existingEntries(
       directory,
       fresh.map((f) => f.path),
-      (at) => this.look(folder, at),
+      (at) => this.list(folder, at),
     );
-    const free = fresh.filter((f) => !there.has(f.path));
+    const free = fresh.filter((f) => !existing.has(f.path));
     const clashes = fresh.flatMap((f) => {
-      const entry = there.get(f.path);
-      return entry && !same(f.file, entry) ? [{ ...f, there: entry }] : [];
+      const entry = existing.get(f.path);
+      return entry && !same(f.file, entry) ? [{ ...f, existing: entry }] : [];
     });
     const unchanged = fresh.length - free.length - clashes.length;
     if (clashes.length === 0) {
       this.uploads.add(folder, free, folderName);
       return unchanged;
     }
-    const used = new Set([...there.keys(), ...all.map((f) => f.path)]);
+    const used = new Set([...existing.keys(), ...all.map((f) => f.path)]);
     this.set([...this.questions, { folder, folderName, count: all.length, unchanged, clashes, decided: free, used }]);
     return 0;
   }
 
-  /** Answers for the first file of the question, or for all that are left; after the last they go on their way. */
+  /** Answers for the first conflict of the question, or for all. The upload starts after the last answer. */
   answer(answer: Answer, forAll: boolean) {
     const [held, ...rest] = this.questions;
     if (!held) return;
@@ -157,13 +169,13 @@ export class Incoming {
     this.uploads.add(held.folder, decided, held.folderName);
   }
 
-  /** Nothing of what was chosen together is sent. */
+  /** Discards all files of the first question. */
   cancel() {
     this.set(this.questions.slice(1));
   }
 
-  private set(questions: readonly Held[]) {
+  private set(questions: readonly OpenQuestion[]) {
     this.questions = questions;
-    for (const tell of this.listeners) tell();
+    for (const listener of this.listeners) listener();
   }
 }

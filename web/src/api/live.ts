@@ -1,44 +1,44 @@
 import { type Client, createClient } from "graphql-ws";
 import { useSyncExternalStore } from "react";
-import { leave } from "./auth";
+import { goToLogin } from "./auth";
 
 export type LiveState = "connecting" | "live" | "reconnecting";
 
-/** How long a lost connection waits before the n-th try: 0.3 s doubling to 10 s, with jitter. */
+/** The delay before the n-th reconnection attempt: 0.3 s, doubling up to 10 s, with jitter. */
 export const backoff = (attempt: number, random = Math.random()) =>
   Math.min(10_000, 300 * 2 ** Math.min(attempt, 10)) * (0.7 + 0.6 * random);
 
 const pingEvery = 10_000;
 const pongTimeout = 5_000;
 
-/** The code that the server closes with when the login is over. */
+/** The close code of the server when the login has ended. */
 const unauthorized = 4401;
 
-/** Whether the server is there and no longer knows the login: a refused handshake does not say why. */
-const over = () =>
+/** Asks the server whether the login has ended, because a rejected WebSocket handshake carries no reason. */
+const loginEnded = () =>
   fetch("/auth/session").then(
     (r) => r.status === 401,
     () => false,
   );
 
 let state: LiveState = "connecting";
-/** Grows with each reconnection: what was read before may be stale. */
+/** Incremented by each reconnection: data that was read before can be outdated. */
 let generation = 0;
 const listeners = new Set<() => void>();
 
 function set(next: LiveState) {
   if (next === state) return;
   state = next;
-  for (const tell of listeners) tell();
+  for (const listener of listeners) listener();
 }
 
 let client: Client | null = null;
 
-/** The page's one WebSocket; it opens with the first subscription. */
+/** Returns the page's only WebSocket. It connects with the first subscription. */
 export function socket(): Client {
   if (client) return client;
   let connected = false;
-  let unanswered: ReturnType<typeof setTimeout> | undefined;
+  let pongTimer: ReturnType<typeof setTimeout> | undefined;
   client = createClient({
     url: `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/graphql`,
     keepAlive: pingEvery,
@@ -51,18 +51,18 @@ export function socket(): Client {
         connected = true;
         set("live");
       },
-      // A dead line looks like a quiet one: only a missing answer tells.
+      // A broken connection looks like an idle one, except that it returns no pong.
       ping: (received) => {
-        if (!received) unanswered = setTimeout(() => client?.terminate(), pongTimeout);
+        if (!received) pongTimer = setTimeout(() => client?.terminate(), pongTimeout);
       },
       pong: (received) => {
-        if (received) clearTimeout(unanswered);
+        if (received) clearTimeout(pongTimer);
       },
       closed: (event) => {
-        clearTimeout(unanswered);
+        clearTimeout(pongTimer);
         set("reconnecting");
-        if ((event as CloseEvent).code === unauthorized) leave();
-        else void over().then((gone) => gone && leave());
+        if ((event as CloseEvent).code === unauthorized) goToLogin();
+        else void loginEnded().then((gone) => gone && goToLogin());
       },
     },
   });
@@ -70,9 +70,9 @@ export function socket(): Client {
   return client;
 }
 
-function subscribe(tell: () => void) {
-  listeners.add(tell);
-  return () => void listeners.delete(tell);
+function subscribe(listener: () => void) {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
 }
 
 export const useLiveState = () => useSyncExternalStore(subscribe, () => state);

@@ -4,20 +4,20 @@ import { newest } from "./newest";
 const session = (version: number, status: string) => ({ __typename: "Session", id: "s1", version, status });
 
 describe("newest", () => {
-  it("lets a newer state through", () => {
+  it("passes a newer state", () => {
     const apply = newest();
     apply({ sessionChanged: session(1, "pending") });
     expect(apply({ sessionChanged: session(2, "running") })).toEqual({ sessionChanged: session(2, "running") });
   });
 
-  it("replaces an older state that arrives late, also inside a list", () => {
+  it("replaces an older state that arrives last, also inside a list", () => {
     const apply = newest();
     apply({ sessionChanged: session(5, "running") });
     const late = apply({ sessions: { edges: [{ node: { ...session(4, "creating"), name: "train" } }] } });
     expect(late.sessions.edges[0]!.node).toEqual({ ...session(5, "running"), name: "train" });
   });
 
-  it("leaves other objects and other ids alone", () => {
+  it("does not change other objects", () => {
     const apply = newest();
     apply({ sessionChanged: session(5, "running") });
     const other = { ...session(1, "pending"), id: "s2" };

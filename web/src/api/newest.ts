@@ -1,9 +1,8 @@
 type Entity = Record<string, unknown>;
 
 /**
- * Keeps the highest version of each versioned entity. Answers to queries and
- * pushed changes travel on different connections, so an older state can arrive
- * last; its fields then give way to the newer ones already seen.
+ * Keeps the highest version of each versioned entity. Query results and pushed changes use different connections, so
+ * an older state can arrive last. Its fields are then replaced by the newer ones.
  */
 export function newest() {
   const seen = new Map<string, Entity>();
@@ -22,7 +21,7 @@ export function newest() {
     return merged;
   }
 
-  /** Walks a result, and returns it with outdated entities replaced. */
+  /** Returns a copy of a result with outdated entities replaced. */
   function apply<T>(value: T): T {
     if (Array.isArray(value)) return value.map(apply) as T;
     if (value === null || typeof value !== "object") return value;

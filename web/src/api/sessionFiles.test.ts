@@ -3,12 +3,12 @@ import { addressOf, changeFiles, entryOf, isSession, sessionFilesID, sessionPage
 
 afterEach(() => vi.unstubAllGlobals());
 
-it("tells sessions from folders", () => {
+it("distinguishes sessions from folders", () => {
   expect(isSession(sessionFilesID("s1", null))).toBe(true);
   expect(isSession("0190-folder")).toBe(false);
 });
 
-it("names another container, and escapes paths", () => {
+it("builds URLs for other containers, and escapes paths", () => {
   expect(addressOf(sessionFilesID("s1", null), "/content", { path: "/a&b=ü#?.txt" })).toBe(
     "/sessions/s1/files/content?path=%2Fa%26b%3D%C3%BC%23%3F.txt",
   );
@@ -17,7 +17,7 @@ it("names another container, and escapes paths", () => {
   );
 });
 
-it("opens links to directories, and no other links", () => {
+it("opens only links to directories as a directory", () => {
   const link = {
     name: "l",
     path: "/home/l",
@@ -31,7 +31,7 @@ it("opens links to directories, and no other links", () => {
   expect(entryOf({ ...link, type: "SOMETHING" }).type).toBe("OTHER");
 });
 
-it("reads pages, and says what went wrong", async () => {
+it("reads pages, and throws the error of the server", async () => {
   const answer = vi.fn();
   vi.stubGlobal("fetch", answer);
   answer.mockResolvedValueOnce(Response.json({ path: "/x", home: "/home/work", files: [], next: "6162" }));
@@ -46,7 +46,7 @@ it("reads pages, and says what went wrong", async () => {
   });
 });
 
-it("has a result for each path", async () => {
+it("returns a result for each path", async () => {
   const answer = vi
     .fn()
     .mockResolvedValue(

@@ -2,17 +2,20 @@ import { csrf } from "./auth";
 import { fromResponse } from "./errors";
 import type { FileEntry, Page } from "./files";
 
-/** The files of a container of a session, below /sessions/{id}/files. Paths begin at the top directory, without its slash. */
+/**
+ * The prefix of IDs for the files of a container, which the server serves below /sessions/{id}/files. Paths are
+ * relative to the root directory.
+ */
 const prefix = "session:";
 
-/** Names the files of a container; without a kernel, those of the main one. */
+/** Returns the ID for the files of a container; of the main container if kernel is null. */
 export const sessionFilesID = (session: string, kernel: string | null) =>
   `${prefix}${session}${kernel ? `:${kernel}` : ""}`;
 
 /** Reports whether an ID names the files of a session, and not a folder. */
 export const isSession = (id: string) => id.startsWith(prefix);
 
-/** The address of a route for the files of a session. */
+/** Returns the URL of a route for the files of a session. */
 export function addressOf(id: string, route: string, query: Record<string, string | number | null | undefined>) {
   const [session = "", kernel] = id.slice(prefix.length).split(":");
   const search = new URLSearchParams();
@@ -21,7 +24,7 @@ export function addressOf(id: string, route: string, query: Record<string, strin
   return `/sessions/${session}/files${route}?${search}`;
 }
 
-/** The path as the server takes it. */
+/** Returns the path in the form that the server expects. */
 export const absolute = (path: string) => `/${path}`;
 const relative = (path: string) => path.replace(/^\//, "");
 
@@ -62,16 +65,16 @@ async function list(id: string, path: string | null, first: number, after: strin
   return (await response.json()) as ListPage;
 }
 
-/** The home directory of a container. */
+/** Returns the home directory of a container. */
 export const homeOf = async (id: string) => relative((await list(id, null, 1, null)).home);
 
-/** A page of one directory. */
+/** Returns a page of the entries of one directory. */
 export async function sessionPage(id: string, path: string, first: number, after: string | null): Promise<Page> {
   const page = await list(id, absolute(path), first, after);
   return { files: page.files.map(entryOf), cursor: page.next || null };
 }
 
-/** All that is in one directory; nothing, where there is none. */
+/** Returns all entries of one directory; an empty list if the directory does not exist. */
 export async function allSessionFiles(id: string, path: string): Promise<FileEntry[]> {
   const all: FileEntry[] = [];
   let cursor: string | null = null;
@@ -87,13 +90,13 @@ export async function allSessionFiles(id: string, path: string): Promise<FileEnt
   return all;
 }
 
-/** What became of one path. */
+/** The result for one path. */
 interface Result {
   path: string;
   error?: string;
 }
 
-/** Makes directories, moves or deletes; each path has its own result. */
+/** Creates directories, moves or deletes. Returns a result for each path. */
 export async function changeFiles(
   id: string,
   what: "directories" | "moves" | "deletions",

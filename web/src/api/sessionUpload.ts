@@ -3,14 +3,17 @@ import type { Failure } from "./errors";
 import { absolute, addressOf } from "./sessionFiles";
 import type { Kept, Sendable, Transport } from "./uploads";
 
-/** So much is sent with one request. A server that refuses one still reads the rest of it, so that its answer is seen. */
-const part = 16 << 20;
-/** Other connections of the same upload may still be ending. */
-const tries = 5;
+/**
+ * Bytes per request. A server that rejects a request still reads the rest of its body, so that the browser sees the
+ * response.
+ */
+const partSize = 16 << 20;
+/** Attempts while another connection of the same upload is still being closed. */
+const maxTries = 5;
 
 const fingerprint = ({ folder, path, size, modified }: Kept) => `berth.upload ${folder} ${path} ${size} ${modified}`;
 
-/** The name of an upload, by which it goes on after an interruption. */
+/** Returns the ID of an upload, by which the server resumes it after an interruption. */
 function nameOf(item: Kept): string {
   const known = localStorage.getItem(fingerprint(item));
   if (known) return known;
@@ -24,7 +27,7 @@ interface Written {
   file: object | null;
 }
 
-/** One request, whose progress a fetch does not tell. */
+/** Sends one request with XMLHttpRequest, because fetch does not report upload progress. */
 function request(
   method: string,
   url: string,
@@ -68,8 +71,8 @@ function parsed(text: string): Partial<Written> & Partial<Failure> & { detail?: 
 const address = (item: Kept, route: string, more = {}) =>
   addressOf(item.folder, route, { path: absolute(item.path), upload: nameOf(item), ...more });
 
-/** How much of an upload is in the container. */
-const arrived = async (item: Kept, signal: AbortSignal) =>
+/** Returns how many bytes of an upload the container has. */
+const receivedBytes = async (item: Kept, signal: AbortSignal) =>
   localStorage.getItem(fingerprint(item)) ? (await request("GET", address(item, "/upload"), null, signal)).offset : 0;
 
 const discard = (item: Kept) => {
@@ -79,12 +82,12 @@ const discard = (item: Kept) => {
 };
 
 async function send(item: Sendable, signal: AbortSignal, progress: (sent: number) => void) {
-  let offset = await arrived(item, signal);
+  let offset = await receivedBytes(item, signal);
   for (let failed = 0; ; ) {
     const more = { size: item.size, offset, modified: item.modified };
     const start = offset;
     try {
-      const body = item.file.slice(offset, offset + part);
+      const body = item.file.slice(offset, offset + partSize);
       const done = await request("PUT", address(item, "/content", more), body, signal, (sent) =>
         progress(Math.min(item.size, start + sent)),
       );
@@ -93,14 +96,14 @@ async function send(item: Sendable, signal: AbortSignal, progress: (sent: number
       if (done.file) return localStorage.removeItem(fingerprint(item));
     } catch (error) {
       const { code, field } = error as Failure;
-      if (code !== "ABORTED" || field !== "offset" || ++failed >= tries) throw error;
+      if (code !== "ABORTED" || field !== "offset" || ++failed >= maxTries) throw error;
       await new Promise((again) => setTimeout(again, 1000));
-      offset = await arrived(item, signal);
+      offset = await receivedBytes(item, signal);
     }
   }
 }
 
-/** Uploads into the containers of sessions. The login is the ticket. */
+/** Uploads into containers of sessions. The login authorizes them, so they need no ticket. */
 export const sessionTransport: Transport = {
   tickets: async (_, files) =>
     files.map(({ path }) => ({ path, url: "", ticket: "", expiresAt: "9999-12-31T00:00:00Z" })),

@@ -15,7 +15,7 @@ const CreateUpload = graphql(`
   }
 `);
 
-/** Names one file's upload, so that it goes on where it stopped, also after the page was closed. */
+/** Returns the key by which the upload of a file is found again, also after the page was closed. */
 const fingerprint = ({ folder, path, size, modified }: Kept) => `berth.upload ${folder} ${path} ${size} ${modified}`;
 
 function explain(error: Error): Failure {
@@ -32,7 +32,7 @@ function explain(error: Error): Failure {
     failure.code = problem.code ?? failure.code;
     failure.message = problem.detail ?? failure.message;
   } catch {
-    // Not problem JSON: the status is all there is.
+    // The body is not problem JSON: the status is the only information.
   }
   return failure;
 }
@@ -47,9 +47,9 @@ const folderTransport: Transport = {
 
   send(item, target, signal, progress) {
     const key = fingerprint(item);
-    // Absolute, because an upload's own address comes relative to it.
+    // An absolute URL, because the Location of an upload is relative to it.
     const endpoint = new URL(target.url, location.href);
-    // Any proxy of the volume has the upload: the one it began at may be away.
+    // Every storage proxy of the volume has the upload, and the one that it started at may be down.
     const known = localStorage.getItem(key)?.split("/").at(-1);
     return new Promise((resolve, reject) => {
       const upload = new Upload(item.file, {
@@ -58,7 +58,7 @@ const folderTransport: Transport = {
         uploadUrl: known ? `${endpoint.href}/${known}` : undefined,
         headers: { Authorization: `Bearer ${target.ticket}`, ...(endpoint.origin === location.origin ? csrf : {}) },
         retryDelays: [0, 1000, 3000],
-        // A full quota is not emptied by asking again.
+        // A retry does not help against a full quota.
         onShouldRetry: (error) => {
           const status = error.originalResponse?.getStatus() ?? 0;
           return status !== 507 && (status < 400 || status >= 500 || status === 409 || status === 423);
@@ -73,7 +73,7 @@ const folderTransport: Transport = {
           resolve();
         },
         onError: (error) => {
-          // An upload that the server no longer knows cannot be gone on with.
+          // An upload that the server has forgotten cannot be resumed.
           const status = error instanceof DetailedError ? error.originalResponse?.getStatus() : undefined;
           if (status && status >= 400 && status < 500) localStorage.removeItem(key);
           reject(explain(error));
@@ -98,15 +98,18 @@ const transport: Transport = {
   forget: (item) => of(item.folder).forget(item),
 };
 
-/** A browser keeps some megabytes; beyond this many files only those that follow are forgotten. */
-const mostKept = 10_000;
-const place = "berth.uploads";
+/**
+ * The number of uploads that are kept over a reload. localStorage holds only some megabytes, so later ones are
+ * dropped.
+ */
+const maxKept = 10_000;
+const storageKey = "berth.uploads";
 
 const memory: Memory & { flush: () => void } = (() => {
   let pending: Kept[] | null = null;
   const flush = () => {
     if (!pending) return;
-    const kept = pending.slice(0, mostKept).map(({ folder, folderName, path, from, size, modified, sent }) => ({
+    const kept = pending.slice(0, maxKept).map(({ folder, folderName, path, from, size, modified, sent }) => ({
       folder,
       folderName,
       path,
@@ -117,21 +120,21 @@ const memory: Memory & { flush: () => void } = (() => {
     }));
     pending = null;
     try {
-      if (kept.length > 0) localStorage.setItem(place, JSON.stringify(kept));
-      else localStorage.removeItem(place);
+      if (kept.length > 0) localStorage.setItem(storageKey, JSON.stringify(kept));
+      else localStorage.removeItem(storageKey);
     } catch {
-      // A full or forbidden store: the uploads go on, only a reload forgets them.
+      // localStorage is full or disabled: uploads continue, but a reload drops them.
     }
   };
   return {
     load: () => {
       try {
-        return JSON.parse(localStorage.getItem(place) ?? "[]") as Kept[];
+        return JSON.parse(localStorage.getItem(storageKey) ?? "[]") as Kept[];
       } catch {
         return [];
       }
     },
-    // Progress comes many times a second.
+    // Progress is reported many times a second, so it is written at most every 500 ms.
     save: (items) => {
       if (!pending) setTimeout(flush, 500);
       pending = items;
@@ -146,9 +149,8 @@ export const incoming = new Incoming(uploads, (folder, directory) =>
 );
 
 /**
- * Sends one small file in one piece, beside the list of uploads. With an etag
- * it replaces the file that was read so, and tells false when that one is no
- * longer there.
+ * Uploads one small file without adding it to the list of uploads. With an etag, it replaces the file only if the file
+ * still has that etag; otherwise it returns false.
  */
 export async function sendOne(
   folder: string,
@@ -173,7 +175,7 @@ export async function sendOne(
     headers: { ...headers, "Upload-Length": String(bytes.length), ...(etag === null ? {} : { "If-Match": etag }) },
   });
   if (!made.ok) return refused(made);
-  if (bytes.length === 0) return true; // complete with its beginning
+  if (bytes.length === 0) return true; // an empty file is complete after the POST
   const upload = new URL(made.headers.get("Location") ?? "", endpoint);
   const sent = await fetch(upload, {
     method: "PATCH",
@@ -181,7 +183,7 @@ export async function sendOne(
     body: bytes,
   });
   if (sent.ok) return true;
-  // Nobody goes on with it; what is left over would go by itself, later.
+  // Nothing resumes this upload. Delete its partial data now; the server would delete it later.
   await fetch(upload, { method: "DELETE", headers }).catch(() => undefined);
   return refused(sent);
 }

@@ -43,7 +43,7 @@ function rig(
 }
 
 describe("Uploads", () => {
-  it("sends four at a time and goes on", async () => {
+  it("uploads four files at a time", async () => {
     const { uploads, pending, states } = rig();
     uploads.add("f", names(6));
     await vi.waitFor(() => expect(pending.size).toBe(4));
@@ -55,14 +55,14 @@ describe("Uploads", () => {
     expect(uploads.list()[1]).toMatchObject({ state: "done", sent: 4 });
   });
 
-  it("asks for tickets in batches", async () => {
+  it("requests tickets in batches", async () => {
     const { uploads, asked, pending } = rig();
     uploads.add("f", names(450));
     await vi.waitFor(() => expect(pending.size).toBe(4));
     expect(asked.map((a) => a.length)).toEqual([200]);
   });
 
-  it("keeps a failure with its file and tries again with a new ticket", async () => {
+  it("keeps the failure of a file, and retries with a new ticket", async () => {
     const { uploads, pending, states } = rig();
     uploads.add("f", names(1));
     await vi.waitFor(() => expect(pending.size).toBe(1));
@@ -75,13 +75,13 @@ describe("Uploads", () => {
     expect(pending.get("f0")!.ticket).not.toBe(first);
   });
 
-  it("fails all that a refused batch was for", async () => {
+  it("fails all files of a batch whose tickets the server refused", async () => {
     const { uploads, states } = rig({ tickets: () => Promise.reject({ code: "NOT_FOUND", message: "no folder" }) });
     uploads.add("f", names(2));
     await vi.waitFor(() => expect(states()).toEqual(["failed", "failed"]));
   });
 
-  it("does not begin with a ticket that is about to expire", async () => {
+  it("does not use a ticket that is about to expire", async () => {
     let now = 0;
     const { uploads, pending, asked } = rig({ now: () => now, ttl: 30_000 });
     uploads.add("f", names(5));
@@ -92,7 +92,7 @@ describe("Uploads", () => {
     expect(asked).toEqual([["f0", "f1", "f2", "f3", "f4"], ["f4"]]);
   });
 
-  it("pauses one without disturbing the others, and goes on with it", async () => {
+  it("pauses and resumes one file without affecting the others", async () => {
     const { uploads, pending, states } = rig();
     uploads.add("f", names(5));
     await vi.waitFor(() => expect(pending.size).toBe(4));
@@ -106,7 +106,7 @@ describe("Uploads", () => {
     expect(uploads.list()).toHaveLength(4);
   });
 
-  it("pauses, resumes and cancels all", async () => {
+  it("pauses, resumes and cancels all files", async () => {
     const { uploads, pending, states, forgotten, saved } = rig();
     uploads.add("f", names(6));
     await vi.waitFor(() => expect(pending.size).toBe(4));
@@ -123,7 +123,7 @@ describe("Uploads", () => {
   });
 
   it.each(["RESOURCE_EXHAUSTED", "HTTP 507"])(
-    "holds what else goes into a folder without room (%s), until it is told to go on",
+    "pauses the other files for a full folder (%s) until they are resumed",
     async (code) => {
       const { uploads, pending, states } = rig();
       uploads.add("f", names(6));
@@ -136,20 +136,20 @@ describe("Uploads", () => {
     },
   );
 
-  it("waits for a lost connection, and begins again when it is back", async () => {
+  it("waits after a lost connection, and resumes after a reconnection", async () => {
     let cut = true;
     const { uploads, pending, states } = rig({
       tickets: () => (cut ? Promise.reject(new Error("offline")) : Promise.resolve()),
     });
     uploads.add("f", names(2));
-    await vi.waitFor(() => expect(uploads.waitsUntil()).not.toBeNull());
+    await vi.waitFor(() => expect(uploads.retryTime()).not.toBeNull());
     expect(states()).toEqual(["waiting", "waiting"]);
     cut = false;
     uploads.reconnect();
     await vi.waitFor(() => expect(states()).toEqual(["sending", "sending"]));
     pending.get("f0")!.fail(new Error("offline"));
     await vi.waitFor(() => expect(states()).toEqual(["waiting", "sending"]));
-    expect(uploads.waitsUntil()).not.toBeNull();
+    expect(uploads.retryTime()).not.toBeNull();
   });
 
   describe("after a reload", () => {
@@ -167,38 +167,38 @@ describe("Uploads", () => {
       file: new File(["data"], name, { lastModified: 7 }),
     });
 
-    it("asks for files, and goes on with those that are chosen again", async () => {
+    it("asks for the files, and resumes those that are selected again", async () => {
       const { uploads, states } = rig({ kept: [old("dir/a"), old("dir/b"), old("c", { size: 5 })] });
       expect(states()).toEqual(["missing", "missing", "missing"]);
       expect(uploads.active()).toBe(false);
-      expect(uploads.giveBack([again("a"), again("dir/b"), again("c"), again("x")])).toBe(2);
+      expect(uploads.attachFiles([again("a"), again("dir/b"), again("c"), again("x")])).toBe(2);
       await vi.waitFor(() => expect(states()).toEqual(["sending", "sending", "missing"]));
       expect(uploads.list()[0]!.sent).toBe(2);
     });
 
-    it("knows a name with a backslash in a chosen folder", async () => {
+    it("recognizes a name with a backslash in a selected directory", async () => {
       const { uploads, states } = rig({ kept: [old("dir/a\\b")] });
-      expect(uploads.giveBack([again("dir/a/b")])).toBe(0);
+      expect(uploads.attachFiles([again("dir/a/b")])).toBe(0);
       await vi.waitFor(() => expect(states()).toEqual(["sending"]));
     });
 
-    it("takes the same files dropped again for what was missing", async () => {
+    it("recognizes missing files that are dropped again", async () => {
       const { uploads, states } = rig({ kept: [old("dir/a")] });
       uploads.add("f", [again("dir/a"), again("dir/n")]);
       await vi.waitFor(() => expect(states()).toEqual(["sending", "sending"]));
       expect(uploads.list()).toHaveLength(2);
     });
 
-    it("knows a file that goes by another name by the one it was chosen by", async () => {
+    it("recognizes a renamed upload by the name of its file", async () => {
       const { uploads, states } = rig({ kept: [old("dir/a (2)", { from: "dir/a" })] });
-      expect(uploads.giveBack([again("a (2)")])).toBe(1);
-      expect(uploads.giveBack([again("dir/a")])).toBe(0);
+      expect(uploads.attachFiles([again("a (2)")])).toBe(1);
+      expect(uploads.attachFiles([again("dir/a")])).toBe(0);
       await vi.waitFor(() => expect(states()).toEqual(["sending"]));
       expect(uploads.list()[0]).toMatchObject({ path: "dir/a (2)", sent: 2 });
     });
   });
 
-  it("takes a file that is dropped again for the one that is on its way", async () => {
+  it("retries the failed upload of a file that is dropped again", async () => {
     const { uploads, pending, states } = rig();
     uploads.add("f", names(2));
     await vi.waitFor(() => expect(pending.size).toBe(2));

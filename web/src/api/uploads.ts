@@ -7,12 +7,12 @@ export interface Target {
   expiresAt: string;
 }
 
-/** What is remembered of an upload when the page is loaded again. */
+/** The part of an upload that survives a reload of the page. */
 export interface Kept {
   folder: string;
   folderName: string;
   path: string;
-  /** The path that it was chosen by, when it goes by another one. */
+  /** The path at which the file was selected, if it is uploaded to another path. */
   from?: string;
   size: number;
   modified: number;
@@ -21,7 +21,7 @@ export interface Kept {
 
 export interface Item extends Kept {
   id: number;
-  /** Null after the page was loaded again: a browser gives files only to whom a person chooses them for. */
+  /** Null after a reload of the page: the browser gives access to a file only after the user selects it again. */
   file: File | null;
   state: "waiting" | "sending" | "done" | "failed" | "paused" | "missing";
   failure?: Failure;
@@ -29,55 +29,60 @@ export interface Item extends Kept {
 
 export type Sendable = Item & { file: File };
 
-/** How files travel; the page's own is in transfer.ts. */
+/** How files are sent. The implementation for the page is in transfer.ts. */
 export interface Transport {
   tickets(folder: string, files: { path: string; size: number }[]): Promise<Target[]>;
-  /** Aborted with the reason "cancel", what has arrived is thrown away. */
+  /** Sends one file. If the signal is aborted with the reason "cancel", the partial upload is deleted. */
   send(item: Sendable, target: Target, signal: AbortSignal, progress: (sent: number) => void): Promise<void>;
-  /** It is not gone on with. */
+  /** Drops the upload: it is not resumed. */
   forget(item: Kept): void;
 }
 
-/** Where unfinished uploads are written down. */
+/** Where unfinished uploads are stored. */
 export interface Memory {
   load(): Kept[];
   save(items: Kept[]): void;
 }
 
-/** At once. More would only share the same wire. */
-const lanes = 4;
-/** Tickets are asked for in batches, but not far ahead: they expire. The server gives at most 1000. */
+/** The number of concurrent uploads. More would only share the same bandwidth. */
+const concurrency = 4;
+/**
+ * The number of tickets per request. They are not requested far ahead because they expire. The server issues at most
+ * 1000 at once.
+ */
 const batch = 200;
-/** A ticket is not begun with when so little of its time is left. */
-const margin = 10_000;
-/** How long a lost connection is waited for at most, from one try to the next. */
-const longest = 30_000;
+/** A ticket that expires within this many milliseconds is not used. */
+const minTicketTime = 10_000;
+/** The longest delay in milliseconds between two connection attempts. */
+const maxDelay = 30_000;
 
 const toFailure = (error: unknown): Failure =>
   typeof error === "object" && error !== null && "code" in error && "message" in error
     ? (error as Failure)
     : { code: "UNAVAILABLE", message: error instanceof Error ? error.message : String(error) };
 
-/** A path as Chromium tells it of a chosen folder: a backslash in a name looks like a directory there. */
-const told = (path: string) => path.replaceAll("\\", "/");
+/**
+ * Returns a path as Chromium reports it for files of a selected directory: it turns backslashes in names into slashes.
+ */
+const withSlashes = (path: string) => path.replaceAll("\\", "/");
 
 const source = (i: Kept) => i.from ?? i.path;
 const open = (i: Item) => i.state !== "done";
-/** The quota or the disk is full: what comes after would fail as well. */
+/** Reports whether the quota or the disk is full, so that the following files would fail, too. */
 export const full = (f: Failure) => f.code === "RESOURCE_EXHAUSTED" || f.code === "HTTP 507";
 
-/** Sends files a few at a time; outlives the page that it was started from. */
+/** Uploads a few files at a time. Uploads continue when the user opens another page of the interface. */
 export class Uploads {
   private items: Item[];
   private targets = new Map<number, Target>();
   private running = new Map<number, AbortController>();
-  private asking = false;
+  private requesting = false;
   private last = 0;
   private listeners = new Set<() => void>();
-  private lost = 0;
+  private failures = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  /** When the connection is tried again; null while it is there. */
-  private again: number | null = null;
+  /** The time of the next connection attempt; null while connected. */
+  private retryAt: number | null = null;
 
   constructor(
     private transport: Transport,
@@ -88,26 +93,26 @@ export class Uploads {
   }
 
   list = () => this.items;
-  waitsUntil = () => this.again;
+  retryTime = () => this.retryAt;
 
-  subscribe = (tell: () => void) => {
-    this.listeners.add(tell);
-    return () => void this.listeners.delete(tell);
+  subscribe = (listener: () => void) => {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
   };
 
   active = () => this.items.some((i) => i.state === "waiting" || i.state === "sending");
 
-  /** What is on its way into the folder, or was when the page was closed, by the paths that it was chosen by. */
-  begun = (folder: string): ReadonlyMap<string, Item> =>
+  /** Returns the unfinished uploads into a folder by the paths at which their files were selected. */
+  unfinished = (folder: string): ReadonlyMap<string, Item> =>
     new Map(this.items.filter((i) => open(i) && i.folder === folder).map((i) => [source(i), i]));
 
-  /** Files that stopped on their way, as when the page was loaded again, go on; those under way are not sent twice. */
+  /** Adds files. Stopped uploads of the same files resume; uploads in progress are not sent twice. */
   add(folder: string, files: { path: string; file: File; from?: string }[], folderName = "") {
-    const begun = this.begun(folder);
+    const unfinished = this.unfinished(folder);
     const found = new Map<number, File>();
     const more: Item[] = [];
     for (const { path, file, from } of files) {
-      const old = begun.get(from ?? path);
+      const old = unfinished.get(from ?? path);
       if (!old)
         more.push({
           id: ++this.last,
@@ -123,12 +128,15 @@ export class Uploads {
         });
       else if (old.state !== "sending") found.set(old.id, file);
     }
-    this.set([...this.items.map((i) => this.given(i, found.get(i.id))), ...more]);
+    this.set([...this.items.map((i) => this.withFile(i, found.get(i.id))), ...more]);
     this.pump();
   }
 
-  /** Gives files chosen again to the uploads that miss them; tells how many there were none for. */
-  giveBack(files: { path: string; file: File }[]): number {
+  /**
+   * Attaches files that were selected again to uploads that lost them in a reload. Returns the number of files without
+   * such an upload.
+   */
+  attachFiles(files: { path: string; file: File }[]): number {
     const missing = this.items.filter((i) => i.state === "missing");
     const found = new Map<number, File>();
     for (const { path, file } of files) {
@@ -137,11 +145,11 @@ export class Uploads {
           !found.has(i.id) &&
           i.size === file.size &&
           i.modified === file.lastModified &&
-          (told(source(i)) === told(path) || told(source(i)).endsWith(`/${told(path)}`)),
+          (withSlashes(source(i)) === withSlashes(path) || withSlashes(source(i)).endsWith(`/${withSlashes(path)}`)),
       );
       if (item) found.set(item.id, file);
     }
-    this.set(this.items.map((i) => this.given(i, found.get(i.id))));
+    this.set(this.items.map((i) => this.withFile(i, found.get(i.id))));
     this.pump();
     return files.length - found.size;
   }
@@ -158,7 +166,7 @@ export class Uploads {
     this.reconnect();
   }
 
-  /** Takes off the list what is not over, and throws away what has arrived of it. */
+  /** Removes unfinished uploads from the list and deletes their partial data. */
   cancel(id?: number) {
     for (const i of this.items) {
       if (!open(i) || (id !== undefined && i.id !== id)) continue;
@@ -170,22 +178,22 @@ export class Uploads {
     this.pump();
   }
 
-  /** Takes what is over off the list. */
+  /** Removes finished uploads from the list. */
   clear() {
     this.set(this.items.filter(open));
   }
 
-  /** The connection may be back. */
+  /** Reconnects now, because the network may be available again. */
   reconnect() {
     clearTimeout(this.timer);
-    this.again = null;
+    this.retryAt = null;
     this.pump();
   }
 
-  private given(item: Item, file: File | undefined): Item {
+  private withFile(item: Item, file: File | undefined): Item {
     if (!file) return item;
     const same = file.size === item.size && file.lastModified === item.modified;
-    if (!same) this.targets.delete(item.id); // a ticket is for one size
+    if (!same) this.targets.delete(item.id); // a ticket is valid for one size
     return {
       ...item,
       file,
@@ -204,7 +212,7 @@ export class Uploads {
 
   private set(items: Item[]) {
     this.items = items;
-    for (const tell of this.listeners) tell();
+    for (const listener of this.listeners) listener();
     this.memory?.save(items.filter(open));
   }
 
@@ -212,40 +220,40 @@ export class Uploads {
     this.set(this.items.map((i) => (i.id === id ? { ...i, ...more } : i)));
   }
 
-  private fresh(id: number): Target | undefined {
+  private validTarget(id: number): Target | undefined {
     const target = this.targets.get(id);
-    if (!target || Date.parse(target.expiresAt) - this.now() > margin) return target;
+    if (!target || Date.parse(target.expiresAt) - this.now() > minTicketTime) return target;
     this.targets.delete(id);
     return undefined;
   }
 
   private pump() {
-    while (this.again === null && this.running.size < lanes) {
+    while (this.retryAt === null && this.running.size < concurrency) {
       const next = this.items.find(
         (i): i is Sendable => i.state === "waiting" && i.file !== null && !this.running.has(i.id),
       );
       if (!next) return;
-      const target = this.fresh(next.id);
+      const target = this.validTarget(next.id);
       if (!target) {
-        void this.ask(next.folder);
+        void this.requestTickets(next.folder);
         return;
       }
       void this.send(next, target);
     }
   }
 
-  private async ask(folder: string) {
-    if (this.asking) return;
-    this.asking = true;
+  private async requestTickets(folder: string) {
+    if (this.requesting) return;
+    this.requesting = true;
     const some = this.items
-      .filter((i) => i.folder === folder && i.state === "waiting" && !this.fresh(i.id))
+      .filter((i) => i.folder === folder && i.state === "waiting" && !this.validTarget(i.id))
       .slice(0, batch);
     try {
       const targets = await this.transport.tickets(
         folder,
         some.map((i) => ({ path: i.path, size: i.size })),
       );
-      this.lost = 0;
+      this.failures = 0;
       const byPath = new Map(targets.map((t) => [t.path, t]));
       some.forEach((item, n) => {
         const target = byPath.get(item.path) ?? targets[n];
@@ -259,7 +267,7 @@ export class Uploads {
     } catch (error) {
       this.failed(some, toFailure(error));
     }
-    this.asking = false;
+    this.requesting = false;
     this.pump();
   }
 
@@ -269,18 +277,21 @@ export class Uploads {
     this.change(item.id, { state: "sending" });
     try {
       await this.transport.send(item, target, control.signal, (sent) => this.change(item.id, { sent }));
-      this.lost = 0;
+      this.failures = 0;
       this.change(item.id, { state: "done", sent: item.size });
     } catch (error) {
       if (!control.signal.aborted) this.failed([item], toFailure(error));
     }
-    // Whatever comes of it, another try needs a ticket of its own.
+    // A ticket is valid for one attempt.
     this.targets.delete(item.id);
     this.running.delete(item.id);
     this.pump();
   }
 
-  /** A lost connection is waited for; a full quota holds what else goes into the folder; all else fails alone. */
+  /**
+   * Handles a failure. A lost connection is retried; a full quota pauses the other uploads into the folder; any other
+   * failure affects only its own files.
+   */
   private failed(items: Item[], failure: Failure) {
     const ids = new Set(items.map((i) => i.id));
     if (failure.code === "UNAVAILABLE") {
@@ -292,19 +303,19 @@ export class Uploads {
       this.wait();
       return;
     }
-    const held = full(failure) ? items[0]?.folder : undefined;
+    const fullFolder = full(failure) ? items[0]?.folder : undefined;
     this.set(
       this.items.map((i) => {
         if (ids.has(i.id)) return i.state === "paused" ? i : { ...i, state: "failed", failure };
-        return i.folder === held && i.state === "waiting" ? { ...i, state: "paused" } : i;
+        return i.folder === fullFolder && i.state === "waiting" ? { ...i, state: "paused" } : i;
       }),
     );
   }
 
   private wait() {
-    if (this.again !== null) return;
-    const delay = Math.min(longest, 1000 * 2 ** Math.min(this.lost++, 10));
-    this.again = this.now() + delay;
+    if (this.retryAt !== null) return;
+    const delay = Math.min(maxDelay, 1000 * 2 ** Math.min(this.failures++, 10));
+    this.retryAt = this.now() + delay;
     this.timer = setTimeout(() => this.reconnect(), delay);
   }
 }

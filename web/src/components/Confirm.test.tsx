@@ -6,7 +6,7 @@ import { Confirm } from "./Confirm";
 const button = () => screen.findByRole<HTMLButtonElement>("button", { name: "Purge permanently" });
 const props = { opened: true, title: "Purge lab?", action: "Purge permanently", onClose: () => undefined };
 
-it("does what cannot be undone only after the name was typed", async () => {
+it("enables a permanent action only after the name was typed", async () => {
   const onConfirm = vi.fn();
   const { user } = await stage(
     <Confirm {...props} typed="lab" onConfirm={onConfirm}>
@@ -23,7 +23,7 @@ it("does what cannot be undone only after the name was typed", async () => {
   expect(onConfirm).toHaveBeenCalledOnce();
 });
 
-it("shows what the server refused, with the request", async () => {
+it("shows the error of the server with its request ID", async () => {
   const failure = { code: "FAILED_PRECONDITION", message: "the domain has users", requestId: "r-17" };
   await stage(
     <Confirm {...props} failure={failure} onConfirm={() => undefined}>

@@ -7,12 +7,12 @@ import { FailureNote } from "./Note";
 interface Props {
   opened: boolean;
   title: string;
-  /** Names the data that will be lost. */
+  /** Text that names the data that will be lost. */
   children: ReactNode;
   action: string;
   busy?: boolean;
   failure?: Failure | null;
-  /** Must be typed before the button works; for what cannot be undone. */
+  /** The text that the user must type to enable the button, for actions that cannot be undone. */
   typed?: string;
   onConfirm: () => void;
   onClose: () => void;

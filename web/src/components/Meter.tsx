@@ -2,11 +2,11 @@ interface Props {
   label: string;
   used: number | null;
   limit: number;
-  /** From which part on it is shown as full. */
+  /** The fraction from which the meter is shown as full. */
   full?: number;
 }
 
-/** How much of a limit is used. A limit of nothing is full. */
+/** Shows how much of a limit is used. A limit of 0 is shown as full. */
 export function Meter({ label, used, limit, full = 1 }: Props) {
   const part = limit === 0 ? 1 : Math.min(1, (used ?? 0) / limit);
   return (

@@ -16,7 +16,7 @@ export function Copy({ value, label }: { value: string; label?: string }) {
   );
 }
 
-/** Says what failed, and with which code and request, so that it can be asked about. */
+/** Shows an error with its code and request ID, so that users can report it. */
 export function FailureNote({ failure, what }: { failure: Failure | null; what?: string }) {
   if (!failure) return null;
   const report = `${failure.code} ${failure.message}${failure.requestId ? ` (request ${failure.requestId})` : ""}`;
@@ -41,7 +41,7 @@ export function FailureNote({ failure, what }: { failure: Failure | null; what?:
   );
 }
 
-/** A command to type, with a button that copies it. */
+/** Shows a shell command with a button that copies it. */
 export function Cli({ line }: { line: string }) {
   return (
     <div className="cli">
@@ -51,7 +51,9 @@ export function Cli({ line }: { line: string }) {
   );
 }
 
-/** What stands where nothing is yet: what it would be, how to begin, and the same on the command line. */
+/**
+ * Shown in place of an empty list: what the list would contain, how to create the first entry, and the command for it.
+ */
 export function Empty({ title, children, cli }: { title: string; children?: ReactNode; cli?: string }) {
   return (
     <div className="empty">

@@ -3,7 +3,7 @@ import { stateWord } from "../words";
 
 export type Tone = "wait" | "busy" | "ok" | "bad" | "done";
 
-/** By the value of an enum in lower case. */
+/** Tones by enum value in lower case. */
 const tones: Record<string, Tone> = {
   pending: "wait",
   scheduled: "busy",
@@ -42,7 +42,7 @@ const tones: Record<string, Tone> = {
   expired: "done",
 };
 
-/** Each tone has its own shape, so that colour is never alone. */
+/** Each tone also has a shape, so that color is never the only difference. */
 const shapes: Record<Tone, React.ReactNode> = {
   wait: <circle cx="6" cy="6" r="4" fill="none" stroke="currentColor" strokeWidth="2" />,
   busy: (
@@ -58,7 +58,7 @@ const shapes: Record<Tone, React.ReactNode> = {
 
 interface Props {
   status: string;
-  /** The exit code tells more about a batch session than that it ended. */
+  /** The exit code of a batch session. */
   exitCode?: number | null;
   result?: string;
   pill?: boolean;
@@ -66,13 +66,13 @@ interface Props {
 
 interface TonedProps {
   tone: Tone;
-  /** The value of the enum; programs read it in lower case. */
+  /** The enum value, which the element carries in lower case for tests and scripts. */
   status: string;
   pill?: boolean;
   children: React.ReactNode;
 }
 
-/** The text of a status with the color and the shape of its tone. */
+/** Shows the text of a status with the color and the shape of its tone. */
 export function Toned({ tone, status, pill, children }: TonedProps) {
   return (
     <span className={`status tone-${tone}${pill ? " pill" : ""}`} data-status={status.toLowerCase()}>

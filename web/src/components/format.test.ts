@@ -33,13 +33,13 @@ describe("format", () => {
     ["cuda.mem", "536870912", "512 MiB"],
   ])("%s %s is %s", (slot, decimal, want) => expect(amount(slot, decimal)).toBe(want));
 
-  it("names slots in a fixed order and leaves out empty ones", () => {
+  it("formats slots in a fixed order without empty ones", () => {
     expect(slotsLine({ "cuda.shares": "0.5", mem: "1073741824", cpu: "1", "rocm.device": "0" })).toBe(
       "1 CPU · 1 GiB · 0.5 cuda",
     );
   });
 
-  it("counts memory in GiB-hours", () => {
+  it("formats memory in GiB-hours", () => {
     expect(slotHours("mem", String(1024 ** 3 * 3600 * 2))).toBe("2.00");
     expect(slotHours("cpu", "1")).toBe("< 0.01");
   });

@@ -17,7 +17,7 @@ export function bytes(n: number): string {
 /** 1.50 → 1.5, 2.00 → 2 */
 export const trim = (decimal: string) => (decimal.includes(".") ? decimal.replace(/\.?0+$/, "") : decimal);
 
-/** Milliseconds as people count: 8 s, 3 min 20 s, 2 h 5 min, 4 d 1 h. */
+/** Formats milliseconds: 8 s, 3 min 20 s, 2 h 5 min, 4 d 1 h. */
 export function duration(ms: number): string {
   const s = Math.max(0, Math.floor(ms / 1000));
   const parts: [number, string][] = [
@@ -35,7 +35,7 @@ export function duration(ms: number): string {
     .join(" ");
 }
 
-/** The same for what is over soon: 0.4 s, 2.31 s. */
+/** Formats short durations with fractions: 0.4 s, 2.31 s. */
 export const brief = (ms: number) => (ms < 10_000 ? `${trim((Math.max(0, ms) / 1000).toFixed(2))} s` : duration(ms));
 
 export const clock = (iso: string) =>
@@ -73,13 +73,13 @@ export function slotsLine(slots: Record<string, string>): string {
     .join(" · ");
 }
 
-/** Slot-seconds as hours; memory as GiB-hours. */
+/** Formats slot-seconds as hours; memory as GiB-hours. */
 export function slotHours(slot: string, slotSeconds: string): string {
   const hours = Number(slotSeconds) / 3600 / (isMemory(slot) ? 1024 ** 3 : 1);
   return hours === 0 ? "0" : hours < 0.01 ? "< 0.01" : hours.toFixed(hours < 10 ? 2 : hours < 100 ? 1 : 0);
 }
 
-/** Reads 4g, 512m, 1.5GiB or plain bytes; null for anything else. */
+/** Parses 4g, 512m, 1.5GiB or plain bytes; null for anything else. */
 export function parseBytes(text: string): number | null {
   const match = /^\s*(\d+(?:\.\d+)?)\s*([kmgtp])?(?:i?b)?\s*$/i.exec(text);
   if (!match) return null;
@@ -87,5 +87,5 @@ export function parseBytes(text: string): number | null {
   return Math.round(Number(match[1]) * 1024 ** power);
 }
 
-/** As one would type it into a shell. */
+/** Quotes a word for a shell if necessary. */
 export const quote = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

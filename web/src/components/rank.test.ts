@@ -6,11 +6,11 @@ const labels = (typed: string) =>
     (e) => e.label,
   );
 
-it("prefers beginnings, then words, then parts", () => {
+it("ranks the beginning of a label first, then words, then other parts", () => {
   expect(labels("sess")).toEqual(["Sessions", "train-session", "obsess"]);
 });
-it("accepts letters in order", () => expect(labels("dta")).toEqual(["Data"]));
-it("shows all for nothing, none for nonsense", () => {
+it("matches letters in order", () => expect(labels("dta")).toEqual(["Data"]));
+it("returns all entries for an empty search, and none without a match", () => {
   expect(labels(" ")).toHaveLength(4);
   expect(labels("zz")).toEqual([]);
 });

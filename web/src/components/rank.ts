@@ -1,4 +1,4 @@
-/** How well a label answers what was typed; 0 is not at all. */
+/** Returns how well a label matches a search text; 0 for no match. */
 export function score(label: string, typed: string): number {
   const text = label.toLowerCase();
   const want = typed.trim().toLowerCase();
@@ -14,7 +14,7 @@ export function score(label: string, typed: string): number {
   return 1;
 }
 
-/** The entries that match, best first; equals keep their order. */
+/** Returns the matching entries, the best first. Equal matches keep their order. */
 export function rank<T extends { label: string }>(entries: readonly T[], typed: string): T[] {
   return entries
     .map((entry) => ({ entry, points: score(entry.label, typed) }))

@@ -4,12 +4,11 @@ import { type Failure, fromGraphQL } from "../api/errors";
 import { toast } from "./useToasts";
 
 /**
- * One mutation as a button or a form uses it. Forms show the failure
- * themselves; with `shout` it becomes a toast.
+ * Runs one mutation for a button or a form. Forms show the failure themselves; with `toastFailure`, it is shown as a toast.
  */
 export function useAction<Data, Variables extends AnyVariables>(
   document: DocumentInput<Data, Variables>,
-  shout = false,
+  toastFailure = false,
 ) {
   const [{ fetching }, execute] = useMutation<Data, Variables>(document);
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -18,12 +17,12 @@ export function useAction<Data, Variables extends AnyVariables>(
       setFailure(null);
       const result = await execute(variables);
       if (!result.error) return result.data ?? null;
-      const why = fromGraphQL(result.error);
-      setFailure(why);
-      if (shout) toast({ failure: why });
+      const reason = fromGraphQL(result.error);
+      setFailure(reason);
+      if (toastFailure) toast({ failure: reason });
       return null;
     },
-    [execute, shout],
+    [execute, toastFailure],
   );
   return { run, busy: fetching, failure, clear: () => setFailure(null) };
 }

@@ -1,13 +1,13 @@
 import { useCallback, useState } from "react";
 import type { Failure } from "../api/errors";
 
-/** The Failure of anything that was thrown. */
+/** Converts anything that was thrown to a Failure. */
 export const asFailure = (error: unknown): Failure =>
   typeof error === "object" && error !== null && "code" in error && "message" in error
     ? (error as Failure)
     : { code: "UNAVAILABLE", message: error instanceof Error ? error.message : String(error) };
 
-/** A call as a button or a form uses it: whether it runs, and what failed. Null stands for a failure. */
+/** Runs an async function for a button or a form, with its busy state and its failure. Returns null after a failure. */
 export function useCall<Args extends unknown[], Data>(call: (...args: Args) => Promise<Data>) {
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);

@@ -1,18 +1,20 @@
 import { useEffect, useRef } from "react";
 
-/** When what uses it goes away, whatever had the focus before has it again: for dialogs that are there only while open. */
+/**
+ * Returns the focus to the previous element when the component unmounts, for dialogs that are mounted only while open.
+ */
 export function useFocusBack() {
   const before = useRef(document.activeElement);
-  const here = useRef(false);
+  const mounted = useRef(false);
   useEffect(() => {
-    here.current = true;
+    mounted.current = true;
     return () => {
-      here.current = false;
-      // After the dialog's own trap has let go.
+      mounted.current = false;
+      // Wait until the focus trap of the dialog has ended.
       setTimeout(() => {
         const at = before.current;
         const lost = document.activeElement === null || document.activeElement === document.body;
-        if (!here.current && lost && at instanceof HTMLElement && at.isConnected) at.focus();
+        if (!mounted.current && lost && at instanceof HTMLElement && at.isConnected) at.focus();
       });
     };
   }, []);

@@ -1,6 +1,6 @@
 import { createContext, useContext } from "react";
 
-/** A saved request, or that of a session, without the fields that it leaves open. */
+/** A saved request, or that of a session. Fields that it leaves open are null. */
 export interface SavedRequest {
   image: string;
   type: "INTERACTIVE" | "BATCH" | null;
@@ -20,34 +20,34 @@ export interface SavedRequest {
   [more: string]: unknown;
 }
 
-/** What a launch takes over: the sheet sends only what differs from it. */
+/** The template or session that a launch starts from: the form sends only the differences. */
 export interface LaunchBase {
   kind: "session" | "template";
   id: string;
   name: string;
-  /** Of a template: the viewer may change it. */
+  /** For a template: whether the viewer can change it. */
   mine?: boolean;
-  /** Of a template: the project that it is shared with. */
+  /** For a template: the project that it is shared with. */
   shared?: string | null;
   request: SavedRequest;
 }
 
-/** What the launch sheet begins with. */
-export interface LaunchWish {
+/** The initial values of the launch sheet. */
+export interface LaunchOptions {
   base?: LaunchBase;
   image?: string;
   folder?: string;
-  /** Of that folder: the viewer may only read it. */
+  /** Whether the viewer can only read that folder. */
   readOnly?: boolean;
-  /** A batch command; without one the session is interactive. */
+  /** A batch command. Without one, the session is interactive. */
   command?: string;
   slots?: Record<string, string>;
 }
 
-export const LaunchContext = createContext<(wish?: LaunchWish) => void>(() => undefined);
+export const LaunchContext = createContext<(draft?: LaunchOptions) => void>(() => undefined);
 
-/** Sessions launched in this window: it says when they run. */
-export const launchedHere = new Set<string>();
+/** IDs of the sessions launched in this window. A toast reports when one runs. */
+export const launchedInThisWindow = new Set<string>();
 
 /** Opens the launch sheet. */
 export const useLaunch = () => useContext(LaunchContext);

@@ -4,8 +4,8 @@ import { fromGraphQL } from "../api/errors";
 import { useGeneration } from "../api/live";
 
 /**
- * A query that stays true: pushed changes patch what it read, and after a
- * reconnection, when pushes may have been missed, it reads again.
+ * Runs a query whose result stays up to date: pushed changes update the cache, and a reconnection, during which pushes
+ * can be lost, refetches it.
  */
 export function useLiveQuery<Data, Variables extends AnyVariables>(args: UseQueryArgs<Variables, Data>) {
   const [result, execute] = useQuery<Data, Variables>(args);

@@ -18,22 +18,22 @@ const NamesQuery = graphql(`
   }
 `);
 
-/** Most ids of one question, as the server has it. */
-const most = 100;
+/** The most IDs that the server accepts in one query. */
+const maxIDs = 100;
 
-/** Names of objects of any kind, as far as they are still there and in sight. */
+/** Returns the names of objects of any kind, except those that are deleted or that the viewer cannot see. */
 export function useNames(ids: readonly (string | null | undefined)[]): Record<string, string> {
   const client = useClient();
-  const asked = useRef(new Set<string>());
+  const requested = useRef(new Set<string>());
   const feeds = useRef<(() => void)[]>([]);
   const [names, setNames] = useState<Record<string, string>>({});
   const wanted = [...new Set(ids.filter((id): id is string => Boolean(id)))];
   useEffect(() => {
-    const fresh = wanted.filter((id) => !asked.current.has(id));
-    for (const id of fresh) asked.current.add(id);
-    for (let at = 0; at < fresh.length; at += most) {
+    const fresh = wanted.filter((id) => !requested.current.has(id));
+    for (const id of fresh) requested.current.add(id);
+    for (let at = 0; at < fresh.length; at += maxIDs) {
       const { unsubscribe } = pipe(
-        client.executeQuery(createRequest(NamesQuery, { ids: fresh.slice(at, at + most) })),
+        client.executeQuery(createRequest(NamesQuery, { ids: fresh.slice(at, at + maxIDs) })),
         subscribe(({ data }) => {
           const found = (data?.nodes ?? []).flatMap((n) => (n ? [[n.id, nameOf(n)]] : []));
           setNames((old) => ({ ...old, ...Object.fromEntries(found) }));
@@ -46,7 +46,7 @@ export function useNames(ids: readonly (string | null | undefined)[]): Record<st
     () => () => {
       for (const stop of feeds.current) stop();
       feeds.current = [];
-      asked.current.clear();
+      requested.current.clear();
     },
     [],
   );

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** The time, ticking while `running`; for elapsed times. */
+/** Returns the current time and updates it while `running`, for elapsed times. */
 export function useNow(running = true, ms = 1000): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {

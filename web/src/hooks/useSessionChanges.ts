@@ -8,15 +8,15 @@ export interface SessionChange {
 
 const listeners = new Set<(change: SessionChange) => void>();
 
-/** Told by the frame of the page, which holds the one subscription to all sessions. */
-export function tell(change: SessionChange) {
+/** Publishes a change. The frame of the page calls it, which has the only subscription to all sessions. */
+export function publishSessionChange(change: SessionChange) {
   for (const listener of listeners) listener(change);
 }
 
-/** Hears of every change of a session in sight, whichever page is shown. */
-export function useSessionChanges(hear: (change: SessionChange) => void) {
-  const latest = useRef(hear);
-  latest.current = hear;
+/** Calls a function on every change of a session that the viewer can see, on every page. */
+export function useSessionChanges(onChange: (change: SessionChange) => void) {
+  const latest = useRef(onChange);
+  latest.current = onChange;
   useEffect(() => {
     const listener = (change: SessionChange) => latest.current(change);
     listeners.add(listener);

@@ -5,7 +5,7 @@ const SlotTypesQuery = graphql(`query SlotTypes { slotTypes { id name displayNam
 
 export type SlotType = ResultOf<typeof SlotTypesQuery>["slotTypes"][number];
 
-/** What people call the slots, by their names. */
+/** Returns the slot types by slot, with their display names. */
 export function useSlotTypes(): ReadonlyMap<string, SlotType> {
   const { data } = useLiveQuery({ query: SlotTypesQuery });
   return new Map((data?.slotTypes ?? []).map((s) => [s.name, s]));

@@ -5,7 +5,7 @@ export interface Toast {
   id: number;
   text?: string;
   failure?: Failure;
-  /** Where the thing that the text is about can be seen. */
+  /** A link to the object of the message. */
   link?: { label: string; to: string };
 }
 
@@ -15,14 +15,14 @@ const listeners = new Set<() => void>();
 
 function set(next: Toast[]) {
   toasts = next;
-  for (const tell of listeners) tell();
+  for (const listener of listeners) listener();
 }
 
 export function dismiss(id: number) {
   set(toasts.filter((t) => t.id !== id));
 }
 
-/** Shows a short note; failures stay until they are closed. */
+/** Shows a short message. Failures stay until they are closed. */
 export function toast(note: Omit<Toast, "id">) {
   const id = ++last;
   set([...toasts.slice(-3), { id, ...note }]);
@@ -31,9 +31,9 @@ export function toast(note: Omit<Toast, "id">) {
 
 export const useToasts = () =>
   useSyncExternalStore(
-    (tell) => {
-      listeners.add(tell);
-      return () => void listeners.delete(tell);
+    (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
     },
     () => toasts,
   );

@@ -1,15 +1,15 @@
 import { useCallback, useEffect, useSyncExternalStore } from "react";
 import type { Item, Uploads } from "../api/uploads";
 
-/** The uploads. Progress comes many times a second, and is shown at most once in `ms`. */
+/** Returns the uploads. They change many times a second, so the component updates at most once in `ms`. */
 export function useUploads(uploads: Uploads, ms: number): Item[] {
   const subscribe = useCallback(
-    (tell: () => void) => {
+    (listener: () => void) => {
       let timer: ReturnType<typeof setTimeout> | undefined;
       const stop = uploads.subscribe(() => {
         timer ??= setTimeout(() => {
           timer = undefined;
-          tell();
+          listener();
         }, ms);
       });
       return () => {
@@ -22,7 +22,7 @@ export function useUploads(uploads: Uploads, ms: number): Item[] {
   return useSyncExternalStore(subscribe, uploads.list);
 }
 
-/** Calls when another file of the folder has arrived; progress renders nothing. */
+/** Calls a function when another file of the folder was uploaded. It ignores progress, so it causes no rendering. */
 export function useUploadsDone(uploads: Uploads, folder: string, call: () => void) {
   useEffect(() => {
     const count = () => uploads.list().filter((i) => i.folder === folder && i.state === "done").length;

@@ -22,7 +22,7 @@ export type Viewer = ResultOf<typeof ViewerQuery>["viewer"];
 const Context = createContext<Viewer | null>(null);
 export const ViewerProvider = Context.Provider;
 
-/** Who is logged in; the frame of the page shows nothing before it is known. */
+/** Returns the logged-in user. The frame renders no page before they are known. */
 export function useViewer(): Viewer {
   const viewer = useContext(Context);
   if (!viewer) throw new Error("no viewer above this component");

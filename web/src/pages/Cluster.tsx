@@ -27,9 +27,8 @@ const AgentParts = graphql(`
   }
 `);
 
-// Which agents there are; what they hold comes with the subscription, which
-// begins with the present state of each. One query for all of it would be
-// more than the server lets anyone ask for at once.
+// Reads only the list of agents. Their devices come from the subscription, which starts with the current state of each
+// agent. One query for everything would exceed the server's complexity limit.
 const ClusterQuery = graphql(`
   query Cluster {
     agents(first: 100, orderBy: [{ field: NAME, direction: ASC }]) { totalCount edges { node { id name } } }
@@ -40,8 +39,8 @@ const AgentChanged = graphql(`subscription AgentChanged { agentChanged { ...Agen
 
 type Known = ReadonlyMap<string, FragmentOf<typeof AgentParts>>;
 
-/** At most four repaints a second, however fast agents report. */
-const pace = 250;
+/** Milliseconds between two renderings, however often agents report. */
+const renderInterval = 250;
 
 export function Cluster() {
   const { view } = useSearch({ from: "/frame/cluster" });
@@ -58,7 +57,7 @@ export function Cluster() {
       return new Map(known).set(agent.id, agent);
     },
   );
-  const known = useThrottledValue(newest, pace);
+  const known = useThrottledValue(newest, renderInterval);
   const agents = all
     .filter((a) => a.name.toLowerCase().includes(typed.trim().toLowerCase()))
     .flatMap((a) => known?.get(a.id) ?? []);

@@ -9,7 +9,7 @@ import { nodesOf, usePages } from "../components/admin/usePages";
 import { CreateFolder } from "../components/folder/CreateFolder";
 import { FolderMenu } from "../components/folder/FolderMenu";
 import { FolderTable } from "../components/folder/FolderTable";
-import { useTasksMove } from "../components/folder/FolderTasks";
+import { useTaskChanges } from "../components/folder/FolderTasks";
 import { narrows, whereOf } from "../components/folder/filter";
 import { FoldersQuery, HeldFields, scopesOf, usageModes } from "../components/folder/folder";
 import { Invitations } from "../components/folder/Invitations";
@@ -23,7 +23,7 @@ import { useNames } from "../hooks/useNames";
 import { administers, useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 
-/** The scopes that one's own folders and those of one's projects count in; there are few, whatever the number of folders. */
+/** The quota scopes of the viewer and their projects. They are few, however many folders there are. */
 const HeldQuery = graphql(
   `
   query HeldScopes($projects: [ID!]!) {
@@ -70,7 +70,7 @@ export function Data() {
     again();
     return change;
   });
-  useTasksMove(null, again);
+  useTaskChanges(null, again);
   const { more, loading, rows, total } = pages;
   const filtered = Boolean(q || show || mode || owner || project);
   const narrow = (some: Partial<typeof filter>) => void navigate({ search: (s) => ({ ...s, ...some }), replace: true });

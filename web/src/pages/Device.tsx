@@ -4,7 +4,7 @@ import { graphql, type ResultOf } from "../api/graphql";
 import { DeviceFacts } from "../components/device/DeviceFacts";
 import { DeviceMetrics } from "../components/device/DeviceMetrics";
 import { iconOf } from "../components/device/FamilyBerths";
-import { accelerators, standing, why } from "../components/device/fleet";
+import { accelerators, problemText, stateOf } from "../components/device/fleet";
 import { Glyph } from "../components/device/Glyph";
 import { Holders } from "../components/device/Holders";
 import { LinkMatrix } from "../components/device/LinkMatrix";
@@ -17,9 +17,9 @@ import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useSlotTypes } from "../hooks/useSlotTypes";
 import { t } from "../i18n";
 import { slotName } from "../slots";
-import { Lost } from "./Lost";
+import { NotFound } from "./NotFound";
 
-// What changes of a device while one looks at it.
+// The fields of a device that change while its page is open.
 const DeviceNow = graphql(`
   fragment DeviceNow on Device {
     id health healthMessage allocatable rejectReasons capacity occupied
@@ -69,12 +69,12 @@ const DeviceChanged = graphql(
 
 type Found = Extract<NonNullable<ResultOf<typeof DeviceQuery>["node"]>, { deviceId: string }>;
 
-/** One device: what it is, how it is, who holds it, and what it reaches. */
+/** Shows one device: its properties, its state, the sessions that use it, and its links. */
 export function Device() {
   const { id } = useParams({ from: "/frame/cluster/devices/$id" });
   const { data, failure } = useLiveQuery({ query: DeviceQuery, variables: { id } });
   const device = data?.node as Found | null | undefined;
-  if (data && !device?.deviceId) return <Lost />;
+  if (data && !device?.deviceId) return <NotFound />;
   if (!device) {
     return (
       <>
@@ -101,8 +101,8 @@ function Detail({ device, failure }: { device: Found; failure: ReturnType<typeof
       };
     },
   );
-  const how = standing(device, device.partitions.length > 0);
-  const reason = why(device);
+  const state = stateOf(device, device.partitions.length > 0);
+  const reason = problemText(device);
   const plugin = agent.plugins.find((p) => p.name === device.plugin);
   return (
     <>
@@ -127,12 +127,12 @@ function Detail({ device, failure }: { device: Found; failure: ReturnType<typeof
       <div className="page-head">
         {device.plugin ? <Glyph icon={iconOf(device.plugin, Object.keys(device.capacity), types)} size={30} /> : null}
         <h1>{device.model || slotName(mainSlot(device.capacity))}</h1>
-        <Status status={how} pill />
+        <Status status={state} pill />
         {agent.status === "ALIVE" ? null : <Status status={agent.status} pill />}
         <code className="push dim clip">{device.deviceId}</code>
       </div>
       <FailureNote failure={failure} what={t("The device could not be loaded")} />
-      {reason ? <p className={`panel pad${how === "cut" ? "" : " warned"}`}>{reason}</p> : null}
+      {reason ? <p className={`panel pad${state === "cut" ? "" : " warned"}`}>{reason}</p> : null}
       <div className="columns">
         <div className="stack">
           <Section title={t("Current metrics")}>

@@ -8,11 +8,11 @@ import type { Found } from "../api/incoming";
 import { Browser } from "../components/folder/Browser";
 import { Connect } from "../components/folder/Connect";
 import { DropZone } from "../components/folder/DropZone";
+import { FolderAccess } from "../components/folder/FolderAccess";
 import { FolderMenu } from "../components/folder/FolderMenu";
-import { FolderTasks, useTasksMove } from "../components/folder/FolderTasks";
-import { FolderFields, ownerOf, whose } from "../components/folder/folder";
+import { FolderTasks, useTaskChanges } from "../components/folder/FolderTasks";
+import { accessKind, FolderFields, ownerOf } from "../components/folder/folder";
 import { folderStore } from "../components/folder/folderStore";
-import { Standing } from "../components/folder/Standing";
 import { sendFiles } from "../components/folder/sendFiles";
 import { bytes } from "../components/format";
 import { FailureNote } from "../components/Note";
@@ -22,7 +22,7 @@ import { useLaunch } from "../hooks/useLaunch";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
-import { Lost } from "./Lost";
+import { NotFound } from "./NotFound";
 
 const FolderQuery = graphql(`query Folder($id: ID!) { node(id: $id) { ... on Vfolder { ...FolderFields } } }`, [
   FolderFields,
@@ -49,13 +49,13 @@ export function Folder() {
     if (change.vfolderShareChanged.mine) again();
     return change;
   });
-  useTasksMove(id, again);
+  useTaskChanges(id, again);
   const [connecting, connect] = useDisclosure(false);
 
   const folder = data?.node && "quotaScope" in data.node ? data.node : null;
   const name = folder?.name ?? "";
   const store = useMemo(() => folderStore(id, name), [id, name]);
-  if (data && !folder) return <Lost />;
+  if (data && !folder) return <NotFound />;
   if (!folder) {
     return (
       <>
@@ -67,8 +67,8 @@ export function Folder() {
   const send = (files: Found[]) => sendFiles({ id, name: folder.name }, path, files);
   const { quotaScope: scope } = folder;
   const ready = folder.status === "READY";
-  const writes = ready && folder.permissions.includes("WRITE_FILES");
-  const of = whose(folder, me);
+  const writable = ready && folder.permissions.includes("WRITE_FILES");
+  const of = accessKind(folder, me);
   const facts = [
     folder.project ? t("project {{name}}", { name: folder.project.name }) : ownerOf(folder),
     scope.volume.name,
@@ -92,7 +92,7 @@ export function Folder() {
         <span className="dim">{facts.join(" · ")}</span>
         <div className="push row">
           {ready ? (
-            <Button variant="default" onClick={() => launch({ folder: id, readOnly: !writes })}>
+            <Button variant="default" onClick={() => launch({ folder: id, readOnly: !writable })}>
               {t("Launch with this folder")}
             </Button>
           ) : null}
@@ -109,9 +109,9 @@ export function Folder() {
           />
         </div>
       </div>
-      {connecting ? <Connect folder={folder} path={path} writes={writes} onClose={connect.close} /> : null}
-      <FolderTasks tasks={folder.tasks} may={folder.permissions.includes("UPDATE")} />
-      <Standing folder={folder} writes={writes} />
+      {connecting ? <Connect folder={folder} path={path} writable={writable} onClose={connect.close} /> : null}
+      <FolderTasks tasks={folder.tasks} editable={folder.permissions.includes("UPDATE")} />
+      <FolderAccess folder={folder} writable={writable} />
       {folder.mountedBy.length > 0 ? (
         <p className="dim prose">
           {t("Mounted by")}{" "}
@@ -126,13 +126,13 @@ export function Folder() {
         </p>
       ) : null}
       {ready ? (
-        <DropZone enabled={writes} onFiles={send}>
+        <DropZone enabled={writable} onFiles={send}>
           <Browser
             key={path}
             store={store}
             folder={id}
             path={path}
-            writes={writes}
+            writable={writable}
             onFiles={send}
             onOpen={(next) => void navigate({ search: { path: next || undefined } })}
           />

@@ -1,7 +1,7 @@
 import { Link, useRouter, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { useQuery } from "urql";
-import { own, renewed, type Login as Session, session } from "../api/auth";
+import { refreshSession, type Login as Session, safePath, session } from "../api/auth";
 import { LoginForm } from "../components/account/LoginForm";
 import { SignUpOfferQuery } from "../components/account/offer";
 import { Providers } from "../components/account/Providers";
@@ -9,55 +9,55 @@ import { Mark } from "../components/frame/Mark";
 import "../components/account/account.css";
 import { t } from "../i18n";
 
-const Due = lazy(() => import("../components/account/Due"));
+const RequiredStep = lazy(() => import("../components/account/RequiredStep"));
 
-/** Lets people in: who they are first, then what is due before anything else. */
+/** Shows the login form, then the steps that are required after it. */
 export function Login() {
   const { next, error, request } = useSearch({ from: "/login" });
   const { history } = useRouter();
-  const [here, setHere] = useState<Session | null | undefined>();
+  const [login, setLogin] = useState<Session | null | undefined>();
   const [password, setPassword] = useState<string>();
 
-  const goOn = (login: Session | null) => {
-    if (!login || login.due) return setHere(login);
-    const to = own(next);
-    // The server itself answers at the address at which apps are opened.
+  const proceed = (current: Session | null) => {
+    if (!current || current.due) return setLogin(current);
+    const to = safePath(next);
+    // The server handles this URL, which opens apps, so leave the router.
     if (to.startsWith("/apps/open?")) location.replace(to);
     else history.push(to);
   };
   useEffect(() => {
-    // Who comes back from an identity provider with an error wants to read it.
+    // A visitor whom an identity provider sent back with an error must see that error.
     void session().then(
-      (login) => (error && !login?.due ? setHere(null) : goOn(login)),
-      () => setHere(null),
+      (login) => (error && !login?.due ? setLogin(null) : proceed(login)),
+      () => setLogin(null),
     );
   }, []);
 
   return (
     <main className="login">
-      <div className={`card${here?.due === "totp" ? " wide" : ""}`}>
+      <div className={`card${login?.due === "totp" ? " wide" : ""}`}>
         <div className="wordmark">
           <Mark size={28} /> Berth
         </div>
-        {here === undefined ? <p className="dim">{t("Loading…")}</p> : null}
-        {here?.due ? (
+        {login === undefined ? <p className="dim">{t("Loading…")}</p> : null}
+        {login?.due ? (
           <Suspense fallback={<p className="dim">{t("Loading…")}</p>}>
-            <Due
-              due={here.due}
-              email={here.user.email}
+            <RequiredStep
+              due={login.due}
+              email={login.user.email}
               password={password}
-              onDone={() => void renewed().then(goOn, () => setHere(null))}
+              onDone={() => void refreshSession().then(proceed, () => setLogin(null))}
             />
           </Suspense>
         ) : null}
-        {here === null ? (
+        {login === null ? (
           <LoginForm
             refused={error}
             request={request}
-            providers={<Providers next={own(next)} force={error === "too_many_logins"} />}
+            providers={<Providers next={safePath(next)} force={error === "too_many_logins"} />}
             onLogin={(typed) => {
               setPassword(typed);
-              void session().then(goOn);
+              void session().then(proceed);
             }}
           >
             <SignUpLink />
@@ -68,7 +68,7 @@ export function Login() {
   );
 }
 
-/** The way to the sign-up, where there is one. */
+/** Shows a link to the sign-up page if sign-up is possible. */
 function SignUpLink() {
   const [{ data }] = useQuery({ query: SignUpOfferQuery });
   if (!data || data.signUpOffer.mode === "OFF") return null;

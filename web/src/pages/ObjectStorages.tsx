@@ -8,7 +8,7 @@ import { Confirm } from "../components/Confirm";
 import { Empty, FailureNote } from "../components/Note";
 import { ObjectBrowser } from "../components/objectstorage/ObjectBrowser";
 import { StorageDialog, TestStorage } from "../components/objectstorage/StorageDialog";
-import { placeIn, type Storage, StoragesQuery } from "../components/objectstorage/storage";
+import { type Storage, StoragesQuery, s3URL } from "../components/objectstorage/storage";
 import { useAction } from "../hooks/useAction";
 import { toast } from "../hooks/useToasts";
 import { t } from "../i18n";
@@ -17,15 +17,15 @@ const DeleteStorage = graphql(
   `mutation DeleteObjectStorage($input: DeleteObjectStorageInput!) { deleteObjectStorage(input: $input) { id } }`,
 );
 
-/** The buckets that folders are imported from and exported to: one's own, and those of one's domain. */
+/** Lists the object storages of the viewer and of their domain, for imports and exports. */
 export function ObjectStorages() {
   const list = usePages({ query: StoragesQuery, variables: {}, pick: (data) => data.objectStorages });
   const test = useAction(TestStorage, true);
   const remove = useAction(DeleteStorage);
   const [edited, setEdited] = useState<Storage | "new" | null>(null);
-  const [looked, look] = useState<Storage | null>(null);
+  const [browsed, setBrowsed] = useState<Storage | null>(null);
   const [path, setPath] = useState("");
-  const [going, setGoing] = useState<Storage | null>(null);
+  const [deleting, setDeleting] = useState<Storage | null>(null);
   const [asking, setAsking] = useState<string | null>(null);
 
   async function ask(s: Storage) {
@@ -36,8 +36,8 @@ export function ObjectStorages() {
     else if (r) toast({ failure: { code: "FAILED_PRECONDITION", message: `${s.name}: ${r.message ?? ""}` } });
   }
   async function confirmed() {
-    if (!going || !(await remove.run({ input: { id: going.id } }))) return;
-    setGoing(null);
+    if (!deleting || !(await remove.run({ input: { id: deleting.id } }))) return;
+    setDeleting(null);
     list.reload();
   }
   const columns: Column<Storage>[] = [
@@ -59,7 +59,7 @@ export function ObjectStorages() {
       head: t("Location"),
       cell: (s) => (
         <>
-          <code>{placeIn(s)}</code>
+          <code>{s3URL(s)}</code>
           <div className="dim">
             {s.endpoint}
             {s.region ? ` · ${s.region}` : ""}
@@ -89,7 +89,7 @@ export function ObjectStorages() {
                 aria-label={t("Browse {{name}}", { name: s.name })}
                 onClick={() => {
                   setPath("");
-                  look(s);
+                  setBrowsed(s);
                 }}
               >
                 {t("Browse")}
@@ -123,7 +123,7 @@ export function ObjectStorages() {
               aria-label={t("Remove {{name}}", { name: s.name })}
               onClick={() => {
                 remove.clear();
-                setGoing(s);
+                setDeleting(s);
               }}
             >
               {t("Remove")}
@@ -183,21 +183,21 @@ export function ObjectStorages() {
         />
       ) : null}
       <Modal
-        opened={looked !== null}
-        onClose={() => look(null)}
+        opened={browsed !== null}
+        onClose={() => setBrowsed(null)}
         size="lg"
-        title={t("Contents of {{name}}", { name: looked?.name ?? "" })}
+        title={t("Contents of {{name}}", { name: browsed?.name ?? "" })}
         closeButtonProps={{ "aria-label": t("Close") }}
       >
-        {looked ? <ObjectBrowser storage={looked} path={path} onOpen={setPath} /> : null}
+        {browsed ? <ObjectBrowser storage={browsed} path={path} onOpen={setPath} /> : null}
       </Modal>
       <Confirm
-        opened={going !== null}
-        title={t("Remove {{name}}?", { name: going?.name ?? "" })}
+        opened={deleting !== null}
+        title={t("Remove {{name}}?", { name: deleting?.name ?? "" })}
         action={t("Remove")}
         busy={remove.busy}
         failure={remove.failure}
-        onClose={() => setGoing(null)}
+        onClose={() => setDeleting(null)}
         onConfirm={() => void confirmed()}
       >
         {t("The bucket keeps its contents. The platform can no longer access it.")}

@@ -23,10 +23,10 @@ const QueueChanged = graphql(`
 `);
 type Queued = ResultOf<typeof QueueChanged>["queueChanged"]["entries"][number];
 
-/** As many as one page of a queue holds. */
-const first = 100;
+/** The page size of the queue. */
+const pageSize = 100;
 
-/** Who waits in a resource group, in the order in which they are looked at. */
+/** Lists the pending sessions of a resource group, in the order in which the scheduler considers them. */
 export function Queue() {
   const { group: asked } = useSearch({ from: "/frame/queue" });
   const navigate = useNavigate({ from: "/queue" });
@@ -35,7 +35,7 @@ export function Queue() {
   const [onlyMine, setOnlyMine] = useState(false);
   const [{ data, error, fetching }] = useSubscription({
     query: QueueChanged,
-    variables: { resourceGroup: group?.id ?? "", first },
+    variables: { resourceGroup: group?.id ?? "", first: pageSize },
     pause: !group,
   });
   const queue = group ? data?.queueChanged : null;

@@ -20,8 +20,8 @@ import { Logs } from "../components/session/Logs";
 import { Metrics } from "../components/session/Metrics";
 import { MountsNote } from "../components/session/Mounts";
 import { Pending } from "../components/session/pending/Pending";
-import { RenameSession, SessionChanged, type SessionDetail, SessionQuery } from "../components/session/session";
 import { SaveImage } from "../components/session/SaveImage";
+import { RenameSession, SessionChanged, type SessionDetail, SessionQuery } from "../components/session/session";
 import { Tags } from "../components/session/Tags";
 import { Terminate } from "../components/session/Terminate";
 import { Timeline } from "../components/session/Timeline";
@@ -32,7 +32,7 @@ import { useNow } from "../hooks/useNow";
 import { administers, useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 import { word } from "../words";
-import { Lost } from "./Lost";
+import { NotFound } from "./NotFound";
 
 const Terminal = lazy(() => import("../components/session/Terminal"));
 
@@ -41,7 +41,7 @@ export function Session() {
   const { data, failure } = useLiveQuery({ query: SessionQuery, variables: { id } });
   useSubscription({ query: SessionChanged, variables: { id } });
   const session = data?.node as SessionDetail | null | undefined;
-  if (data && !session?.name) return <Lost />;
+  if (data && !session?.name) return <NotFound />;
   if (!session) {
     return (
       <>
@@ -61,7 +61,7 @@ function Detail({ session }: { session: SessionDetail }) {
   const [connecting, connect] = useDisclosure(false);
   const over = ended(session.status);
   const running = session.status === "RUNNING";
-  const enters = session.permissions.includes("ENTER");
+  const canConnect = session.permissions.includes("ENTER");
   const now = useNow(!over);
   const batch = session.type === "BATCH";
   const tab = search.tab ?? (batch || over ? "logs" : "terminal");
@@ -78,7 +78,7 @@ function Detail({ session }: { session: SessionDetail }) {
           {duration(until - Date.parse(since))}
         </span>
         <div className="push row">
-          {running && enters ? (
+          {running && canConnect ? (
             <>
               <AppMenu session={session} big />
               <Button variant="default" onClick={connect.open}>
@@ -86,8 +86,8 @@ function Detail({ session }: { session: SessionDetail }) {
               </Button>
             </>
           ) : null}
-          {running && enters ? <SaveImage session={session} projects={viewer.projects} /> : null}
-          {enters ? <Again session={session} over={over} own={session.owner?.id === viewer.user.id} /> : null}
+          {running && canConnect ? <SaveImage session={session} projects={viewer.projects} /> : null}
+          {canConnect ? <Again session={session} over={over} own={session.owner?.id === viewer.user.id} /> : null}
           {over ? null : (
             <Button variant="outline" color="red" onClick={ask.open} disabled={session.status === "TERMINATING"}>
               {t("Stop")}
@@ -95,7 +95,7 @@ function Detail({ session }: { session: SessionDetail }) {
           )}
         </div>
       </div>
-      <Tags session={session} may={session.permissions.includes("UPDATE")} />
+      <Tags session={session} editable={session.permissions.includes("UPDATE")} />
       {session.statusMessage && over ? (
         <p className={session.status === "ERROR" ? "bad" : "dim"}>
           {session.statusMessage}
@@ -107,11 +107,16 @@ function Detail({ session }: { session: SessionDetail }) {
       </section>
       {session.status === "PENDING" ? <Leaderless /> : null}
       {session.pending && session.status === "PENDING" ? (
-        <Pending session={session.id} report={session.pending} may={session.permissions.includes("UPDATE")} now={now} />
+        <Pending
+          session={session.id}
+          report={session.pending}
+          editable={session.permissions.includes("UPDATE")}
+          now={now}
+        />
       ) : null}
       {over ? null : <DrainNote session={session} now={now} />}
       {over ? null : <MountsNote session={session} />}
-      {running ? <IdleNote session={session} now={now} may={administers(viewer)} /> : null}
+      {running ? <IdleNote session={session} now={now} editable={administers(viewer)} /> : null}
       <Tabs
         value={tab}
         keepMounted={false}
@@ -137,7 +142,7 @@ function Detail({ session }: { session: SessionDetail }) {
               session={session.id}
               live={running}
               over={over}
-              enters={enters}
+              canConnect={canConnect}
               main={kernel?.id ?? null}
               kernels={session.kernels}
             />
@@ -147,7 +152,7 @@ function Detail({ session }: { session: SessionDetail }) {
               session={session}
               live={running}
               over={over}
-              enters={enters}
+              canConnect={canConnect}
               kernels={session.kernels}
               path={search.path?.replace(/^\//, "")}
               onOpen={(path) => void navigate({ search: { tab: "files", path: `/${path}` } })}
@@ -178,7 +183,7 @@ function Detail({ session }: { session: SessionDetail }) {
   );
 }
 
-/** The heading, which turns into an input to rename. */
+/** The heading. A click turns it into an input that renames the session. */
 function Name({ id, name, fixed }: { id: string; name: string; fixed: boolean }) {
   const [editing, setEditing] = useState(false);
   const [text, setText] = useState(name);

@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import { useSubscription } from "urql";
 import { expect, it, vi } from "vitest";
 import { graphql } from "../api/graphql";
-import { tell } from "../hooks/useSessionChanges";
+import { publishSessionChange } from "../hooks/useSessionChanges";
 import { list } from "../testing/api";
 import { stage } from "../testing/stage";
 import { Sessions } from "./Sessions";
@@ -18,16 +18,16 @@ const session = (name: string, status = "RUNNING") => ({
 
 const Changed = graphql(`subscription SessionsPushed { sessionChanged { id version name status } }`);
 
-/** The page below the subscription that the frame of the page holds. */
+/** Renders the page below the subscription that the frame normally has. */
 function Page() {
   useSubscription({ query: Changed }, (_, change) => {
-    tell(change.sessionChanged);
+    publishSessionChange(change.sessionChanged);
     return change;
   });
   return <Sessions />;
 }
 
-it("follows pushed changes: a state in its row, and a new session by reading again", async () => {
+it("updates the row of a changed session, and refetches the list for a new one", async () => {
   const sessions = [session("train")];
   const { api } = await stage(<Page />, { path: "/sessions", answers: { sessions: () => list(sessions) } });
   expect(await screen.findByText("Running", { selector: "[data-status]" })).toBeDefined();
@@ -42,7 +42,7 @@ it("follows pushed changes: a state in its row, and a new session by reading aga
   expect(await screen.findByText("evaluate")).toBeDefined();
 });
 
-it("asks the server for what the filter names", async () => {
+it("sends the filter to the server", async () => {
   const { api, user } = await stage(<Sessions />, {
     path: "/sessions",
     answers: {
@@ -57,7 +57,7 @@ it("asks the server for what the filter names", async () => {
   await vi.waitFor(() => expect(api.sent("Sessions").at(-1)).toMatchObject({ where: { nameContainsFold: "eval" } }));
 });
 
-it("explains how to begin where there are no sessions", async () => {
+it("explains how to start if there are no sessions", async () => {
   await stage(<Sessions />, { path: "/sessions", answers: { sessions: list([]) } });
   expect(await screen.findByRole("button", { name: "Launch the first session" })).toBeDefined();
 });

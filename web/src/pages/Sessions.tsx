@@ -49,7 +49,7 @@ const shows: { key: string; label: string; where: Where }[] = [
 ];
 
 const step = 50;
-const most = 100;
+const pageSize = 100;
 
 export function Sessions() {
   const search = useSearch({ from: "/frame/sessions" });
@@ -94,7 +94,7 @@ export function Sessions() {
 
   const apps = useSessionApps(rows.filter((r) => r.status === "RUNNING").map((r) => r.id));
 
-  // Pushes change the rows shown; only a session that comes or goes asks for the list again.
+  // Pushed changes update the visible rows. Only a new or ended session refetches the list.
   const again = useDebouncedCallback(
     () => {
       refetch();
@@ -201,7 +201,7 @@ export function Sessions() {
           )}
         </div>
       ) : null}
-      {data && data.sessions.totalCount > rows.length && first < most ? (
+      {data && data.sessions.totalCount > rows.length && first < pageSize ? (
         <Button variant="default" style={{ alignSelf: "center" }} onClick={() => setFirst(first + step)}>
           {t("Show more")}
         </Button>

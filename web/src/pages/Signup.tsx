@@ -5,7 +5,7 @@ import { useQuery } from "urql";
 import { login, signUp } from "../api/auth";
 import { byField, type Failure, fromGraphQL } from "../api/errors";
 import { SignUpOfferQuery } from "../components/account/offer";
-import { shortest } from "../components/account/PasswordForm";
+import { minLength } from "../components/account/PasswordForm";
 import { Mark } from "../components/frame/Mark";
 import { FailureNote } from "../components/Note";
 import "../components/account/account.css";
@@ -23,14 +23,14 @@ export function Signup() {
           <Mark size={28} /> Berth
         </div>
         {done === "pending" ? (
-          <Said title={t("Your sign-up is pending approval")}>
+          <Result title={t("Your sign-up is pending approval")}>
             {t("An administrator must approve it. After that, you can log in with your e-mail and password.")}
-          </Said>
+          </Result>
         ) : null}
         {done === "active" ? (
-          <Said title={t("Your account is ready")}>
+          <Result title={t("Your account is ready")}>
             {t("Log in with your e-mail and the password that you chose.")}
-          </Said>
+          </Result>
         ) : null}
         {done === null && invited ? <Form invitation named={false} onDone={setDone} /> : null}
         {done === null && !invited ? <Uninvited onDone={setDone} /> : null}
@@ -42,7 +42,7 @@ export function Signup() {
   );
 }
 
-/** Who comes by himself gets what the domains offer, and most offer nothing. */
+/** The sign-up form for visitors without an invitation. Most domains do not offer it. */
 function Uninvited({ onDone }: { onDone: (how: Done) => void }) {
   const [{ data, error }] = useQuery({ query: SignUpOfferQuery, requestPolicy: "network-only" });
   if (error) return <FailureNote failure={fromGraphQL(error)} what={t("The server does not respond")} />;
@@ -51,22 +51,22 @@ function Uninvited({ onDone }: { onDone: (how: Done) => void }) {
       return <p className="dim">{t("Loading…")}</p>;
     case "OFF":
       return (
-        <Said title={t("Sign-up is disabled")}>
+        <Result title={t("Sign-up is disabled")}>
           {t("The administrators of this platform create all accounts. Ask one of them.")}
-        </Said>
+        </Result>
       );
     case "INVITATION":
       return (
-        <Said title={t("You need an invitation")}>
+        <Result title={t("You need an invitation")}>
           {t("Ask an administrator for an invitation, or open the link in your invitation again.")}
-        </Said>
+        </Result>
       );
   }
   return <Form invitation={false} named={data!.signUpOffer.named} onDone={onDone} />;
 }
 
-/** A state in which nothing is left to fill in; its heading takes the focus, so that it is read out. */
-function Said({ title, children }: { title: string; children: ReactNode }) {
+/** Shows the end of the sign-up. Its heading takes the focus, so that screen readers announce it. */
+function Result({ title, children }: { title: string; children: ReactNode }) {
   return (
     <>
       <h1 tabIndex={-1} ref={(h) => h?.focus()} style={{ outline: "none" }}>
@@ -148,10 +148,10 @@ function Form({ invitation, named, onDone }: { invitation: boolean; named: boole
         ) : null}
         <PasswordInput
           label={t("Password")}
-          description={t("At least {{count}} characters", { count: shortest })}
+          description={t("At least {{count}} characters", { count: minLength })}
           autoComplete="new-password"
           required
-          minLength={shortest}
+          minLength={minLength}
           size="sm"
           value={person.password}
           error={field.password}
@@ -163,7 +163,7 @@ function Form({ invitation, named, onDone }: { invitation: boolean; named: boole
           type="submit"
           size="sm"
           loading={busy}
-          disabled={!person.email.trim() || [...person.password].length < shortest}
+          disabled={!person.email.trim() || [...person.password].length < minLength}
         >
           {t("Sign up")}
         </Button>

@@ -95,7 +95,7 @@ function Row({ template: x, onChange }: { template: Template; onChange: () => vo
   const [project, setProject] = useState<string | null>(null);
   const share = useAction(ShareTemplate);
   const remove = useAction(DeleteTemplate);
-  const may = (what: "UPDATE" | "DELETE") => x.permissions.includes(what);
+  const can = (what: "UPDATE" | "DELETE") => x.permissions.includes(what);
   const usable = x.project ? viewer.projects.some((p) => p.id === x.project?.id) : x.owner?.id === viewer.user.id;
   return (
     <tr>
@@ -119,22 +119,22 @@ function Row({ template: x, onChange }: { template: Template; onChange: () => vo
                   kind: "template",
                   id: x.id,
                   name: x.name,
-                  mine: may("UPDATE"),
+                  mine: can("UPDATE"),
                   shared: x.project?.id ?? null,
                   request: x.request,
                 },
               })
             }
           >
-            {may("UPDATE") ? t("Start or edit") : t("Start")}
+            {can("UPDATE") ? t("Start or edit") : t("Start")}
           </Button>
         ) : null}{" "}
-        {may("UPDATE") && !x.project ? (
+        {can("UPDATE") && !x.project ? (
           <Button variant="subtle" size="compact-sm" onClick={() => setAsking("share")}>
             {t("Share")}
           </Button>
         ) : null}{" "}
-        {may("DELETE") ? (
+        {can("DELETE") ? (
           <Button variant="subtle" color="red" size="compact-sm" onClick={() => setAsking("delete")}>
             {t("Delete")}
           </Button>

@@ -18,7 +18,7 @@ const schema = buildSchema(readFileSync("../schema.graphql", "utf8"));
 
 let made = 0;
 
-/** Something of a type, for fields that a test says nothing about. */
+/** Returns a default value of a type, for fields that a test does not set. */
 function anything(type: GraphQLOutputType): unknown {
   if (!isNonNullType(type)) return null;
   const inner = type.ofType;
@@ -33,15 +33,15 @@ function anything(type: GraphQLOutputType): unknown {
 const resolve: GraphQLFieldResolver<unknown, unknown> = (source, args, context, info) =>
   defaultFieldResolver(source, args, context, info) ?? anything(info.returnType);
 
-/** Answers by field of the root types: a value, or a function of the arguments that may throw a GraphQLError. */
+/** Results by field of the root types: a value, or a function of the arguments that can throw a GraphQLError. */
 export type Answers = Record<string, unknown>;
 
 /**
- * Stands in for the manager: answers the requests of components from the schema,
- * which it checks them against, and pushes to subscriptions.
+ * Simulates the manager: it validates the requests of components against the schema, answers them, and pushes to
+ * subscriptions.
  */
 export class FakeApi {
-  /** Names and variables of the operations that were sent. */
+  /** The names and variables of all operations that were sent. */
   readonly asked: { name: string; variables: Record<string, unknown> }[] = [];
   private readonly feeds = new Set<{ operation: Operation; next: (data: unknown) => void }>();
   readonly client: Client;
@@ -55,12 +55,12 @@ export class FakeApi {
     });
   }
 
-  /** What was sent by operations of a name. */
+  /** Returns the variables of all operations with a name. */
   sent(name: string): Record<string, unknown>[] {
     return this.asked.filter((a) => a.name === name).map((a) => a.variables);
   }
 
-  /** Tells all subscriptions to a field of a change. */
+  /** Pushes a value to all subscriptions of a field. */
   async push(field: string, value: unknown) {
     for (const { operation, next } of this.feeds) {
       const result = await this.run(operation, { [field]: value });
@@ -110,7 +110,7 @@ export class FakeApi {
   }
 }
 
-/** A connection of all nodes. */
+/** Returns a connection with the given nodes. */
 export const list = (nodes: readonly object[]) => ({
   totalCount: nodes.length,
   edges: nodes.map((node) => ({ node, cursor: "" })),

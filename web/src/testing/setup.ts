@@ -2,7 +2,7 @@ import { cleanup, configure } from "@testing-library/react";
 import { afterEach, beforeAll } from "vitest";
 import { start } from "../i18n";
 
-// Only a failure takes this long: a busy machine must not decide.
+// Only a failing test waits this long. The limit is high so that a busy machine does not fail a test.
 configure({ asyncUtilTimeout: 60_000 });
 
 beforeAll(start);

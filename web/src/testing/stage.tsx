@@ -34,17 +34,17 @@ const ada: Viewer = {
   resourceGroups: [{ id: "g1", name: "default" }],
 };
 
-/** The viewer of tests, with another role. */
+/** Returns the viewer of the tests with another role. */
 export const viewerAs = (role: Viewer["user"]["role"]): Viewer => ({ ...ada, user: { ...ada.user, role } });
 
 interface Options {
   answers?: Answers;
   viewer?: Viewer;
-  /** The route that the component belongs to. */
+  /** The route of the component. */
   path?: string;
 }
 
-/** Shows a component as the page does: with a theme, a router, a viewer and an API. */
+/** Renders a component as the page does: with a theme, a router, a viewer and an API. */
 export async function stage(shown: ReactNode, { answers = {}, viewer = ada, path = "/" }: Options = {}) {
   const api = new FakeApi(answers);
   const root = createRootRoute({ component: Outlet });

@@ -144,7 +144,7 @@ func domainUpdate(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// setRegistries finds the registries that a domain is to be open to.
+// setRegistries finds the registries that a domain will have access to.
 func setRegistries(ctx context.Context, c *client.Client, in *client.UpdateDomainInput, names []string) error {
 	if names == nil {
 		return nil

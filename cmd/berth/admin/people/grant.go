@@ -12,7 +12,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// scopeFlags say where a role is held.
+// scopeFlags name the scope that a role is granted on.
 type scopeFlags struct {
 	system                  bool
 	domain, project, object string
@@ -21,12 +21,12 @@ type scopeFlags struct {
 func (f *scopeFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.system, "system", false, "on everything")
-	flags.StringVar(&f.domain, "domain", "", "on a domain and all in it")
+	flags.StringVar(&f.domain, "domain", "", "on a domain and everything in it")
 	flags.StringVar(&f.project, "project", "", "on a project and all in it")
 	flags.StringVar(&f.object, "object", "", "on one object of any kind, by its id")
 }
 
-// scope is where the flags point, "" when there are none.
+// scope returns the scope that the flags name, "" without flags.
 func (f *scopeFlags) scope(ctx context.Context, c *client.Client) (scope client.Enum, id string, err error) {
 	n := cli.CountSet(f.domain, f.project, f.object)
 	if f.system {

@@ -53,7 +53,7 @@ is 6. Generated passwords are shown only once.`
 	return cmd
 }
 
-// imported shows what came of each line.
+// imported prints the result of each line.
 func imported(a *cli.App, got *client.Import, dry bool) error {
 	err := a.Table(got, func() *output.Table { return importTable(got) })
 	if err != nil {

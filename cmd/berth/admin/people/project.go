@@ -39,7 +39,7 @@ func projectList(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// inDomain keeps the objects of a domain; "" means all.
+// inDomain filters objects by domain; "" means all.
 func inDomain[T any](ctx context.Context, c *client.Client, ref string, list []T, of func(T) string) ([]T, error) {
 	if ref == "" {
 		return list, nil

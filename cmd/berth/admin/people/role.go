@@ -36,7 +36,7 @@ These operations exist only on some kinds of objects:
 	return cli.Alias(cmd, "roles")
 }
 
-// entityNames lists the kinds of objects, a few in a line.
+// entityNames lists the kinds of objects, several per line.
 func entityNames() string {
 	var lines, line []string
 	for _, e := range access.Entities() {
@@ -84,7 +84,7 @@ func holdersText(grants []client.RoleGrant) string {
 	return strings.Join(all, ", ")
 }
 
-// scopeText is where a role is held.
+// scopeText names the scope that a role is granted on.
 func scopeText(scope string, id *string) string {
 	if id == nil {
 		return "the " + scope

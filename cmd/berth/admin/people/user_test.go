@@ -81,7 +81,7 @@ func TestPurgeUser(t *testing.T) {
 		code  int
 		hints string
 	}{
-		{"without a word", []string{"kim@b"}, cli.ExitUsage, "--yes"},
+		{"without a confirmation", []string{"kim@b"}, cli.ExitUsage, "--yes"},
 		{"both ways", []string{"kim@b", "--folders-to", "lee@b", "--delete-folders"}, cli.ExitUsage, "--folders-to"},
 		{"who works", []string{"lee@b", "--yes"}, cli.ExitConflict, "berth admin user deactivate lee@b"},
 		{"nobody", []string{"moo@b", "--yes"}, cli.ExitNotFound, "moo@b"},

@@ -10,7 +10,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/output"
 )
 
-// bindingFlags say where a policy binds.
+// bindingFlags name the object that a policy is attached to.
 type bindingFlags struct {
 	cli.HolderFlags
 	group, within string

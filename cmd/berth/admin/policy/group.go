@@ -137,7 +137,7 @@ func groupUpdate(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// groupOptions are the flags of the scheduler's options of a group.
+// groupOptions adds the flags for the scheduler options of a group.
 func groupOptions(cmd *cobra.Command, o *client.UpdateResourceGroupInput) {
 	cli.EnumFlag(cmd, &o.Strategy, "strategy", "which agent is taken among those with room: `pack`, concentrated, dispersed or roundrobin")
 	cli.EnumFlag(cmd, &o.Order, "order", "order of pending sessions of the same priority: `fifo`, lifo, drf or fair_share")
@@ -183,7 +183,7 @@ func waitingText(most int) string {
 	return "at most " + cli.Seconds(most)
 }
 
-// preemptionText says which sessions make room for others.
+// preemptionText describes which sessions can be preempted.
 func preemptionText(g *client.Group) string {
 	whose := "of the same " + g.PreemptionScope.String()
 	if g.PreemptionScope == "GROUP" {
@@ -302,7 +302,7 @@ func accessTable(list []client.GroupAccess) *output.Table {
 	return t
 }
 
-// reasons names why a user or project can use a group.
+// reasons lists the grants through which a user or project can use a group.
 func reasons(via []client.Enum) string {
 	var all []string
 	for _, v := range via {

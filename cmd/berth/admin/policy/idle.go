@@ -54,7 +54,7 @@ func thresholdsText(ic client.IdleChecker) string {
 	return strings.Join(all, map[string]string{"any": " or ", "all": " and "}[ic.Match.String()])
 }
 
-// boundTo lists where a checker is in force.
+// boundTo lists the objects that a checker applies to.
 func boundTo(ic client.IdleChecker) []string {
 	var all []string
 	for _, b := range ic.Bindings {
@@ -64,7 +64,7 @@ func boundTo(ic client.IdleChecker) []string {
 		case b.ResourceGroup != nil:
 			all = append(all, "group "+b.ResourceGroup.Name)
 		default:
-			all = append(all, cli.HolderText(b.Domain, b.Project, nil, "something out of sight"))
+			all = append(all, cli.HolderText(b.Domain, b.Project, nil, "something that you cannot see"))
 		}
 	}
 	return all
@@ -98,7 +98,7 @@ func idleShow(a *cli.App) *cobra.Command {
 	})
 }
 
-// idleFlags are the terms of a checker.
+// idleFlags adds the flags for the settings of a checker.
 func idleFlags(cmd *cobra.Command, in *client.UpdateIdleCheckerInput) {
 	cli.OptionalText(cmd, &in.Description, "description", "its purpose")
 	cli.OptionalBool(cmd, &in.Enabled, "enabled", "in force where it is bound; --enabled=false lets it rest")
@@ -206,7 +206,7 @@ func idleDelete(a *cli.App) *cobra.Command {
 		func(ctx context.Context, c *client.Client, id string) error { return c.DeleteIdleChecker(ctx, id) }), "rm")
 }
 
-// idlePlaceFlags name at most one place.
+// idlePlaceFlags name at most one domain, project or resource group.
 type idlePlaceFlags struct{ domain, project, group string }
 
 func (f *idlePlaceFlags) add(cmd *cobra.Command) {

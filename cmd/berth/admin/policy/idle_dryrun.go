@@ -24,7 +24,7 @@ func idleDryRun(a *cli.App) *cobra.Command {
 			id, made := "", (*client.CreateIdleCheckerInput)(nil)
 			if len(args) > 0 {
 				if cli.RequireChanges(terms) == nil || kind != "" {
-					return cli.Usagef("name a checker, or with flags one to be made")
+					return cli.Usagef("name a checker, or describe a new one with flags")
 				}
 				id, err = findIdleCheckerID(ctx, c, args[0])
 			} else {
@@ -53,7 +53,7 @@ func printIdleDryRun(a *cli.App, run *client.IdleDryRun) error {
 	return p.Print(run, func() error {
 		fmt.Fprintf(a.Out, "Would end %d of %d sessions now.", run.Ending, run.Examined)
 		if run.Unknown > 0 {
-			fmt.Fprintf(a.Out, " %d were not measured for long enough to tell.", run.Unknown)
+			fmt.Fprintf(a.Out, " %d were not measured for long enough.", run.Unknown)
 		}
 		if run.Exempt > 0 {
 			fmt.Fprintf(a.Out, " %d are exempt.", run.Exempt)

@@ -91,7 +91,7 @@ func bindsText(p client.Policy) []string {
 }
 
 func attachedTo(at client.Attachment) string {
-	other := "something out of sight"
+	other := "something that you cannot see"
 	if at.KeypairID != nil {
 		other = "keypair " + *at.KeypairID
 	}
@@ -124,8 +124,7 @@ func policyShow(a *cli.App) *cobra.Command {
 	})
 }
 
-// policyFlags adds a flag for each limit. A limit of a policy that is there can
-// also be taken away.
+// policyFlags adds a flag for each limit. Limits of an existing policy can also be removed.
 func policyFlags(cmd *cobra.Command, in *client.UpdateResourcePolicyInput, there bool) {
 	count, span, size, tail := cli.ParseCount, cli.ParseSeconds, cli.ParseSize, ""
 	if there {

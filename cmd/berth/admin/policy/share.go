@@ -78,7 +78,7 @@ func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 func percent(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
 
-// shareFlags say whose weight, and where it counts.
+// shareFlags name the holder of a weight and the resource group.
 type shareFlags struct {
 	cli.HolderFlags
 	group, within string
@@ -152,9 +152,9 @@ func shareUnset(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// weightsFor lists the weights that count in a group, or in any.
+// weightsFor lists the weights that apply in a group, or in all groups for "".
 func weightsFor(ctx context.Context, c *client.Client, group string) ([]client.ShareWeight, error) {
-	if group == "" { // any group shows those for all
+	if group == "" { // weights for all groups are in every group
 		all, err := c.Groups(ctx, "")
 		if err != nil {
 			return nil, err

@@ -114,10 +114,11 @@ func waitCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// PollInterval is how often a task is looked at; they take seconds to minutes.
+// PollInterval is the time between two requests for the state of a task. Tasks take seconds to
+// minutes.
 const PollInterval = time.Second
 
-// Await shows the task once it has ended.
+// Await waits for a task and prints it.
 func Await(ctx context.Context, a *cli.App, c *client.Client, t *client.Task) error {
 	t, err := UntilEnded(ctx, a, c, t)
 	if err != nil {
@@ -129,7 +130,7 @@ func Await(ctx context.Context, a *cli.App, c *client.Client, t *client.Task) er
 	return Failure(t)
 }
 
-// Failure is the error of a task that has ended and is not done.
+// Failure returns the error of a task that has ended without success.
 func Failure(t *client.Task) error {
 	if t.Status == "DONE" {
 		return nil
@@ -137,7 +138,7 @@ func Failure(t *client.Task) error {
 	return fmt.Errorf("the task is %s: %s: %w", t.Status, t.Message, errdefs.ErrFailedPrecondition)
 }
 
-// UntilEnded waits for a task.
+// UntilEnded waits until a task has ended.
 func UntilEnded(ctx context.Context, a *cli.App, c *client.Client, t *client.Task) (*client.Task, error) {
 	line := a.StatusLine(false)
 	defer line.Clear()

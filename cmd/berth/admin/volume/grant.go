@@ -51,10 +51,10 @@ func grantedTo(g client.VolumeGrant) string {
 	if g.Everybody {
 		return "everybody"
 	}
-	return cli.HolderText(g.Domain, g.Project, g.User, "somebody out of sight")
+	return cli.HolderText(g.Domain, g.Project, g.User, "a holder that you cannot see")
 }
 
-// volumeHolder are the flags that name whom a grant is for.
+// volumeHolder has the flags that name the holder of a grant.
 type volumeHolder struct {
 	cli.HolderFlags
 	everybody bool

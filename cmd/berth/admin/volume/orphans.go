@@ -64,7 +64,7 @@ func removeOrphans(ctx context.Context, a *cli.App, c *client.Client, v *client.
 	var folders, scopes []orphan
 	for _, f := range o.Folders {
 		if f.Folder == "" || f.Scope == "" {
-			a.Note("berth: left %s, which no storage proxy made", f.Path)
+			a.Note("berth: left %s, which no storage proxy created", f.Path)
 			continue
 		}
 		folders = append(folders, orphan{f.Scope, f.Folder})

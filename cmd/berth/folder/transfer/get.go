@@ -72,7 +72,7 @@ func (t *transfer) get(ctx context.Context, from, local string, asZip bool) erro
 		}
 	}
 	if local == "-" {
-		d := client.Download{Folder: t.folder.ID, Path: from, Progress: t.counter(one), Told: t.paused}
+		d := client.Download{Folder: t.folder.ID, Path: from, Progress: t.counter(one), Warn: t.paused}
 		return d.CopyTo(ctx, t.client, cli.Calm(t.app.Out, false))
 	}
 	if dir && asZip {
@@ -133,7 +133,7 @@ func (t *transfer) remote(ctx context.Context, from, local string) ([]*step, err
 	return steps, nil
 }
 
-// down makes directories and then downloads files.
+// down creates directories and then downloads files.
 func (t *transfer) down(ctx context.Context, steps []*step) error {
 	dirs, files := apart(steps)
 	for _, s := range dirs {
@@ -146,7 +146,7 @@ func (t *transfer) down(ctx context.Context, steps []*step) error {
 	return t.each(ctx, files, func(ctx context.Context, i int) error { return t.fetch(ctx, files[i]) })
 }
 
-// fetch downloads into a file beside the target, and then renames it.
+// fetch downloads into a temporary file beside the target, and then renames it.
 func (t *transfer) fetch(ctx context.Context, s *step) error {
 	if !fs.ValidPath(s.below) {
 		return fmt.Errorf("not a path below the directory: %w", errdefs.ErrInvalidArgument)
@@ -156,11 +156,11 @@ func (t *transfer) fetch(ctx context.Context, s *step) error {
 	if err != nil {
 		return err
 	}
-	defer t.root.Remove(part) // after a success, the file does not exist any more
-	d := client.Download{Folder: t.folder.ID, Path: s.Path, Progress: t.counter(s), Told: t.paused}
+	defer t.root.Remove(part) // after a success, the file no longer exists
+	d := client.Download{Folder: t.folder.ID, Path: s.Path, Progress: t.counter(s), Warn: t.paused}
 	err = d.CopyTo(ctx, t.client, f)
 	if info, serr := f.Stat(); serr == nil {
-		s.Size = info.Size() // the size of an archive is unknown before
+		s.Size = info.Size() // the size of an archive is only known at its end
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (t *transfer) fetch(ctx context.Context, s *step) error {
 	return t.root.Rename(part, s.below)
 }
 
-// counter shows how far one download is.
+// counter shows the progress of one download.
 func (t *transfer) counter(s *step) func(done, total int64) {
 	count := t.bar.File(s.Path)
 	return func(done, _ int64) { count(done) }

@@ -14,16 +14,16 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// partPrefix begins the names of files that are not complete yet.
+// partPrefix begins the names of incomplete files.
 const partPrefix = ".berth-part-"
 
-// plan is what sources become in a folder.
+// plan lists the files and directories that sources become in a folder.
 type plan struct {
 	app   *cli.App
 	steps []*step // each directory before its entries
 	from  map[string]string
-	// skipped are paths in the folder that the sources have and that do not go
-	// there: links, special files, and what cannot be read, which failed counts.
+	// skipped has the paths in the folder of sources that are not uploaded: links, special files
+	// and unreadable files. failed counts the unreadable ones.
 	skipped map[string]bool
 	failed  []*step
 }

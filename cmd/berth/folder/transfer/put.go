@@ -75,21 +75,20 @@ Links in directories and special files are skipped.`,
 	return cmd
 }
 
-// refuse notes what failed before it began.
+// refuse records the steps that failed before the upload began.
 func (t *transfer) refuse(steps []*step) {
 	for _, s := range steps {
 		t.ended(s, errors.New(s.Error))
 	}
 }
 
-// batch is how many tickets are asked for at once: few enough that none is
-// over before its turn.
+// batch is how many tickets are requested at once: few enough that none expires before it is used.
 const batch = 100
 
-// maxPaths is how many paths the server takes at once.
+// maxPaths is the most paths that the server accepts in one request.
 const maxPaths = 1000
 
-// up makes directories and then uploads files.
+// up creates directories and then uploads files.
 func (t *transfer) up(ctx context.Context, steps []*step) error {
 	dirs, files := apart(steps)
 	err := t.onPaths(ctx, dirs, func(paths []string) ([]client.FileResult, error) {
@@ -122,7 +121,7 @@ func apart(steps []*step) (dirs, files []*step) {
 	return dirs, files
 }
 
-// onPaths has the server do something to the paths of steps, many at once.
+// onPaths sends the paths of the steps to the server, many in one request.
 func (t *transfer) onPaths(ctx context.Context, steps []*step, do func(paths []string) ([]client.FileResult, error)) error {
 	for some := range slices.Chunk(steps, maxPaths) {
 		paths := make([]string, len(some))
@@ -143,8 +142,8 @@ func (t *transfer) onPaths(ctx context.Context, steps []*step, do func(paths []s
 	return ctx.Err()
 }
 
-// targets asks for tickets. When the server takes a name badly, each file asks for
-// itself in time, and only that one fails.
+// targets requests tickets. If the server rejects one name, every file requests its own ticket
+// later, so that only the file with that name fails.
 func (t *transfer) targets(ctx context.Context, files []*step) ([]*client.UploadTarget, error) {
 	targets := make([]*client.UploadTarget, len(files))
 	announce := make([]client.UploadFileInput, len(files))
@@ -191,7 +190,7 @@ func (t *transfer) send(ctx context.Context, s *step, target *client.UploadTarge
 	u := client.Upload{
 		Target: *target, Source: f, Size: s.Size, Modified: s.modified,
 		Location: note.Read(), Created: note.Write, Progress: t.bar.File(s.Path),
-		Told:  func(err error) { t.bar.Pause(cli.OneLine(err)) },
+		Warn:  func(err error) { t.bar.Pause(cli.OneLine(err)) },
 		Renew: ticket,
 	}
 	if err := u.Run(ctx, t.client); err != nil {
@@ -208,7 +207,7 @@ func (t *transfer) send(ctx context.Context, s *step, target *client.UploadTarge
 	return nil
 }
 
-// missing drops files that are there in the same size.
+// missing leaves out the files that exist in the folder with the same size.
 func (t *transfer) missing(ctx context.Context, steps []*step) ([]*step, error) {
 	listed := map[string]map[string]int64{}
 	var rest []*step

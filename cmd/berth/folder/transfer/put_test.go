@@ -36,7 +36,7 @@ func TestPlan(t *testing.T) {
 		"file":                 {sources: []string{"a.csv"}, want: []string{"a.csv"}},
 		"file into a place":    {sources: []string{dir + "/a.csv"}, dir: "in/to", want: []string{"in/to/a.csv"}},
 		"directory":            {sources: []string{"runs"}, want: []string{"runs/", "runs/1/", "runs/1/x", "runs/2/", "runs/2/x", "runs/empty/"}},
-		"what is in it":        {sources: []string{"runs/1/."}, want: []string{"x"}},
+		"its contents":         {sources: []string{"runs/1/."}, want: []string{"x"}},
 		"slash at the end":     {sources: []string{"runs/1/"}, dir: "d", want: []string{"d/1/", "d/1/x"}},
 		"same name twice":      {sources: []string{"a.csv", "other/a.csv"}, fails: "would both become a.csv"},
 		"not there":            {sources: []string{"b.csv"}, fails: "does not exist here"},
@@ -79,7 +79,7 @@ func TestResumeNote(t *testing.T) {
 	}
 	it.modified = time.Unix(2, 0)
 	if got := newResumeNote(a, "http://s", "f", it).Read(); got != "" {
-		t.Errorf("a changed file goes on with %q", got)
+		t.Errorf("a changed file continues with %q", got)
 	}
 	old := time.Now().Add(-25 * time.Hour)
 	if err := os.Chtimes(n.path, old, old); err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// resumeNote remembers where an unfinished upload lies, for a later run. It is
-// one small file in the user's cache; losing it costs sending the file again.
+// resumeNote stores the location of an unfinished upload for a later run. It is a small file in the
+// user's cache; without it, the file is uploaded from the start.
 type resumeNote struct{ path string }
 
-// resumeLife is how long a storage proxy keeps an unfinished upload.
+// resumeLife is how long a storage proxy keeps a partial upload.
 const resumeLife = 24 * time.Hour
 
 func newResumeNote(a *cli.App, server, folder string, s *step) resumeNote {
@@ -33,7 +33,7 @@ func newResumeNote(a *cli.App, server, folder string, s *step) resumeNote {
 	return resumeNote{filepath.Join(dir, "berth", "uploads", hex.EncodeToString(sum[:16]))}
 }
 
-// Read returns the upload's location, "" without one.
+// Read returns the location of the upload, or "".
 func (n resumeNote) Read() string {
 	info, err := os.Stat(n.path)
 	if err != nil || time.Since(info.ModTime()) > resumeLife {
@@ -46,14 +46,14 @@ func (n resumeNote) Read() string {
 	return strings.TrimSpace(string(b))
 }
 
-// Write keeps the location. An error only means that it cannot be resumed.
+// Write stores the location. After an error, the upload can only not be resumed.
 func (n resumeNote) Write(location string) {
 	if n.path != "" && os.MkdirAll(filepath.Dir(n.path), 0o700) == nil {
 		_ = os.WriteFile(n.path, []byte(location+"\n"), 0o600)
 	}
 }
 
-// Remove forgets the upload.
+// Remove removes the note.
 func (n resumeNote) Remove() {
 	if n.path != "" {
 		_ = os.Remove(n.path)

@@ -60,7 +60,7 @@ command again. Links and special files are skipped, empty directories are not.`,
 	return cmd
 }
 
-// sides finds out which is the local directory.
+// sides returns which of the two arguments is the local directory.
 func sides(from, to string) (local, there string, up bool, err error) {
 	isThere := func(s string) bool {
 		return strings.Contains(s, ":") && !strings.HasPrefix(s, ".") && !strings.HasPrefix(s, "/")

@@ -16,8 +16,8 @@ import (
 	"github.com/berthhq/berth/cmd/berth/cli"
 )
 
-// alike finds the files that have the same contents on both sides. One that cannot
-// be read is not alike, and fails where it is copied.
+// alike finds the files with equal contents on both sides. An unreadable file counts as different,
+// and then fails when it is copied.
 func (s *syncing) alike(ctx context.Context, here, there tree) (map[string]bool, error) {
 	var mu sync.Mutex
 	found := map[string]bool{}
@@ -61,7 +61,7 @@ func (s *syncing) equal(ctx context.Context, p string, bar *cli.Progress) (bool,
 	}
 	count := bar.File(p)
 	d := client.Download{
-		Folder: s.folder.ID, Path: path.Join(s.at, p), Told: s.paused,
+		Folder: s.folder.ID, Path: path.Join(s.at, p), Warn: s.paused,
 		Progress: func(done, _ int64) { count(done) },
 	}
 	if err := d.CopyTo(ctx, s.client, other); err != nil {

@@ -7,37 +7,37 @@ import (
 	"time"
 )
 
-// entry is what lies at a path on one side.
+// entry is a file or directory on one side.
 type entry struct {
-	kind     string // file, directory, or something that does not travel
+	kind     string // file, directory, or a kind that is not copied
 	size     int64
 	modified time.Time
 }
 
 func (e entry) travels() bool { return e.kind == "file" || e.kind == "directory" }
 
-// tree is one side, by the path below the directory that is compared.
+// tree maps the paths below the compared directory to the entries of one side.
 type tree map[string]entry
 
 // paths returns the sorted paths: a directory comes before its entries.
 func (t tree) paths() []string { return slices.Sorted(maps.Keys(t)) }
 
-// change is what must become of one path of the other side.
+// change is the action for one path of the target.
 type change struct {
 	path   string
-	action string // makeDir, remove, leave, or download for copy the file
+	action string // makeDir, remove, leave, or download to copy the file
 	entry
 }
 
-// difference has the changes that make one side equal to the other, in the order of the fields.
+// difference has the changes that make the target equal to the source, in the order of the fields.
 type difference struct {
-	way   []change // removals of entries that block others
+	way   []change // removals of entries that are in the way of others
 	come  []change
-	extra []change // removals of entries that the other side lacks
+	extra []change // removals of entries that the source lacks
 }
 
 // compare lists the changes that make "to" equal to "from". Without tidy, nothing is removed.
-// Entries that cannot be copied stay on the other side, with everything below them.
+// Entries that cannot be copied stay in the target, with everything below them.
 func compare(from, to tree, same func(path string) bool, tidy bool) (d difference) {
 	stays, goes := map[string]bool{}, map[string]bool{}
 	for _, p := range from.paths() {

@@ -21,7 +21,7 @@ type syncing struct {
 	dir   string // local
 	at    string // in the folder
 	up    bool
-	fresh bool // at is yet to come
+	fresh bool // the target does not exist yet
 }
 
 func (s *syncing) run(ctx context.Context) error {
@@ -118,7 +118,7 @@ func (s *syncing) steps(list []change) []*step {
 	return all
 }
 
-// show is all of a dry run.
+// show prints a dry run.
 func (s *syncing) show(steps []*step) error {
 	return s.app.Table(steps, func() *output.Table {
 		t := output.NewTable("WOULD", "PATH", "SIZE")
@@ -133,7 +133,7 @@ func (s *syncing) show(steps []*step) error {
 	})
 }
 
-// agree asks before anything is deleted.
+// agree asks for confirmation before paths are deleted.
 func (s *syncing) agree(ctx context.Context, n int) error {
 	if n == 0 {
 		return nil
@@ -145,7 +145,7 @@ func (s *syncing) agree(ctx context.Context, n int) error {
 	return s.app.ConfirmDelete(ctx, fmt.Sprintf("%s in %s with all below", cli.Plural(n, "path"), output.Clean(where)), s.yes)
 }
 
-// discard removes paths with all below them.
+// discard removes paths with everything below them.
 func (s *syncing) discard(ctx context.Context, steps []*step) error {
 	if s.up {
 		return s.onPaths(ctx, steps, func(paths []string) ([]client.FileResult, error) {

@@ -28,17 +28,17 @@ func TestCompare(t *testing.T) {
 		from, to tree
 		same     bool
 		want     string // without --delete
-		tidy     string // with it
+		tidy     string // with --delete
 	}{
-		"all new":               {from: tree{"a": dir, "a/b": file, "c": file}, want: "mkdir a, download a/b, download c", tidy: "mkdir a, download a/b, download c"},
-		"the same":              {from: tree{"a": file}, to: tree{"a": file}, same: true},
-		"changed":               {from: tree{"a": file}, to: tree{"a": file}, want: "download a", tidy: "download a"},
-		"gone":                  {to: tree{"a": dir, "a/b": file, "a b": file}, tidy: "delete a, delete a b"},
-		"file for directory":    {from: tree{"a": file}, to: tree{"a": dir, "a/b": file}, want: "leave a", tidy: "delete a, download a"},
-		"directory for file":    {from: tree{"a": dir, "a/b": file}, to: tree{"a": file}, want: "leave a", tidy: "delete a, mkdir a, download a/b"},
-		"link for file":         {from: tree{"a": link}, to: tree{"a": file}},
-		"unread for directory":  {from: tree{"a": link}, to: tree{"a": dir, "a/b": file, "a/c": dir, "a/c/d": file}},
-		"empty directory comes": {from: tree{"e": dir}, want: "mkdir e", tidy: "mkdir e"},
+		"all new":                        {from: tree{"a": dir, "a/b": file, "c": file}, want: "mkdir a, download a/b, download c", tidy: "mkdir a, download a/b, download c"},
+		"the same":                       {from: tree{"a": file}, to: tree{"a": file}, same: true},
+		"changed":                        {from: tree{"a": file}, to: tree{"a": file}, want: "download a", tidy: "download a"},
+		"gone":                           {to: tree{"a": dir, "a/b": file, "a b": file}, tidy: "delete a, delete a b"},
+		"file for directory":             {from: tree{"a": file}, to: tree{"a": dir, "a/b": file}, want: "leave a", tidy: "delete a, download a"},
+		"directory for file":             {from: tree{"a": dir, "a/b": file}, to: tree{"a": file}, want: "leave a", tidy: "delete a, mkdir a, download a/b"},
+		"link for file":                  {from: tree{"a": link}, to: tree{"a": file}},
+		"unreadable entry for directory": {from: tree{"a": link}, to: tree{"a": dir, "a/b": file, "a/c": dir, "a/c/d": file}},
+		"empty directory":                {from: tree{"e": dir}, want: "mkdir e", tidy: "mkdir e"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for tidy, want := range map[bool]string{false: c.want, true: c.tidy} {
@@ -188,7 +188,7 @@ func (s *store) transfer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// said is when an upload says that its file was changed.
+// said returns the modification time that an upload sends.
 func said(r *http.Request) time.Time {
 	encoded, _ := strings.CutPrefix(r.Header.Get("Upload-Metadata"), "mtime ")
 	text, err := base64.StdEncoding.DecodeString(encoded)
@@ -201,7 +201,7 @@ func said(r *http.Request) time.Time {
 	return time.Unix(s, n)
 }
 
-// plant makes local files that were changed before the tests' now.
+// plant creates local files with a modification time before the test's current time.
 func plant(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -252,7 +252,7 @@ func TestSyncUp(t *testing.T) {
 	if r := f.Run("folder", "sync", "--checksum", dir, "data:"); r.Code != 0 || s.has()["a"] != "ONE" || f.Count("POST /up") != posts+1 {
 		t.Errorf("by contents: %+v", r)
 	}
-	// An older file goes too: it is the time that differs.
+	// An older file is uploaded too: any difference in time counts.
 	for ago, goes := range map[time.Duration]int{time.Hour + 900*time.Millisecond: 0, 2 * time.Hour: 1} {
 		posts = f.Count("POST /up")
 		_ = os.Chtimes(filepath.Join(dir, "a"), clitest.Now.Add(-ago), clitest.Now.Add(-ago))
@@ -262,7 +262,7 @@ func TestSyncUp(t *testing.T) {
 		_ = os.Chtimes(filepath.Join(dir, "a"), clitest.Now.Add(-time.Hour), clitest.Now.Add(-time.Hour))
 		f.Run("folder", "sync", dir, "data:")
 	}
-	// Deleting needs a word, and a dry run does nothing.
+	// Deletion needs a confirmation, and a dry run changes nothing.
 	if r := f.Run("folder", "sync", "--delete", dir, "data:"); r.Code != cli.ExitUsage || !strings.Contains(r.Errors, "--yes") {
 		t.Errorf("unasked: %+v", r)
 	}
@@ -293,7 +293,7 @@ func TestSyncDown(t *testing.T) {
 	if r := f.Run("folder", "sync", "data:run", dir); r.Code != 0 || f.Count("CreateDownload") != 1 {
 		t.Errorf("again: %+v", r)
 	}
-	// Nor does what came down go up again.
+	// Downloaded files are not uploaded again.
 	if r := f.Run("folder", "sync", dir, "data:run"); r.Code != 0 || f.Count("POST /up") != 0 {
 		t.Errorf("back up: %+v", r)
 	}
@@ -334,7 +334,7 @@ func TestGetDirectory(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(dir, "d", "x")); err != nil || string(got) != "text" {
 		t.Errorf("%q, %v", got, err)
 	}
-	// A name that leads elsewhere writes nothing there.
+	// A name with ".." writes nothing outside of the target.
 	s.files["d/../../evil"] = []byte("x")
 	f.Answer["Files"] = func(json.RawMessage) string {
 		return `{"node":{"page":{"files":[{"name":"evil","path":"d/../../evil","type":"FILE","size":1,"modifiedAt":"2026-01-01T00:00:00Z"}],"endCursor":null}}}`

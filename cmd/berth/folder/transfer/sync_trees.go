@@ -12,7 +12,7 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// here reads the local side. A directory that is yet to come is empty.
+// here reads the local side. A directory that does not exist yet is empty.
 func (s *syncing) here() (tree, error) {
 	t := tree{}
 	info, err := os.Stat(s.dir)
@@ -44,7 +44,7 @@ func (s *syncing) here() (tree, error) {
 	return t, nil
 }
 
-// there reads the folder's side.
+// there reads the side in the folder.
 func (s *syncing) there(ctx context.Context) (tree, error) {
 	t := tree{}
 	all, err := s.client.Tree(ctx, s.folder.ID, s.at, s.parallel)
@@ -62,9 +62,9 @@ func (s *syncing) there(ctx context.Context) (tree, error) {
 	return t, err
 }
 
-// unchanged tells from sizes and times. A file keeps its time both ways, as exactly as
-// the coarser side counts: some file systems and views know whole seconds only, and
-// what was changed twice in one second is not to be missed elsewhere.
+// unchanged compares sizes and times. Copies keep the modification time in both directions, at the
+// precision of the coarser side: some file systems and protocols have whole seconds only, but where
+// both sides are finer, two changes within a second must be noticed.
 func unchanged(here, there entry) bool {
 	step := time.Millisecond
 	if here.modified.Nanosecond() == 0 || there.modified.Nanosecond() == 0 {

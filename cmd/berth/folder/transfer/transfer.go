@@ -25,10 +25,10 @@ const (
 	upload   = "upload"
 	download = "download"
 	remove   = "delete"
-	leave    = "leave" // in the way of what should come: a failure from the start
+	leave    = "leave" // an entry that blocks the copy: a failure from the start
 )
 
-// step is one thing to do to a file or directory, and what came of it.
+// step is the transfer of one file or directory, and its result.
 type step struct {
 	Action string `json:"action"`
 	Path   string `json:"path"` // in the folder
@@ -40,7 +40,7 @@ type step struct {
 	modified time.Time
 }
 
-// transferFlags are those of all commands that move files.
+// transferFlags are the flags of all commands that transfer files.
 type transferFlags struct {
 	parallel int
 	verbose  bool
@@ -51,8 +51,8 @@ func (f *transferFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "a line for each file")
 }
 
-// addRecursive takes the flag that people are used to; directories go with all in
-// them anyhow.
+// addRecursive adds the flag -r, which is accepted out of habit: directories are always transferred
+// with their contents.
 func addRecursive(cmd *cobra.Command) {
 	cmd.Flags().BoolP("recursive", "r", true, "directories with all that is in them; it is always so")
 }
@@ -64,8 +64,8 @@ func (f *transferFlags) check() error {
 	return nil
 }
 
-// transfer moves files between here and one folder. A file that fails does not
-// stop the others.
+// transfer copies files between this machine and one folder. A file that fails does not stop the
+// others.
 type transfer struct {
 	transferFlags
 	app    *cli.App
@@ -110,12 +110,12 @@ func (t *transfer) each(ctx context.Context, steps []*step, do func(context.Cont
 	return g.Wait()
 }
 
-// stops reports whether what failed for one file would fail for all.
+// stops reports whether the error of one file would also fail all others.
 func stops(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errdefs.IsUnavailable(err) || errdefs.IsUnauthorized(err))
 }
 
-// ended notes what came of a step.
+// ended records the result of a step.
 func (t *transfer) ended(s *step, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +138,7 @@ func (t *transfer) ended(s *step, err error) {
 	}
 }
 
-// named is the path on the side that the step is about.
+// named returns the path on the side that the step is about.
 func (s *step) named() string {
 	if s.Path == "" || s.Action == upload {
 		return s.Local
@@ -169,7 +169,7 @@ func (t *transfer) finish(summary string) error {
 	return err
 }
 
-// FileError is the error of one of several paths, nil when it went well.
+// FileError returns the error of one of several paths, or nil.
 func FileError(r client.FileResult) error {
 	if r.Error == nil {
 		return nil

@@ -82,15 +82,15 @@ func TestWhatDoesNotHoldIsSaid(t *testing.T) {
 	s := bench.Scan(t, m)
 	all := driver.ByID(s)
 	for name, ask := range map[string]func(testing.TB){
-		"taken settings":    func(t testing.TB) { bench.Refuses(t, map[string]string{"": "speed"}) },
-		"another reason":    func(t testing.TB) { bench.Refuses(t, map[string]string{`{"speed": 1}`: "size"}) },
-		"another figure":    func(t testing.TB) { bench.Measures(t, m, s, map[string]string{"acme_power good": "41 of 75 MEASURED"}) },
-		"not measured":      func(t testing.TB) { bench.Measures(t, m, s, map[string]string{"acme_mem good": "1 MEASURED"}) },
-		"too much measured": func(t testing.TB) { bench.Measures(t, m, s, map[string]string{"acme_clock good": ""}) },
-		"given away":        func(t testing.TB) { drivertest.Judged(t, all["good"], "old") },
-		"rejected":          func(t testing.TB) { drivertest.Judged(t, all["bad"], "") },
-		"rejected for else": func(t testing.TB) { drivertest.Judged(t, all["bad"], "hot") },
-		"no device":         func(t testing.TB) { drivertest.Judged(t, all["none"], "") },
+		"taken settings":              func(t testing.TB) { bench.Refuses(t, map[string]string{"": "speed"}) },
+		"another reason":              func(t testing.TB) { bench.Refuses(t, map[string]string{`{"speed": 1}`: "size"}) },
+		"another figure":              func(t testing.TB) { bench.Measures(t, m, s, map[string]string{"acme_power good": "41 of 75 MEASURED"}) },
+		"not measured":                func(t testing.TB) { bench.Measures(t, m, s, map[string]string{"acme_mem good": "1 MEASURED"}) },
+		"too much measured":           func(t testing.TB) { bench.Measures(t, m, s, map[string]string{"acme_clock good": ""}) },
+		"given away":                  func(t testing.TB) { drivertest.Judged(t, all["good"], "old") },
+		"rejected":                    func(t testing.TB) { drivertest.Judged(t, all["bad"], "") },
+		"rejected for another reason": func(t testing.TB) { drivertest.Judged(t, all["bad"], "hot") },
+		"no device":                   func(t testing.TB) { drivertest.Judged(t, all["none"], "") },
 	} {
 		r := &recorder{TB: t}
 		if ask(r); len(r.said) != 1 {

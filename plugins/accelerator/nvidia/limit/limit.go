@@ -31,8 +31,8 @@ type Cap struct {
 	Bytes uint64
 }
 
-// Find returns the library's path, or "" if it was not built. It is in ../lib of the plugin or
-// beside it.
+// Find returns the library's path, or "" if it was not built. The library is in ../lib of the
+// plugin or beside the plugin.
 func Find(plugin string) string {
 	dir := filepath.Dir(plugin)
 	for _, at := range []string{filepath.Join(dir, "../lib", Library), filepath.Join(dir, Library)} {

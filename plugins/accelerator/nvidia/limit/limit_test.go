@@ -255,8 +255,8 @@ func TestDriverRefuses(t *testing.T) {
 }
 
 func TestContextsTakeTheirMemoryAlong(t *testing.T) {
-	// The linked form, the one under the bare name, and those for programs of CUDA 7 and 12. CUDA's
-	// runtime asks for the forms of 7 in its version 13 too.
+	// The linked symbol, the symbol with the plain name, and the symbols for programs of CUDA 7 and
+	// 12. CUDA's runtime 13 also requests those of 7.
 	for _, form := range []int{0, 1, 7000, 12000} {
 		t.Run(strconv.Itoa(form), func(t *testing.T) { testContexts(t, form) })
 	}

@@ -44,7 +44,7 @@ const (
 	second = "GPU-1b2c3d4e-0000-4000-8000-000000000001"
 )
 
-// container creates the directory that a container would see: the library with its files beside it.
+// container creates the directory of a container: the library with its files.
 func container(t testing.TB, caps ...Cap) string {
 	t.Helper()
 	for _, pattern := range []string{"lib/*", "testdata/*"} {

@@ -96,7 +96,7 @@ func TestLimits(t *testing.T) {
 			limit := int64(32 << 20)
 			at, id := scope(t, top, "scope", &limit)
 			if g := group(t, top, id); g.ID != id || g.Limit == nil || *g.Limit != limit {
-				t.Errorf("made as %+v, want the limit %d", g, limit)
+				t.Errorf("created as %+v, want the limit %d", g, limit)
 			}
 			taken, err := fill(t, filepath.Join(at, "data"), 64<<20)
 			if !errors.Is(err, unix.EDQUOT) || taken > limit || taken < limit-2<<20 {
@@ -153,7 +153,7 @@ func TestZeroRefusesAll(t *testing.T) {
 		t.Errorf("group %+v, want the limit 0", g)
 	}
 	if err := os.WriteFile(filepath.Join(at, "file"), nil, 0o600); !errors.Is(err, unix.EDQUOT) {
-		t.Errorf("a file could be made: %v", err)
+		t.Errorf("a file could be created: %v", err)
 	}
 	if err := os.Remove(at); err != nil { // rmdir can remove an empty subvolume
 		t.Error(err)
@@ -237,7 +237,7 @@ func TestSnapshotAndDelete(t *testing.T) {
 		t.Errorf("a directory is a subvolume: %v, %v", yes, err)
 	}
 	if within, err := qgroup.Subvolume(plain); err != nil || within != id {
-		t.Errorf("a directory lies in %v, %v, want %v", within, err, id)
+		t.Errorf("a directory is in %v, %v, want %v", within, err, id)
 	}
 	if err := os.Remove(at); !errors.Is(err, unix.ENOTEMPTY) {
 		t.Errorf("rmdir of a full subvolume: %v", err)
@@ -249,7 +249,7 @@ func TestSnapshotAndDelete(t *testing.T) {
 		t.Errorf("delete again: %v", err)
 	}
 	if data, err := os.Stat(filepath.Join(second.Name(), "data")); err != nil || data.Size() != 8<<20 {
-		t.Errorf("the snapshot after its source is gone: %v, %v", data, err)
+		t.Errorf("the snapshot after its source was deleted: %v, %v", data, err)
 	}
 }
 

@@ -33,7 +33,7 @@ type Status struct {
 	Mode Mode
 	// Rescanning means that a scan is running and the usage is still too low.
 	Rescanning bool
-	// Inconsistent means that the kernel knows that the usage is wrong; Rescan repairs it.
+	// Inconsistent means that the kernel has marked the usage as wrong; Rescan repairs it.
 	Inconsistent bool
 }
 

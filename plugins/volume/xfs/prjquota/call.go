@@ -69,8 +69,8 @@ func ioctl(f *os.File, request uintptr, a *fsxattr) error {
 	return nil
 }
 
-// call makes a quota call for the file system that contains f: by the file if the kernel supports
-// it (5.14), or else by the block device.
+// call performs a quota call for the file system of f: by the file if the kernel supports it
+// (5.14), or else by the block device.
 func call(f *os.File, what uint32, id ID, data unsafe.Pointer) error {
 	_, _, errno := unix.Syscall6(unix.SYS_QUOTACTL_FD, f.Fd(), command(what), uintptr(id), uintptr(data), 0, 0)
 	if errno == unix.ENOSYS {

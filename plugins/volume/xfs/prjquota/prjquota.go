@@ -35,7 +35,7 @@ func Of(f *os.File) (id ID, inherited bool, err error) {
 	return ID(a.project), a.flags&projectInherit != 0, nil
 }
 
-// Assign makes an open directory and its new entries, or an open file, part of a project.
+// Assign adds an open directory and its new entries, or an open file, to a project.
 func Assign(f *os.File, id ID) error {
 	var a fsxattr
 	if err := ioctl(f, getXattr, &a); err != nil {

@@ -68,7 +68,7 @@ func open(m *driver.Mount, name string, magic int64) (driver.Volume, error) {
 	return &Volume{Mount: m, quota: q, walk: driver.NewWalker(m, walkAge)}, nil
 }
 
-// look determines what the mount and the permissions of this process allow.
+// look determines the features that the mount and the permissions of this process provide.
 func look(root *os.File) (ability, error) {
 	s, err := prjquota.StateOf(root)
 	if err != nil {

@@ -5,9 +5,9 @@ import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { FormDialog } from "../admin/Form";
 import { isSuper } from "../admin/nav";
-import { type Keypair, UpdateKeypair, usualRate } from "./keypair";
+import { defaultRateLimit, type Keypair, UpdateKeypair } from "./keypair";
 
-/** The name of a keypair and, for administrators, its rate limit. */
+/** Edits the name of a keypair and, for administrators, its rate limit. */
 export function EditKeypair({ keypair, onClose }: { keypair: Keypair; onClose: () => void }) {
   const limits = isSuper(useViewer());
   const { run, busy, failure } = useAction(UpdateKeypair);
@@ -50,7 +50,7 @@ export function EditKeypair({ keypair, onClose }: { keypair: Keypair; onClose: (
           {limits ? (
             <NumberInput
               label={t("Requests per 15 minutes")}
-              description={t("Leave empty for the default of {{n}}.", { n: usualRate })}
+              description={t("Leave empty for the default of {{n}}.", { n: defaultRateLimit })}
               allowDecimal={false}
               allowNegative={false}
               hideControls

@@ -11,10 +11,10 @@ import { RecoveryCodes } from "./RecoveryCodes";
 const StartTotp = graphql(`mutation StartTotp { startTotp { secret url } }`);
 const ConfirmTotp = graphql(`mutation ConfirmTotp($input: ConfirmTotpInput!) { confirmTotp(input: $input) { codes } }`);
 
-/** Modules of white that readers want around a code. */
+/** The white border that QR readers need, in modules. */
 const quiet = 4;
 
-/** Turns the second factor on: scan, prove, keep the recovery codes. */
+/** Turns on two-step login: scan the code, enter a first code, save the recovery codes. */
 export function Enrol({
   begin,
   done,

@@ -13,7 +13,7 @@ const MyGroupsQuery = graphql(`
   }
 `);
 
-/** Why a group is open to one. */
+/** Why a user can use a group. */
 const reasons: Record<string, string> = {
   SUPERADMIN: "to superadmins",
   PUBLIC: "to everyone",
@@ -23,7 +23,7 @@ const reasons: Record<string, string> = {
   KEYPAIR: "to requests with one of your keypairs",
 };
 
-/** The resource groups that one may use, and why. */
+/** Shows the resource groups that the viewer can use, and why. */
 export function Groups() {
   const { data, failure } = useLiveQuery({ query: MyGroupsQuery });
   const list = nodesOf(data?.resourceGroupAccess);

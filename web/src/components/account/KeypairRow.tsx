@@ -3,7 +3,7 @@ import { useAction } from "../../hooks/useAction";
 import { language, t } from "../../i18n";
 import { when } from "../format";
 import { Copy } from "../Note";
-import { type Keypair, UpdateKeypair, usualRate } from "./keypair";
+import { defaultRateLimit, type Keypair, UpdateKeypair } from "./keypair";
 
 interface Props {
   keypair: Keypair;
@@ -34,7 +34,7 @@ export function KeypairRow({ keypair: k, onEdit, onAsk, onChanged }: Props) {
           {k.rotatedAt ? ` · ${t("secret replaced {{at}}", { at: when(k.rotatedAt) })}` : ""}
           {k.expiresAt ? ` · ${t("expires {{at}}", { at: when(k.expiresAt) })}` : ""}
           {k.makerID ? ` · ${t("expires with the credential that created it")}` : ""} ·{" "}
-          {t("{{n}} requests per 15 minutes", { n: (k.rateLimit ?? usualRate).toLocaleString(language()) })}
+          {t("{{n}} requests per 15 minutes", { n: (k.rateLimit ?? defaultRateLimit).toLocaleString(language()) })}
         </div>
       </div>
       <Menu position="bottom-end" withinPortal>

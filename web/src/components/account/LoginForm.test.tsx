@@ -28,7 +28,7 @@ async function enter(...responses: Response[]) {
   return { user, onLogin };
 }
 
-it("says no more of a wrong login than that it is wrong", async () => {
+it("shows the same message for any wrong e-mail or password", async () => {
   const { onLogin } = await enter(refusal(401, { code: "UNAUTHENTICATED", detail: "no such user", requestId: "r-1" }));
   const alert = await screen.findByRole("alert");
   expect(alert.textContent).toContain("Incorrect e-mail or password.");
@@ -36,7 +36,7 @@ it("says no more of a wrong login than that it is wrong", async () => {
   expect(onLogin).not.toHaveBeenCalled();
 });
 
-it("asks for the code of the second step, and sends it with the password", async () => {
+it("asks for the code of two-step login, and sends it with the password", async () => {
   const { user, onLogin } = await enter(refusal(401, { code: "UNAUTHENTICATED", field: "code" }), new Response("{}"));
   await user.type(await screen.findByLabelText(/Code from your authenticator app/), "123456");
   await user.click(screen.getByRole("button", { name: "Continue" }));
@@ -44,7 +44,7 @@ it("asks for the code of the second step, and sends it with the password", async
   expect(sent.at(-1)).toEqual({ email: "ada@berth.example", password: "correct horse", code: "123456" });
 });
 
-it("takes no attempt while the server throttles", async () => {
+it("disables the button while the server throttles logins", async () => {
   await enter(refusal(429, { code: "RESOURCE_EXHAUSTED", detail: "too many" }, { "Retry-After": "900" }));
   expect((await screen.findByRole("alert")).textContent).toMatch(/You can try again in 1[45] min/);
   expect(screen.getByRole<HTMLButtonElement>("button", { name: "Log in" }).disabled).toBe(true);

@@ -9,16 +9,16 @@ import { Copy } from "../Note";
 import { afterLogin, externalErrors } from "./login";
 
 interface Props {
-  /** Why an identity provider's login failed, in the server's word, and the request. */
+  /** The server's code for a failed login at an identity provider, and the ID of that request. */
   refused?: string;
   request?: string;
   providers: ReactNode;
-  /** Called with the password that was typed. */
+  /** Called after the login with the password that the user typed. */
   onLogin: (password: string) => void;
   children?: ReactNode;
 }
 
-/** E-mail and password, then what the server asks for besides: a code, or room for one more login. */
+/** Asks for e-mail and password, then for a code or for revoking the oldest login if the server requires it. */
 export function LoginForm({ refused, request, providers, onLogin, children }: Props) {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
@@ -33,19 +33,19 @@ export function LoginForm({ refused, request, providers, onLogin, children }: Pr
   async function submit(event: React.FormEvent) {
     event.preventDefault();
     setBusy(true);
-    const why = await login({
+    const refusal = await login({
       email: email.trim(),
       password,
       ...(code ? { code: code.trim() } : {}),
       ...(step === "room" ? { force: true } : {}),
     });
     setBusy(false);
-    if (!why) return onLogin(password);
-    if (why.retryAfter) setOpenAt(Date.now() + why.retryAfter * 1000);
-    const next = afterLogin(why, code !== "");
+    if (!refusal) return onLogin(password);
+    if (refusal.retryAfter) setOpenAt(Date.now() + refusal.retryAfter * 1000);
+    const next = afterLogin(refusal, code !== "");
     if (next.step) setStep(next.step);
     if (next.step !== "room") setCode("");
-    setFailure(next.show ? why : null);
+    setFailure(next.show ? refusal : null);
   }
   function restart() {
     setStep("who");

@@ -11,10 +11,10 @@ const CreateSshKey = graphql(
 );
 
 interface Props {
-  /** Whether the key exists already, and only its public half comes here. */
+  /** Whether the user adds the public key of a key pair that they have. */
   own: boolean;
   onClose: () => void;
-  /** The private half comes with a key that the platform made. */
+  /** Called with the private key if the server generated it. */
   onMade: (name: string, privateKey?: string) => void;
 }
 

@@ -2,7 +2,7 @@ import { t } from "../../i18n";
 
 const shapes = { ok: "✓", bad: "✕", done: "·" } as const;
 
-/** A result with a shape of its own, so that colour is never alone. */
+/** Shows a result with a shape, so that color is never the only difference. */
 export function Outcome({ tone, children }: { tone: "ok" | "bad" | "done"; children: string }) {
   return (
     <span className={`status tone-${tone}`} style={{ whiteSpace: "normal" }}>

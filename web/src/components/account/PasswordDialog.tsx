@@ -1,9 +1,9 @@
 import { Modal } from "@mantine/core";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
-import { PasswordForm, shortest } from "./PasswordForm";
+import { minLength, PasswordForm } from "./PasswordForm";
 
-export { shortest };
+export { minLength };
 
 export function PasswordDialog({
   opened,

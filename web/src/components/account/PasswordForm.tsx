@@ -14,13 +14,13 @@ const ChangePassword = graphql(`
   }
 `);
 
-/** The platform's minimum length; a domain can require more. */
-export const shortest = 10;
+/** The minimum length on every cluster; a domain can require more. */
+export const minLength = 10;
 
 interface Props {
-  /** The present password, where it was typed a moment ago. */
+  /** The current password, if the user typed it a moment ago. */
   known?: string;
-  /** Offer to end all other credentials too. */
+  /** Whether the form offers to revoke all other credentials, too. */
   offerAll?: boolean;
   onChanged: (all: boolean) => void;
 }
@@ -33,9 +33,9 @@ export function PasswordForm({ known, offerAll, onChanged }: Props) {
   const [all, setAll] = useState(false);
   const { run, busy, failure } = useAction(ChangePassword);
   const { field, rest } = byField(failure, ["current", "new"]);
-  const least = Math.max(shortest, data?.viewer.user.domain.passwordMinLength ?? 0);
+  const least = Math.max(minLength, data?.viewer.user.domain.passwordMinLength ?? 0);
   const differs = again !== "" && !next.startsWith(again);
-  // A remembered one that turns out wrong has to be typed after all.
+  // If the remembered password turns out to be wrong, the user must type it.
   const ask = known === undefined || field.current !== undefined;
 
   const currentInput = useRef<HTMLInputElement>(null);

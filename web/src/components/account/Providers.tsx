@@ -5,7 +5,7 @@ import { t } from "../../i18n";
 
 const LoginProvidersQuery = graphql(`query LoginProviders { loginProviders { name displayName } }`);
 
-/** Other ways to log in; the server sends the browser there. With `force` the oldest login ends first. */
+/** Shows links to identity providers. With `force`, the oldest login is revoked first. */
 export function Providers({ next, force }: { next: string; force?: boolean }) {
   const [{ data }] = useQuery({ query: LoginProvidersQuery });
   const list = data?.loginProviders ?? [];

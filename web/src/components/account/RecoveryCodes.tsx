@@ -4,7 +4,7 @@ import { t } from "../../i18n";
 import { Copy } from "../Note";
 import { save } from "./save";
 
-/** Codes that let in without the phone; the server shows them this once. */
+/** Shows recovery codes, which replace the authenticator app at a login. The server shows them only once. */
 export function RecoveryCodes({ codes, done, onDone }: { codes: string[]; done: string; onDone: () => void }) {
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => title.current?.focus(), []);

@@ -6,19 +6,19 @@ import { save } from "./save";
 
 interface Props {
   title: string;
-  /** Label and value; the last one is the secret. */
+  /** Labels and values. The last value is the secret. */
   values: { label: string; value: string }[];
-  /** Offers the last value as a file of this name. */
+  /** The name of the file that the last value can be downloaded as. */
   file?: string;
   children?: ReactNode;
   onClose: () => void;
 }
 
-/** Something that the server shows once. */
+/** Shows a secret that the server returns only once. */
 export function Secret({ title, values, file, children, onClose }: Props) {
   const secret = values.at(-1)!.value;
   const box = useRef<HTMLElement>(null);
-  // After the dialog that made it has given the focus back.
+  // Wait until the dialog that created the secret has returned the focus.
   useEffect(() => {
     const frame = requestAnimationFrame(() => {
       box.current?.scrollIntoView({ block: "nearest" });

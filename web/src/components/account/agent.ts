@@ -19,7 +19,10 @@ const systems: [RegExp, string][] = [
 
 const first = (table: [RegExp, string][], text: string) => table.find(([pattern]) => pattern.test(text))?.[1];
 
-/** What a User-Agent header tells a person: "Firefox, Linux", "curl/8.5.0"; empty when it tells nothing. */
+/**
+ * Returns a User-Agent header as readable text, such as "Firefox, Linux". For an unknown browser, it returns the first
+ * word, such as "curl/8.5.0".
+ */
 export function agentName(header: string): string {
   const browser = first(browsers, header);
   const system = first(systems, header);

@@ -1,6 +1,6 @@
 import { graphql, type ResultOf } from "../../api/graphql";
 
-/** Nobody has more than twenty. */
+/** A user has at most twenty keypairs, so one page is enough. */
 export const KeypairsQuery = graphql(`
   query Keypairs {
     keypairs(first: 100, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
@@ -21,7 +21,7 @@ export type Keypair = NonNullable<
   NonNullable<NonNullable<ResultOf<typeof KeypairsQuery>["keypairs"]["edges"]>[number]>["node"]
 >;
 
-/** A keypair whose secret is known, this once. */
+/** A new keypair with its secret, which the server returns only once. */
 export interface Made {
   id: string;
   name: string;
@@ -29,5 +29,5 @@ export interface Made {
   secret: string;
 }
 
-/** Requests in 15 minutes, of a keypair that has no limit of its own. */
-export const usualRate = 10_000;
+/** The default rate limit of a keypair, in requests per 15 minutes. */
+export const defaultRateLimit = 10_000;

@@ -1,21 +1,21 @@
 import type { Failure } from "../../api/errors";
 
-/** The next step after a refused login. */
+/** The form to show after a rejected login. */
 export interface Next {
   step?: "who" | "code" | "room";
-  /** Whether the refusal says more than the step does. */
+  /** Whether to show the server's message above that form. */
   show: boolean;
 }
 
-/** Reads a refused login; `coded` tells that a code was sent with it. */
-export function afterLogin(why: Failure, coded: boolean): Next {
-  if (why.code === "UNAUTHENTICATED")
-    return why.field === "code" ? { step: "code", show: coded } : { step: "who", show: true };
-  if (why.field === "force") return { step: "room", show: true };
-  return why.field === "logins" ? { step: "who", show: true } : { show: true };
+/** Returns the next form after a rejected login. `coded` is whether the login contained a code. */
+export function afterLogin(failure: Failure, coded: boolean): Next {
+  if (failure.code === "UNAUTHENTICATED")
+    return failure.field === "code" ? { step: "code", show: coded } : { step: "who", show: true };
+  if (failure.field === "force") return { step: "room", show: true };
+  return failure.field === "logins" ? { step: "who", show: true } : { show: true };
 }
 
-/** The callback's words, as docs/oidc.md lists them. */
+/** Messages for the error codes of the OIDC callback, which docs/oidc.md lists. */
 export const externalErrors: Record<string, string> = {
   provider: "This identity provider is no longer available.",
   unavailable: "Your identity provider does not respond correctly. Try again later.",

@@ -1,4 +1,4 @@
 import { graphql } from "../../api/graphql";
 
-/** Whether people sign up here by themselves, and how; anybody may ask. */
+/** Whether and how people can sign up. Works without a login. */
 export const SignUpOfferQuery = graphql(`query SignUpOffer { signUpOffer { mode named } }`);

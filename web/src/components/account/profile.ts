@@ -16,5 +16,5 @@ export const ProfileQuery = graphql(`
 
 export type Profile = ResultOf<typeof ProfileQuery>["viewer"]["user"];
 
-/** Networks as typed, one a line or with commas between. */
+/** Returns the networks that were typed, separated by commas or white space. */
 export const networksOf = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);

@@ -1,6 +1,6 @@
 import qrcode from "qrcode-generator";
 
-/** The dark modules of a QR code as one SVG path, in a square of `size` modules. */
+/** Returns the dark modules of a QR code as one SVG path, in a square of `size` modules. */
 export function qrPath(text: string): { size: number; path: string } {
   const code = qrcode(0, "M");
   code.addData(text);

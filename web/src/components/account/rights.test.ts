@@ -1,16 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { inWords } from "./rights";
+import { permissionPhrases } from "./rights";
 
-describe("what a role allows", () => {
-  it("is said in words, sessions first", () =>
+describe("permissionPhrases", () => {
+  it("returns the permissions of a role as phrases, sessions first", () =>
     expect(
-      inWords([
+      permissionPhrases([
         { entity: "IMAGE", operations: ["UPDATE", "READ"] },
         { entity: "SESSION", operations: ["ENTER", "DELETE"] },
       ]),
     ).toEqual([
-      { on: "Sessions", may: ["stop", "connect to them"] },
-      { on: "Images", may: ["see", "change"] },
+      { on: "Sessions", editable: ["stop", "connect to them"] },
+      { on: "Images", editable: ["see", "change"] },
     ]));
-  it("leaves out what allows nothing", () => expect(inWords([{ entity: "USER", operations: [] }])).toEqual([]));
+  it("leaves out kinds without an operation", () =>
+    expect(permissionPhrases([{ entity: "USER", operations: [] }])).toEqual([]));
 });

@@ -5,7 +5,7 @@ type Entity = ReturnType<typeof graphql.scalar<"AccessEntity">>;
 type Operation = ReturnType<typeof graphql.scalar<"AccessOperation">>;
 type Role = ReturnType<typeof graphql.scalar<"UserRole">>;
 
-/** Kinds of objects as people call them, in the order in which they are shown. */
+/** Names of the kinds of objects, in the order in which they are shown. */
 const entities: Record<Entity, string> = {
   SESSION: "Sessions",
   SESSION_TEMPLATE: "Session templates",
@@ -44,7 +44,7 @@ const plain: Record<Operation, string> = {
   TRANSFER: "list and copy their objects",
 };
 
-/** Where an operation has a name of its own. */
+/** Operations that have a special name for a kind of object. */
 const own: Partial<Record<Entity, Partial<Record<Operation, string>>>> = {
   SESSION: { CREATE: "start", DELETE: "stop" },
   CREDENTIAL: { DELETE: "revoke" },
@@ -56,21 +56,21 @@ const own: Partial<Record<Entity, Partial<Record<Operation, string>>>> = {
 const order = Object.keys(plain) as Operation[];
 
 /** The permissions of a role as phrases to translate: the objects and the operations. */
-export function inWords(
+export function permissionPhrases(
   allows: readonly { entity: Entity; operations: readonly Operation[] }[],
-): { on: string; may: string[] }[] {
+): { on: string; editable: string[] }[] {
   const list = Object.keys(entities) as Entity[];
   return allows
     .filter((a) => a.operations.length > 0)
     .sort((a, b) => list.indexOf(a.entity) - list.indexOf(b.entity))
     .map((a) => ({
       on: entities[a.entity],
-      may: order.filter((op) => a.operations.includes(op)).map((op) => own[a.entity]?.[op] ?? plain[op]),
+      editable: order.filter((op) => a.operations.includes(op)).map((op) => own[a.entity]?.[op] ?? plain[op]),
     }));
 }
 
 /** The purposes of the built-in roles. */
-export const roleWords: Record<Role, { name: string; what: string }> = {
+export const roleTexts: Record<Role, { name: string; what: string }> = {
   USER: {
     name: words.UserRole.USER,
     what: "You can start sessions and keep folders in your projects. You own the sessions and folders that you create; folders of a project are shared.",

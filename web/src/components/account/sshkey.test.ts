@@ -8,17 +8,17 @@ describe("an SSH key", () => {
     ["ecdsa-sha2-nistp256 AAAA", "NISTP256"],
     ["sk-ssh-ed25519@openssh.com AAAA", "SK-ED25519"],
   ])("%s is of kind %s", (text, kind) => expect(keyKind(text)).toBe(kind));
-  it("is named by its comment", () => {
+  it("gets its name from its comment", () => {
     expect(nameOf("ssh-rsa AAAA Ada Lovelace\n")).toBe("Ada Lovelace");
     expect(nameOf("ssh-rsa AAAA ada@home (work)")).toBe("ada-home -work-");
     expect(nameOf("ssh-rsa AAAA")).toBe("");
   });
-  it("has a file name without what shells mind", () => {
+  it("has a file name without special characters of shells", () => {
     expect(fileOf("my laptop/2")).toBe("berth_my_laptop_2");
     expect(fileOf("노트북")).toBe("berth_노트북");
     expect(fileOf(" ")).toBe("berth_key");
   });
-  it("is private when it says so", () => {
+  it("is private if its header says so", () => {
     expect(isPrivate("-----BEGIN OPENSSH PRIVATE KEY-----\nabc")).toBe(true);
     expect(isPrivate("PuTTY-User-Key-File-3: ssh-rsa")).toBe(true);
     expect(isPrivate("ssh-ed25519 AAAA PRIVATE KEY")).toBe(false);

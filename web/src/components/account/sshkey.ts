@@ -7,10 +7,13 @@ export function keyKind(publicKey: string): string {
     .toUpperCase();
 }
 
-/** The name of a key as that of a file. */
+/** Returns a file name for a key. */
 export const fileOf = (name: string) => `berth_${name.trim().replace(/[^\p{L}\p{N}._-]+/gu, "_") || "key"}`;
 
-/** A name of the comment that ssh-keygen writes, with what names may hold: "ada@home" → "ada-home". */
+/**
+ * Returns a key name from the comment of a public key, with only the characters that names can have: "ada@home" →
+ * "ada-home".
+ */
 export const nameOf = (publicKey: string) =>
   publicKey
     .trim()
@@ -20,5 +23,5 @@ export const nameOf = (publicKey: string) =>
     .replace(/[^\p{L}\p{N} ._-]+/gu, "-")
     .slice(0, 64);
 
-/** Whether somebody is about to hand out the half that must stay with him. */
+/** Reports whether the text is a private key, which must not be uploaded. */
 export const isPrivate = (text: string) => /-----BEGIN [A-Z ]*PRIVATE KEY-----|^PuTTY-User-Key-File/m.test(text);

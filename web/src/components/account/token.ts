@@ -9,7 +9,7 @@ export const scopes = [
   },
 ] as const;
 
-/** In days, but for the two that are none. */
+/** In days, except "never" and "until a date". */
 export const lifetimes = [
   { value: "7", label: "7 days" },
   { value: "30", label: "30 days" },
@@ -19,7 +19,7 @@ export const lifetimes = [
   { value: "never", label: "No expiration" },
 ];
 
-/** When a token ends: null for never, undefined while the day is not chosen. */
+/** Returns when a token expires: null for never, undefined while no date is selected. */
 export function endsAt(lifetime: string, day: string, now = Date.now()): string | null | undefined {
   if (lifetime === "never") return null;
   if (lifetime !== "day") return new Date(now + Number(lifetime) * 86_400_000).toISOString();

@@ -20,7 +20,7 @@ export const loginResults: Record<LoginResult, { text: string; tone: Tone }> = {
   EXPIRED: { text: words.LoginResult.EXPIRED, tone: "done" },
 };
 
-/** The results that are a refusal. */
+/** The results of rejected logins. */
 export const refusals: readonly LoginResult[] = [
   "WRONG_CREDENTIALS",
   "WRONG_CODE",

@@ -2,7 +2,7 @@ import { Select, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { useState } from "react";
 
-/** Narrows a list while one types; the key / leads to it. */
+/** A text field that filters a list while the user types. The key / focuses it. */
 export function FilterBox({
   label,
   value,
@@ -13,7 +13,7 @@ export function FilterBox({
   onChange: (text: string) => void;
 }) {
   const [typed, setTyped] = useState(value);
-  const tell = useDebouncedCallback(onChange, 200);
+  const listener = useDebouncedCallback(onChange, 200);
   return (
     <TextInput
       data-filter
@@ -24,7 +24,7 @@ export function FilterBox({
       value={typed}
       onChange={(e) => {
         setTyped(e.currentTarget.value);
-        tell(e.currentTarget.value.trim());
+        listener(e.currentTarget.value.trim());
       }}
     />
   );
@@ -35,7 +35,7 @@ export interface Option {
   label: string;
 }
 
-/** One of a few values, or any. */
+/** Selects one of a few values, or any. */
 export function FilterSelect({
   label,
   any,

@@ -6,24 +6,24 @@ import { t } from "../../i18n";
 import { FailureNote } from "../Note";
 
 interface FormProps {
-  /** Of the last try. */
+  /** The failure of the last request. */
   failure: Failure | null;
-  /** The inputs that stand in the form, as the server names them. */
+  /** The fields that the form contains, by their names in the API. */
   fields: readonly string[];
   submit: string;
   busy: boolean;
   disabled?: boolean;
-  /** It cannot be undone. */
+  /** The action cannot be undone. */
   danger?: boolean;
-  /** The button is not the main action. */
+  /** The form's button is not the main action of the page. */
   plain?: boolean;
   onSubmit: () => void;
   onCancel?: () => void;
-  /** Gets the errors of the inputs, by name. */
+  /** Renders the fields; `wrong` has the error messages by field name. */
   children: (wrong: Record<string, string>) => ReactNode;
 }
 
-/** A form whose failures stand at the input they name; that input gets the focus. */
+/** A form that shows a failure at the field that it is about, and focuses that field. */
 export function Form({
   failure,
   fields,

@@ -57,7 +57,7 @@ const GroupPickQuery = graphql(`
 `);
 
 export interface PickProps {
-  /** Seen above the box, or with `bare` only said. */
+  /** The label above the box; with `bare`, only for screen readers. */
   label: string;
   bare?: boolean;
   value: string | null;
@@ -66,17 +66,19 @@ export interface PickProps {
   error?: string;
   required?: boolean;
   placeholder?: string;
-  /** The chosen one, where the list may not hold it. */
+  /** The selected option, if the list may not contain it. */
   chosen?: Option | null;
   w?: number;
   disabled?: boolean;
 }
 
-/** A box that is searched at the server, so that thousands are as quick as ten. */
+/** A box that searches on the server, so that it stays fast with thousands of options. */
 function Pick({ options, onSearch, ...p }: PickProps & { options: Option[]; onSearch: (text: string) => void }) {
-  const [kept, setKept] = useState<Option | null>(p.chosen ?? null);
+  const [lastChosen, setKept] = useState<Option | null>(p.chosen ?? null);
   const all =
-    kept && kept.value === p.value && !options.some((o) => o.value === kept.value) ? [kept, ...options] : options;
+    lastChosen && lastChosen.value === p.value && !options.some((o) => o.value === lastChosen.value)
+      ? [lastChosen, ...options]
+      : options;
   return (
     <Select
       {...(p.bare ? { "aria-label": p.label } : { label: p.label })}

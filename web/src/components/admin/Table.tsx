@@ -8,7 +8,7 @@ export interface Column<Row> {
   head: string;
   cell: (row: Row) => ReactNode;
   num?: boolean;
-  /** Left out on narrow screens. */
+  /** Hidden on narrow screens. */
   wide?: boolean;
 }
 
@@ -20,7 +20,7 @@ interface Props<Row> {
   selected?: string | null;
 }
 
-/** Rows of one kind of object; the first column names the row. */
+/** A table of objects. The first column is the name of the row. */
 export function Table<Row extends { id: string }>({ label, rows, columns, selected }: Props<Row>) {
   return (
     <div className="panel scroll-x">
@@ -54,12 +54,12 @@ const look = <Row,>(c: Column<Row>) => [c.num ? "num" : "", c.wide ? "wide" : ""
 
 interface PagedProps<Row> extends Omit<Props<Row>, "rows"> {
   pages: Pages<Row>;
-  /** Said when there is none, or none that matches. */
+  /** The text for an empty list or a filter without a match. */
   empty: string;
   children?: ReactNode;
 }
 
-/** A table of a list that may be long, with the way to its next page. */
+/** A table of a long list, with a button that loads the next page. */
 export function PagedTable<Row extends { id: string }>({ pages, empty, children, ...table }: PagedProps<Row>) {
   const { rows, total, loading, failure, more } = pages;
   return (
@@ -87,7 +87,7 @@ export function PagedTable<Row extends { id: string }>({ pages, empty, children,
   );
 }
 
-/** The name of a row, which opens what the row is about. */
+/** The name of a row, as a button that opens its details. */
 export function RowButton({ children, onOpen }: { children: ReactNode; onOpen: () => void }) {
   return (
     <button type="button" className="row-name" onClick={onOpen}>

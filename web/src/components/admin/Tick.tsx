@@ -1,6 +1,6 @@
 import { t } from "../../i18n";
 
-/** Yes or no in a cell of a matrix. */
+/** Shows yes or no in a cell of a matrix. */
 export const Tick = ({ on }: { on: boolean }) =>
   on ? (
     <span className="tone-ok" role="img" aria-label={t("yes")}>

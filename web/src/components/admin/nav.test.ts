@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Viewer } from "../../hooks/useViewer";
-import { holdsTo, pagesOf, seesSome } from "./nav";
+import { hasAdminPages, hasPermission, pagesOf } from "./nav";
 
 type Changes = Partial<Pick<Viewer["user"], "role" | "memberships" | "roleGrants">>;
 const viewer = (more: Changes) =>
@@ -14,20 +14,20 @@ const grant = (entity: string, ...operations: string[]) =>
   }) as unknown as Viewer["user"]["roleGrants"][number];
 const pages = (more: Changes) => pagesOf(viewer(more)).flatMap((g) => g.pages.map((p) => p.to.slice("/admin/".length)));
 
-it("shows nothing to who administers nothing", () => {
-  expect(seesSome(viewer({ memberships: [member(false)] }))).toBe(false);
-  expect(seesSome(viewer({ roleGrants: [grant("VFOLDER", "READ", "READ_FILES")] }))).toBe(false);
+it("shows no page to users without administrative permissions", () => {
+  expect(hasAdminPages(viewer({ memberships: [member(false)] }))).toBe(false);
+  expect(hasAdminPages(viewer({ roleGrants: [grant("VFOLDER", "READ", "READ_FILES")] }))).toBe(false);
 });
 
-it("shows a project admin his projects alone", () =>
+it("shows only the projects to a project administrator", () =>
   expect(pages({ memberships: [member(false), member(true)] })).toEqual(["projects"]));
 
-it("shows who holds a role the pages that it is about", () => {
+it("shows the pages of the kinds of objects in a custom role", () => {
   expect(pages({ roleGrants: [grant("USER", "READ"), grant("TASK", "READ")] })).toEqual(["users", "tasks"]);
   expect(pages({ roleGrants: [grant("USER")] })).toEqual([]);
 });
 
-it("keeps domains and providers from domain admins", () => {
+it("hides domains and providers from domain admins", () => {
   const seen = pages({ role: "ADMIN" });
   expect(seen).toContain("users");
   expect(seen).toContain("invitations");
@@ -36,12 +36,12 @@ it("keeps domains and providers from domain admins", () => {
   expect(seen).not.toContain("retention");
 });
 
-it("shows monitors what superadmins see", () =>
+it("shows the same pages to monitors as to superadmins", () =>
   expect(pages({ role: "MONITOR" })).toEqual(pages({ role: "SUPERADMIN" })));
 
-it("lets a monitor change nothing, whatever he holds", () => {
+it("gives a monitor no permission to change anything, whatever custom roles they have", () => {
   const held = { roleGrants: [grant("USER", "CREATE")] };
-  expect(holdsTo(viewer(held), "CREATE", "USER")).toBe(true);
-  expect(holdsTo(viewer(held), "UPDATE", "USER")).toBe(false);
-  expect(holdsTo(viewer({ ...held, role: "MONITOR" }), "CREATE", "USER")).toBe(false);
+  expect(hasPermission(viewer(held), "CREATE", "USER")).toBe(true);
+  expect(hasPermission(viewer(held), "UPDATE", "USER")).toBe(false);
+  expect(hasPermission(viewer({ ...held, role: "MONITOR" }), "CREATE", "USER")).toBe(false);
 });

@@ -4,26 +4,26 @@ import { pipe, subscribe } from "wonka";
 import { type Failure, fromGraphQL } from "../../api/errors";
 import { useGeneration } from "../../api/live";
 
-/** A Relay connection, as far as a list reads it. */
+/** The part of a Relay connection that a list needs. */
 export interface Connection<Node> {
   totalCount?: number;
   pageInfo: { hasNextPage: boolean; endCursor: string | null };
   edges: ({ node: Node | null } | null)[] | null;
 }
 
-/** An object of a connection. */
+/** The node type of a connection. */
 export type Node<C extends { edges: ({ node: unknown } | null)[] | null }> = NonNullable<
   NonNullable<NonNullable<C["edges"]>[number]>["node"]
 >;
 
 export interface Pages<Node> {
   rows: Node[];
-  /** Of the whole list; null before it is known. */
+  /** The number of rows of the whole list; null before it is known. */
   total: number | null;
   loading: boolean;
   failure: Failure | null;
   more: (() => void) | null;
-  /** Begins again at the first page: something came or went. */
+  /** Reloads from the first page, after a row was added or removed. */
   reload: () => void;
 }
 
@@ -31,7 +31,7 @@ export const nodesOf = <Node>(connection: Omit<Connection<Node>, "pageInfo"> | n
   (connection?.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
 
 interface Args<Data, Variables, Node> {
-  /** Takes $first and $after besides the variables given. */
+  /** A query that takes $first and $after in addition to the given variables. */
   query: TypedDocumentNode<Data, Variables>;
   variables: Omit<Variables, "first" | "after">;
   pick: (data: Data) => Connection<Node> | null | undefined;
@@ -39,8 +39,8 @@ interface Args<Data, Variables, Node> {
 }
 
 /**
- * A long list, page by page. What mutations change in the cache shows in
- * every page; the rows of before stay until those of another filter arrive.
+ * Loads a long list page by page. Cache updates show in all loaded pages. After a change of the filter, the old rows
+ * stay until the new ones arrive.
  */
 export function usePages<Data, Variables extends AnyVariables, Node>({
   query,

@@ -9,7 +9,7 @@ afterEach(() => vi.restoreAllMocks());
 const app = (name: string, status: App["status"], reason = ""): App =>
   ({ name, title: name.toUpperCase(), kernelId: "k1", status, reason, startable: true }) as App;
 
-it("has a button for each app that runs or starts, and says why one failed", async () => {
+it("shows a button for each app that runs or starts, and the error of a failed app", async () => {
   const replace = vi.fn();
   vi.spyOn(window, "open").mockReturnValue({ location: { replace } } as unknown as Window);
   const { api, user } = await stage(
@@ -29,7 +29,7 @@ it("has a button for each app that runs or starts, and says why one failed", asy
   expect(api.sent("OpenApp")).toEqual([{ input: { session: "s1", app: "lab", kernel: "k1" } }]);
 });
 
-it("shows at most two, and all in the menu", async () => {
+it("shows at most two buttons, and all apps in the menu", async () => {
   await stage(
     <AppButtons
       session={{ id: "s1", name: "train" }}

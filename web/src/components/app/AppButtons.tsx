@@ -6,8 +6,8 @@ import { AppStatus } from "./AppStatus";
 import type { App } from "./app";
 import { useOpenApp } from "./useOpenApp";
 
-/** Others are in the menu. */
-const most = 2;
+/** The number of buttons; other apps are in the menu. */
+const maxButtons = 2;
 const order: Record<App["status"], number> = { FAILED: 0, STARTING: 1, RUNNING: 2, STOPPED: 3 };
 
 interface Props {
@@ -15,13 +15,16 @@ interface Props {
   apps: readonly App[];
 }
 
-/** In a row of a list: a button for each app that runs or starts, why one failed, and the menu of all. */
+/**
+ * Shows the apps of a session in a table row: a button for each app that runs or starts, the error of a failed one,
+ * and a menu of all apps.
+ */
 export function AppButtons({ session, apps }: Props) {
   const { open } = useOpenApp();
   const shown = apps
     .filter((a) => a.status !== "STOPPED")
     .sort((a, b) => order[a.status] - order[b.status])
-    .slice(0, most);
+    .slice(0, maxButtons);
   return (
     <div className="row tight" style={{ flexWrap: "nowrap" }}>
       {shown.map((app) =>

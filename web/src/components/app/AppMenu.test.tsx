@@ -7,7 +7,7 @@ afterEach(() => vi.restoreAllMocks());
 
 const lab = { __typename: "App", name: "lab", title: "JupyterLab", kernelId: "k1", status: "RUNNING" };
 
-it("reads the apps when it opens, and opens one", async () => {
+it("loads the apps when the menu opens, and opens an app", async () => {
   const replace = vi.fn();
   vi.spyOn(window, "open").mockReturnValue({ location: { replace } } as unknown as Window);
   const { api, user } = await stage(<AppMenu session={{ id: "s1", name: "train" }} />, {
@@ -21,7 +21,7 @@ it("reads the apps when it opens, and opens one", async () => {
   expect(api.sent("OpenApp")).toEqual([{ input: { session: "s1", app: "lab", kernel: "k1" } }]);
 });
 
-it("leads to the session where there are no apps", async () => {
+it("links to the session if there are no apps", async () => {
   const { user, router } = await stage(<AppMenu session={{ id: "s1", name: "train" }} />, {
     answers: { node: { __typename: "Session", id: "s1", apps: [] } },
   });

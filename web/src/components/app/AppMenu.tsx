@@ -9,7 +9,7 @@ import { useOpenApp } from "./useOpenApp";
 
 interface Props {
   session: { id: string; name: string };
-  /** Among the buttons of a page, and not in a row. */
+  /** Whether the menu is a button of a page, not of a table row. */
   big?: boolean;
 }
 

@@ -110,7 +110,7 @@ interface EndProps {
   onClose: () => void;
 }
 
-/** Asks before a running app ends. */
+/** Asks for a confirmation before a running app is stopped or restarted. */
 function End({ way, name, input, onClose }: EndProps) {
   const { run, busy, failure } = useAction(way === "stop" ? StopApp : RestartApp);
   return (

@@ -20,11 +20,11 @@ const payload = (more: object) => ({ app: { ...lab, ...more } });
 
 const shown = (answers: Answers, more: Partial<Parameters<typeof Apps>[0]> = {}) =>
   stage(
-    <Apps session="s1" live over={false} enters main="k1" kernels={[{ id: "k1", hostname: "main1" }]} {...more} />,
+    <Apps session="s1" live over={false} canConnect main="k1" kernels={[{ id: "k1", hostname: "main1" }]} {...more} />,
     { answers },
   );
 
-/** A tab that the page has opened. */
+/** Simulates the browser tab that the page opens. */
 function tabOf() {
   const tab = { opener: window as unknown, close: vi.fn(), location: { replace: vi.fn() } };
   vi.spyOn(window, "open").mockReturnValue(tab as unknown as Window);
@@ -42,7 +42,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("opens an app in a tab that cannot reach the page", async () => {
+it("opens an app in a tab that cannot access the page", async () => {
   const tab = tabOf();
   const { api, user } = await shown({ node: session(lab), openApp: { url: "https://lab.apps.test/?t=1" } });
   await user.click(await screen.findByRole("button", { name: "Open JupyterLab" }));
@@ -64,7 +64,7 @@ it("closes the tab and shows the reason when an app cannot be opened", async () 
   expect(tab.close).toHaveBeenCalledOnce();
 });
 
-it("says that the browser blocked the tab, and sends nothing", async () => {
+it("reports that the browser blocked the tab, and sends no request", async () => {
   vi.spyOn(window, "open").mockReturnValue(null);
   const { api, user } = await shown({ node: session(lab) });
   await user.click(await screen.findByRole("button", { name: "Open JupyterLab" }));
@@ -85,7 +85,7 @@ it("shows why an app failed, and starts it", async () => {
   expect(api.sent("RestartApp")).toEqual([{ input: { session: "s1", app: "lab", kernel: "k1" } }]);
 });
 
-it("asks before it stops an app", async () => {
+it("stops an app only after a confirmation", async () => {
   const { api, user } = await shown({ node: session(lab), stopApp: payload({ status: "STOPPED" }) });
   await user.click(await screen.findByRole("button", { name: "Stop JupyterLab" }));
   expect(api.sent("StopApp")).toEqual([]);
@@ -93,7 +93,7 @@ it("asks before it stops an app", async () => {
   expect(await screen.findByText("Stopped")).toBeDefined();
 });
 
-it("cannot open, start or stop an app that only the session starts", async () => {
+it("offers no actions for an app that only the session can start", async () => {
   await shown({ node: session({ ...lab, status: "STOPPED", startable: false }) });
   const open = await screen.findByRole<HTMLButtonElement>("button", { name: "Open JupyterLab" });
   expect(open.disabled).toBe(true);
@@ -147,7 +147,7 @@ it("opens a port that is not listed", async () => {
   expect(api.sent("OpenApp")).toEqual([{ input: { session: "s1", kernel: "k1", port: 3000 } }]);
 });
 
-it("reads again only while an app starts and the page is visible", async () => {
+it("refreshes only while an app starts and the page is visible", async () => {
   let app = { ...lab, status: "STARTING" };
   const { api } = await shown({ node: () => session(app) });
   expect(await screen.findByText("Starting")).toBeDefined();
@@ -173,11 +173,11 @@ it("reads again only while an app starts and the page is visible", async () => {
   expect(reads()).toBe(last);
 });
 
-it("reads nothing before the session runs or where the viewer cannot connect", async () => {
+it("loads no apps before the session runs or if the viewer cannot connect", async () => {
   const { api } = await shown({ node: session(lab) }, { live: false });
   expect(await screen.findByText("Apps are available when the session runs.")).toBeDefined();
   expect(api.sent("Apps")).toEqual([]);
-  const other = await shown({ node: session(lab) }, { enters: false });
+  const other = await shown({ node: session(lab) }, { canConnect: false });
   expect(await screen.findByText("No access to the apps")).toBeDefined();
   expect(other.api.sent("Apps")).toEqual([]);
 });

@@ -17,7 +17,7 @@ interface Props {
   /** The session has ended. */
   over: boolean;
   /** The viewer can connect to the session. */
-  enters: boolean;
+  canConnect: boolean;
   /** The main container, which is shown first. */
   main: string | null;
   kernels: readonly { id: string; hostname: string }[];
@@ -25,7 +25,7 @@ interface Props {
 
 /** The programs of a session that are used in the browser. */
 export function Apps(props: Props) {
-  if (!props.enters)
+  if (!props.canConnect)
     return (
       <div className="panel">
         <Empty title={t("No access to the apps")}>

@@ -7,7 +7,7 @@ import { t } from "../../i18n";
 import { word, words } from "../../words";
 import { FormDialog } from "../admin/Form";
 import { type App, AppFields } from "./app";
-import { expiries, expiryOf, keep, mostNetworks, networksOf, untilOf } from "./share";
+import { expiries, expiryOf, keep, maxNetworks, networksOf, untilOf } from "./share";
 
 const ShareAppMutation = graphql(
   `mutation ShareApp($input: ShareAppInput!) { shareApp(input: $input) { app { ...AppFields } } }`,
@@ -57,7 +57,7 @@ export function ShareApp({ session, app, onClose }: Props) {
       fields={["audience", "expiresAt", "networks"]}
       submit={sharing ? t("Save") : t("Share")}
       busy={share.busy}
-      disabled={networks.length > mostNetworks}
+      disabled={networks.length > maxNetworks}
       onClose={onClose}
       onSubmit={() => void submit()}
     >
@@ -101,8 +101,8 @@ export function ShareApp({ session, app, onClose }: Props) {
             rows={2}
             value={text}
             error={
-              networks.length > mostNetworks
-                ? t("Enter at most {{count}} networks.", { count: mostNetworks })
+              networks.length > maxNetworks
+                ? t("Enter at most {{count}} networks.", { count: maxNetworks })
                 : wrong.networks
             }
             onChange={(e) => setText(e.currentTarget.value)}

@@ -34,6 +34,6 @@ export const StopApp = graphql(
   [AppFields],
 );
 
-/** Reports whether opening an app leads to it: it runs, or it can be started. */
+/** Reports whether the app can be opened: it runs, or it can be started. */
 export const openable = (app: Pick<App, "status" | "startable">) =>
   app.startable || app.status === "RUNNING" || app.status === "STARTING";

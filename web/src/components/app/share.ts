@@ -1,12 +1,12 @@
 import { when } from "../format";
 
-/** As many networks as the server stores for a share. */
-export const mostNetworks = 32;
+/** The most networks that the server stores for a share. */
+export const maxNetworks = 32;
 
-/** Networks as people write them: separated by lines, commas or spaces. Each once. */
+/** Returns the networks that were typed, separated by line breaks, commas or spaces, without duplicates. */
 export const networksOf = (text: string): string[] => [...new Set(text.split(/[\s,;]+/).filter(Boolean))];
 
-/** How long an app can be shared, in hours. The empty value has no end of its own. */
+/** How long an app can be shared, in hours. With the empty value, the share does not expire. */
 export const expiries = [
   { value: "", label: "When the session ends" },
   { value: "1", label: "After 1 hour" },
@@ -15,14 +15,14 @@ export const expiries = [
   { value: "168", label: "After 7 days" },
 ];
 
-/** The choice that keeps the end that a share already has. */
+/** The choice that keeps the current expiry of a share. */
 export const keep = "keep";
 
-/** When a share with a chosen expiry ends; null if it has no end of its own. */
+/** Returns when a share with the selected expiry ends; null if it does not expire. */
 export function expiryOf(choice: string, current: string | null, now = Date.now()): string | null {
   if (choice === keep) return current;
   return choice ? new Date(now + Number(choice) * 3_600_000).toISOString() : null;
 }
 
-/** The end of a share, as its row shows it. */
+/** Returns the expiry of a share as text. */
 export const untilOf = (share: { expiresAt: string | null }) => (share.expiresAt ? when(share.expiresAt) : null);

@@ -8,17 +8,17 @@ export function useOpenApp() {
   const { run, busy } = useAction(OpenApp, true);
 
   /**
-   * Must be called in the handler of a click or a key; reports whether a tab shows the app. The app may be
-   * known only after a request, which is made when the tab is there.
+   * Must be called in the handler of a click or a key. Reports whether a tab shows the app. If a function is given, it
+   * is called after the tab is open and returns the app.
    */
   async function open(which: OpenInput | (() => Promise<OpenInput | null>)): Promise<boolean> {
-    // Browsers block tabs that open later, such as after the answer of the server.
+    // Browsers block a tab that is opened later, such as after a response of the server.
     const tab = window.open("", "_blank");
     if (!tab) {
       toast({ text: t("The browser blocked the new tab. Allow pop-ups for this page, and open the app again.") });
       return false;
     }
-    // The app must not reach this page.
+    // The app must not be able to access this page.
     tab.opener = null;
     const input = typeof which === "function" ? await which() : which;
     const done = input && (await run({ input }));
@@ -39,7 +39,7 @@ export function useOpenApp() {
       await navigator.clipboard.writeText(address);
       toast({ text: t("The address was copied.") });
     } catch {
-      // Pages without HTTPS have no clipboard.
+      // Browsers offer no clipboard to pages without HTTPS.
       toast({ text: address });
     }
   }

@@ -1,15 +1,15 @@
 import { useDocumentVisibility } from "@mantine/hooks";
 import { useEffect, useRef, useState } from "react";
 
-/** Between two reads while something starts. */
-const pause = 3000;
+/** Milliseconds between two refreshes while something starts. */
+const interval = 3000;
 
-/** As many reads follow the opening of an app that has not started yet. */
-const follow = 5;
+/** The number of refreshes after an app was opened that has not started yet. */
+const refreshesAfterOpen = 5;
 
 /**
- * Reads again while something starts, and when someone comes back to the page. A hidden page
- * reads nothing. Call the returned function when something was opened that will start soon.
+ * Refreshes while something starts, and when the user comes back to the page, but not while the page is hidden. The
+ * returned function must be called after something was opened that will start soon.
  */
 export function useRefresh(read: () => void, starting: boolean): () => void {
   const visible = useDocumentVisibility() === "visible";
@@ -25,8 +25,8 @@ export function useRefresh(read: () => void, starting: boolean): () => void {
     const timer = setInterval(() => {
       setAhead((n) => Math.max(0, n - 1));
       read();
-    }, pause);
+    }, interval);
     return () => clearInterval(timer);
   }, [active, read]);
-  return () => setAhead(follow);
+  return () => setAhead(refreshesAfterOpen);
 }

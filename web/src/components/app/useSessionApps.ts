@@ -13,17 +13,17 @@ const AppsOfSessions = graphql(
   [AppFields],
 );
 
-/** Each one asks a container. */
-const most = 20;
+/** The number of sessions, because the server asks a container for each. */
+const maxSessions = 20;
 
-/** The apps of the first sessions of a list, by session. They are read again while one starts. */
+/** Returns the apps of the first sessions of a list, by session. They are refreshed while an app starts. */
 export function useSessionApps(ids: readonly string[]): ReadonlyMap<string, readonly App[]> {
-  const key = ids.slice(0, most).join(" ");
-  const asked = useMemo(() => (key ? key.split(" ") : []), [key]);
+  const key = ids.slice(0, maxSessions).join(" ");
+  const requested = useMemo(() => (key ? key.split(" ") : []), [key]);
   const { data, refetch } = useLiveQuery({
     query: AppsOfSessions,
-    variables: { first: most, ids: asked },
-    pause: asked.length === 0,
+    variables: { first: maxSessions, ids: requested },
+    pause: requested.length === 0,
   });
   const apps = useMemo(
     () => new Map((data?.sessions.edges ?? []).flatMap((e) => (e?.node ? [[e.node.id, e.node.apps] as const] : []))),

@@ -8,9 +8,9 @@ import { Status } from "../Status";
 import { type DeviceView, Pool } from "./Cell";
 import { Conditions, Cordon, type Cordoned } from "./Cordon";
 import { FamilyBerths } from "./FamilyBerths";
-import { type Family, families, pools, standing, why } from "./fleet";
+import { type Family, families, pools, problemText, stateOf } from "./fleet";
 import { Holders } from "./Holders";
-import { inTrouble, PluginNote, type PluginView } from "./PluginNote";
+import { hasProblem, PluginNote, type PluginView } from "./PluginNote";
 import { mainSlot } from "./segments";
 
 export interface AgentView extends Cordoned {
@@ -26,7 +26,7 @@ export interface AgentView extends Cordoned {
   stats: { name: string; deviceId: string; value: number; unit: string; quality: string }[];
 }
 
-/** The measured load of one device in percent, when its plugin measures it. */
+/** Returns the utilization of a device in percent; null if its plugin does not measure it. */
 export function utilization(agent: AgentView, device: DeviceView): number | null {
   const metric = agent.stats.find(
     (m) => m.deviceId === device.deviceId && m.name.endsWith("_util") && m.quality !== "UNAVAILABLE",
@@ -34,8 +34,8 @@ export function utilization(agent: AgentView, device: DeviceView): number | null
   return metric ? metric.value : null;
 }
 
-/** An agent with more than this is as wide as the page. */
-const broad = 24;
+/** A card with more devices than this is as wide as the page. */
+const wideAbove = 24;
 
 export function AgentCard({ agent }: { agent: AgentView }) {
   const [opened, setOpened] = useState<string | null>(null);
@@ -43,7 +43,7 @@ export function AgentCard({ agent }: { agent: AgentView }) {
   const of = (family: Family<DeviceView>) =>
     family.units.flatMap((u) => [u.device, ...u.partitions]).find((d) => d.id === opened);
   const kinds = families(agent.devices);
-  const wide = agent.devices.length > broad;
+  const wide = agent.devices.length > wideAbove;
   return (
     <section
       className={`panel agent${agent.status === "ALIVE" ? "" : " away"}${wide ? " broad" : ""}`}
@@ -91,22 +91,22 @@ export function AgentCard({ agent }: { agent: AgentView }) {
           return pool ? <Pool key={slot} device={pool} slot={slot} /> : null;
         })}
       </div>
-      {agent.plugins.filter(inTrouble).map((p) => (
+      {agent.plugins.filter(hasProblem).map((p) => (
         <PluginNote key={p.name} plugin={p} />
       ))}
     </section>
   );
 }
 
-/** The short of a device; its own page has the rest. */
+/** A summary of a device. The page of the device shows all details. */
 function Detail({ device, load, cut }: { device: DeviceView; load: number | null; cut: boolean }) {
   const slot = mainSlot(device.capacity);
-  const reason = why(device);
+  const reason = problemText(device);
   return (
     <div className="stack small chosen" role="group" aria-label={device.deviceId}>
       <div className="row">
         <h3>{device.deviceId}</h3>
-        <Status status={standing(device, cut)} />
+        <Status status={stateOf(device, cut)} />
         <span className="dim">
           {device.model}
           {slot ? ` · ${amount(slot, device.capacity[slot] ?? "0")} ${slotName(slot)}` : ""}
@@ -116,7 +116,7 @@ function Detail({ device, load, cut }: { device: DeviceView; load: number | null
           {t("Details")}
         </Link>
       </div>
-      {reason ? <p className={standing(device, cut) === "cut" ? "dim" : "tone-bad"}>{reason}</p> : null}
+      {reason ? <p className={stateOf(device, cut) === "cut" ? "dim" : "tone-bad"}>{reason}</p> : null}
       {cut ? null : <Holders device={device} />}
     </div>
   );

@@ -6,11 +6,11 @@ import { Status } from "../Status";
 import { type AgentView, utilization } from "./AgentCard";
 import { type DeviceView, describe } from "./Cell";
 import { iconOf } from "./FamilyBerths";
-import { families, pools, standing, why } from "./fleet";
+import { families, pools, problemText, stateOf } from "./fleet";
 import { Glyph } from "./Glyph";
 import { mainSlot, segments } from "./segments";
 
-/** The same as the cards, for those who read tables better. */
+/** Shows the agents of the cards as a table, for users who prefer tables. */
 export function AgentTable({ agents }: { agents: AgentView[] }) {
   const types = useSlotTypes();
   return (
@@ -55,10 +55,10 @@ function Row({
   types: ReadonlyMap<string, SlotType>;
 }) {
   const load = utilization(agent, device);
-  const how = standing(device, cut);
-  const reason = why(device);
+  const state = stateOf(device, cut);
+  const reason = problemText(device);
   return (
-    <tr className={how === "rejected" || how === "cut" ? "dimmed" : undefined}>
+    <tr className={state === "rejected" || state === "cut" ? "dimmed" : undefined}>
       <td>
         {agent.name} {agent.status === "ALIVE" ? null : <Status status={agent.status} />}
       </td>
@@ -74,11 +74,11 @@ function Row({
         </span>
       </td>
       <td>
-        <Status status={how} />
+        <Status status={state} />
         {reason ? <div className="dim prosy">{reason}</div> : null}
       </td>
       <td className="num nowrap">{load === null ? "–" : `${Math.round(load)} %`}</td>
-      <td>{how === "cut" ? "–" : describe(device, segments(device), null).split("; ")[1]}</td>
+      <td>{state === "cut" ? "–" : describe(device, segments(device), null).split("; ")[1]}</td>
     </tr>
   );
 }

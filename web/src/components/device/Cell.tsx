@@ -2,7 +2,7 @@ import { t } from "../../i18n";
 import { slotName } from "../../slots";
 import { stateWord } from "../../words";
 import { amount, trim } from "../format";
-import { type Member, shortName, standing, why } from "./fleet";
+import { type Member, problemText, shortName, stateOf } from "./fleet";
 import { type Holder, held, mainSlot, type Segment, segments } from "./segments";
 
 export interface DeviceView extends Member {
@@ -10,12 +10,12 @@ export interface DeviceView extends Member {
   holders: Holder[];
 }
 
-export const sick = (d: DeviceView) => !d.allocatable || d.health === "UNHEALTHY" || d.health === "LOST";
+export const unusable = (d: DeviceView) => !d.allocatable || d.health === "UNHEALTHY" || d.health === "LOST";
 
 const who = (s: Segment) =>
   s.session ? `${s.session.name}${s.kind === "mine" ? ` (${t("yours")})` : ""}` : t("another user");
 
-/** All that a cell shows, as a sentence. */
+/** Returns the content of a cell as text for screen readers. */
 export function describe(device: DeviceView, parts: Segment[], utilization: number | null): string {
   const slot = mainSlot(device.capacity);
   const capacity = amount(slot, device.capacity[slot] ?? "0");
@@ -29,14 +29,14 @@ export function describe(device: DeviceView, parts: Segment[], utilization: numb
     `${device.deviceId} ${device.model}`.trim(),
     parts.length > 0
       ? `${trim((held(parts) * 100).toFixed(0))} % ${t("of")} ${capacity} ${slotName(slot)} ${t("in use")}: ${holders.join(", ")}`
-      : sick(device)
+      : unusable(device)
         ? t("not in use")
         : t("free"),
     utilization === null ? "" : t("utilization {{n}} %", { n: Math.round(utilization) }),
     [
       stateWord(device.health).toLowerCase(),
-      sick(device) && device.health === "HEALTHY" ? t("not schedulable") : "",
-      why(device),
+      unusable(device) && device.health === "HEALTHY" ? t("not schedulable") : "",
+      problemText(device),
     ]
       .filter(Boolean)
       .join(", "),
@@ -50,20 +50,21 @@ interface Props {
   utilization: number | null;
   opened: boolean;
   onOpen: () => void;
-  /** Smaller, where there are many. */
+  /** A smaller size, for agents with many devices. */
   size?: "dense" | "small";
-  /** What it is cut from, as the agent names it. */
+  /** The device ID of the parent of a partition. */
   parent?: string;
 }
 
-/** A device as a slip in the quay: what is held fills it from the bottom. */
+/** Shows a device as a rectangle that its allocations fill from the bottom. */
 export function Cell({ device, utilization, opened, onOpen, size, parent }: Props) {
   const parts = segments(device);
   const slot = mainSlot(device.capacity);
   const name = shortName(device.deviceId, parent);
-  const told = describe(device, parts, utilization);
-  const label = told.includes(name) ? told : `${name}: ${told}`; // the accessible name contains the visible text
-  const how = standing(device);
+  const description = describe(device, parts, utilization);
+  // Accessibility: the accessible name must contain the visible text.
+  const label = description.includes(name) ? description : `${name}: ${description}`;
+  const state = stateOf(device);
   return (
     <button
       type="button"
@@ -74,7 +75,7 @@ export function Cell({ device, utilization, opened, onOpen, size, parent }: Prop
       onClick={onOpen}
       data-device={device.deviceId}
     >
-      <span className={`cell ${size ?? ""} stands-${how}`} aria-hidden="true">
+      <span className={`cell ${size ?? ""} stands-${state}`} aria-hidden="true">
         {parts.map((p, i) => (
           <span
             key={p.key}
@@ -96,7 +97,7 @@ export function Cell({ device, utilization, opened, onOpen, size, parent }: Prop
 const short = (slot: string, p: Segment) =>
   p.amounts[slot] ? amount(slot, p.amounts[slot]) : `${Math.round(p.part * 100)}%`;
 
-/** A pool such as CPU or memory, lying: the same parts from left to right. */
+/** Shows CPU or memory as a horizontal bar that its allocations fill from the left. */
 export function Pool({ device, slot }: { device: DeviceView; slot: string }) {
   const parts = segments({
     capacity: { [slot]: device.capacity[slot] ?? "0" },

@@ -12,7 +12,7 @@ export interface Cordoned {
   conditions: { type: string; status: boolean; reason: string; since: string }[];
 }
 
-/** What conditions of a machine are called. */
+/** Names of the conditions of a machine. */
 export const conditionWords: Record<string, string> = {
   disk_pressure: "Disk almost full",
   inode_pressure: "Few free inodes",
@@ -21,7 +21,7 @@ export const conditionWords: Record<string, string> = {
   clock_skew: "Clock is wrong",
 };
 
-/** The conditions that keep a machine closed to new sessions until they end by themselves. */
+/** Shows the conditions that keep new sessions away from a machine while they last. */
 export function Conditions({ agent }: { agent: Cordoned }) {
   const holding = agent.conditions.filter((c) => c.status);
   return holding.map((c) => (
@@ -31,7 +31,7 @@ export function Conditions({ agent }: { agent: Cordoned }) {
   ));
 }
 
-/** That a machine takes nothing new, why, and how far its drain is; nothing for one that is open. */
+/** Shows that a machine is cordoned, why, and the progress of a drain. Shows nothing for other machines. */
 export function Cordon({ agent, now }: { agent: Cordoned; now: number }) {
   if (agent.schedulable) return null;
   const reason = agent.cordonReason ? `: ${agent.cordonReason}` : "";

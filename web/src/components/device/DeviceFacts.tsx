@@ -30,7 +30,7 @@ export interface Facts {
   counters: { set: string; name: string; amount: number; total: number }[];
 }
 
-/** How parts of a device are held to their size, in a sentence. */
+/** How containers are kept within their share of a device, as sentences. */
 const enforcements: Record<string, string> = {
   ADVISORY: "Advisory: a container knows its share, but nothing enforces it",
   LIMIT: "Limit: a library in the container refuses memory beyond its share",
@@ -38,7 +38,7 @@ const enforcements: Record<string, string> = {
   MIG: "MIG: the hardware divides the device",
 };
 
-/** What there is to know of a device. */
+/** Shows the properties of a device. */
 export function DeviceFacts({ device }: { device: Facts }) {
   const rows: [string, ReactNode][] = [
     [t("Vendor"), device.vendor],
@@ -84,7 +84,7 @@ export function DeviceFacts({ device }: { device: Facts }) {
   );
 }
 
-/** Counters are numbers without a unit; only the names of some tell that they are bytes. */
+/** Formats a counter. Counters have no unit; the names of some show that they count bytes. */
 const count = (n: number, name: string) => (/memory|bytes/.test(name) && n >= 1 << 20 ? bytes(n) : String(n));
 
 const To = ({ device, name }: { device: Near; name: string }) => (

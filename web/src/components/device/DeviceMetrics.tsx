@@ -13,7 +13,7 @@ const words: Record<string, string> = {
 };
 const order = Object.keys(words);
 
-/** cuda_util of the plugin cuda is "Utilization". */
+/** Returns the display name of a metric: cuda_util of the plugin cuda is "Utilization". */
 export function metricName(name: string, plugin: string): string {
   const short = name.startsWith(`${plugin}_`)
     ? name.slice(plugin.length + 1)
@@ -29,11 +29,11 @@ const place = (name: string) => {
 interface Props {
   plugin: string;
   latest: readonly Sample[];
-  /** What came since the page was opened. */
+  /** The samples since the page was opened. */
   series: readonly Series[];
 }
 
-/** What a device measures now, and how well that is known. */
+/** Shows the current metrics of a device and how accurate each is. */
 export function DeviceMetrics({ plugin, latest, series }: Props) {
   const missing = latest.filter((m) => m.quality === "UNAVAILABLE");
   const shown = [...series].sort((a, b) => place(a.name) - place(b.name) || a.name.localeCompare(b.name));
@@ -46,7 +46,7 @@ export function DeviceMetrics({ plugin, latest, series }: Props) {
       ) : null}
       <div className="gauges">
         {shown.map((s) => (
-          <Chart key={s.key} series={s} name={metricName(s.name, plugin)} frank />
+          <Chart key={s.key} series={s} name={metricName(s.name, plugin)} showQuality />
         ))}
       </div>
       {missing.length > 0 ? (

@@ -4,25 +4,25 @@ import { t } from "../../i18n";
 import { slotName } from "../../slots";
 import { Status } from "../Status";
 import { Cell, type DeviceView } from "./Cell";
-import { type Family, leaves, shortName, standing, type Trouble, troubles } from "./fleet";
+import { allocatableDevices, type Family, type Problem, problems, shortName, stateOf } from "./fleet";
 import { Glyph } from "./Glyph";
 
-/** More of them than this are drawn smaller. */
-const many = 16;
+/** Families with more devices than this are drawn smaller. */
+const denseAbove = 16;
 
 interface Props {
   family: Family<DeviceView>;
   load: (device: DeviceView) => number | null;
   opened: string | null;
   onOpen: (id: string) => void;
-  /** About the one that is opened. */
+  /** The details of the selected device. */
   children: ReactNode;
 }
 
-/** One vendor's accelerators of an agent: what they are, each as a berth, and what is wrong with which. */
+/** Shows the accelerators of one vendor on an agent: their model, a cell for each device, and their problems. */
 export function FamilyBerths({ family, load, opened, onOpen, children }: Props) {
   const types = useSlotTypes();
-  const given = leaves(family).filter((d) => !["rejected", "UNHEALTHY", "LOST"].includes(standing(d)));
+  const given = allocatableDevices(family).filter((d) => !["rejected", "UNHEALTHY", "LOST"].includes(stateOf(d)));
   const busy = given.filter((d) => d.holders.length > 0).length;
   const cell = (d: DeviceView, more?: { size: "small"; parent: string }) => (
     <Cell
@@ -31,7 +31,7 @@ export function FamilyBerths({ family, load, opened, onOpen, children }: Props) 
       utilization={load(d)}
       opened={opened === d.id}
       onOpen={() => onOpen(d.id)}
-      size={family.units.length > many ? "dense" : undefined}
+      size={family.units.length > denseAbove ? "dense" : undefined}
       {...more}
     />
   );
@@ -48,7 +48,7 @@ export function FamilyBerths({ family, load, opened, onOpen, children }: Props) 
           partitions.length === 0 ? (
             cell(device)
           ) : (
-            <div key={device.id} className={`cutting stands-${standing(device, true)}`}>
+            <div key={device.id} className={`cutting stands-${stateOf(device, true)}`}>
               <div className="row tight keep">
                 {partitions.map((p) => cell(p, { size: "small", parent: device.deviceId }))}
               </div>
@@ -73,29 +73,29 @@ export function FamilyBerths({ family, load, opened, onOpen, children }: Props) 
         )}
       </div>
       {children}
-      <Troubles list={troubles(family)} />
+      <Troubles list={problems(family)} />
     </div>
   );
 }
 
-function Troubles({ list }: { list: Trouble<DeviceView>[] }) {
+function Troubles({ list }: { list: Problem<DeviceView>[] }) {
   if (list.length === 0) return null;
   return (
     <ul className="troubles">
       {list.map((x) => (
-        <li key={`${x.standing} ${x.why}`}>
-          <Status status={x.standing} />{" "}
+        <li key={`${x.state} ${x.text}`}>
+          <Status status={x.state} />{" "}
           <span className="mono" title={x.devices.map((d) => d.deviceId).join(", ")}>
             {some(x.devices.map((d) => shortName(d.deviceId)))}
           </span>
-          {x.why ? <span className="dim">: {x.why}</span> : null}
+          {x.text ? <span className="dim">: {x.text}</span> : null}
         </li>
       ))}
     </ul>
   );
 }
 
-/** The first few of many names. */
+/** Returns the first few of many names. */
 const some = (names: string[]) =>
   names.length <= 4
     ? names.join(", ")
@@ -103,7 +103,7 @@ const some = (names: string[]) =>
 
 type Types = ReadonlyMap<string, SlotType>;
 
-/** The sign of the first of the slots that has one, or of another of the same plugin where a device has none. */
+/** Returns the icon of the first slot that has one, or else of another slot of the same plugin. */
 export const iconOf = (plugin: string, slots: readonly string[], types: Types) =>
   slots.map((s) => types.get(s)?.icon).find(Boolean) ??
   [...types.values()].find((s) => s.name.startsWith(`${plugin}.`))?.icon ??

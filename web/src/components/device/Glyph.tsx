@@ -1,6 +1,6 @@
 /**
- * Signs of our own for what slots are, by the icon that their plugin names: a
- * kind of chip, told apart by its letters and by its outline. No vendor's mark.
+ * Icons for slots, by the icon name from the plugin. Each is a kind of chip with its own outline and letters. They are
+ * not logos of vendors.
  */
 const kinds: Record<string, { shape: "gpu" | "npu" | "tpu" | "ipu" | "lpu" | "board" | "mock"; letters: string }> = {
   nvidia: { shape: "gpu", letters: "N" },

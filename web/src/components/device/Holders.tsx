@@ -4,7 +4,7 @@ import { slotName } from "../../slots";
 import { amount } from "../format";
 import { type DeviceShare, segments } from "./segments";
 
-/** Who holds which part of a device. */
+/** Lists the sessions that use a device, each with its share. */
 export function Holders({ device }: { device: DeviceShare }) {
   const parts = segments(device);
   if (parts.length === 0) return <p className="dim">{t("Not in use.")}</p>;

@@ -2,31 +2,31 @@ import { Link } from "@tanstack/react-router";
 import { t } from "../../i18n";
 import { trim } from "../format";
 import { shortName } from "./fleet";
-import { type Link as DeviceLink, fold, linkNames, linkSigns, matrix, wholes } from "./links";
+import { type Link as DeviceLink, linkNames, linkSigns, matrix, parents, toParents } from "./links";
 
 interface Props {
   /** Devices of one plugin, in order. */
   devices: { id: string; deviceId: string; parent: { id: string } | null }[];
   links: readonly DeviceLink[];
-  /** The device that the page shows. */
+  /** The device whose page shows the matrix. */
   here: string;
 }
 
-/** In more columns than this there is no room for signs; colour and the words below the pointer remain. */
-const many = 24;
+/** With more columns than this, the cells have no text; the color and the tooltip remain. */
+const textlessAbove = 24;
 
-const near = new Set(["NVLINK", "XGMI", "NOC", "SAME_BOARD"]);
+const fastLinks = new Set(["NVLINK", "XGMI", "NOC", "SAME_BOARD"]);
 
-/** How each of the devices reaches each other. */
+/** Shows how the devices are connected to each other. */
 export function LinkMatrix({ devices, links, here: page }: Props) {
-  const folded = devices.length > many ? wholes(devices) : null;
+  const folded = devices.length > textlessAbove ? parents(devices) : null;
   const m = matrix(
     devices.map((d) => d.deviceId),
-    folded ? fold(links, folded) : links,
+    folded ? toParents(links, folded) : links,
   );
   const here = folded?.get(page) ?? page;
   const ids = new Map(devices.map((d) => [d.deviceId, d.id]));
-  const dense = m.names.length > many;
+  const dense = m.names.length > textlessAbove;
   if (m.names.length === 0) return <p className="dim">{t("Its plugin does not report links between devices.")}</p>;
   return (
     <div className="stack small">
@@ -67,7 +67,7 @@ export function LinkMatrix({ devices, links, here: page }: Props) {
                   return (
                     <td
                       key={column}
-                      className={`on${near.has(link.type) ? " near" : ""}`}
+                      className={`on${fastLinks.has(link.type) ? " near" : ""}`}
                       title={`${shortName(row)} – ${shortName(column)}: ${told}`}
                     >
                       <span className={dense ? "hushed" : undefined}>{linkSigns[link.type] ?? "?"}</span>

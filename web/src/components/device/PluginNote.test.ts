@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { inTrouble, type PluginView } from "./PluginNote";
+import { hasProblem, type PluginView } from "./PluginNote";
 
 const plugin = (more: Partial<PluginView>): PluginView => ({
   name: "cuda",
@@ -11,7 +11,7 @@ const plugin = (more: Partial<PluginView>): PluginView => ({
   ...more,
 });
 
-describe("a plugin is in trouble", () => {
+describe("hasProblem", () => {
   it.each([
     [plugin({}), false],
     [plugin({ restarts: 3 }), false],
@@ -19,5 +19,5 @@ describe("a plugin is in trouble", () => {
     [plugin({ message: "cuda-smi prints no JSON" }), true],
     [plugin({ checks: [{ name: "limit", level: "WARNING", text: "not installed" }] }), false],
     [plugin({ checks: [{ name: "driver", level: "ERROR", text: "not loaded" }] }), true],
-  ])("%o: %s", (p, want) => expect(inTrouble(p)).toBe(want));
+  ])("%o: %s", (p, want) => expect(hasProblem(p)).toBe(want));
 });

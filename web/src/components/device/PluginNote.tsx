@@ -11,14 +11,14 @@ export interface PluginView {
   checks: { name: string; level: keyof (typeof words)["PluginCheckLevel"]; text: string }[];
 }
 
-/** Whether a plugin does not run, or sees less than there is, or lacks what its devices need. */
-export function inTrouble(p: PluginView): boolean {
+/** Reports whether a plugin does not run, misses devices, or misses a requirement of its devices. */
+export function hasProblem(p: PluginView): boolean {
   return p.state !== "RUNNING" || p.message !== "" || p.checks.some((c) => c.level === "ERROR");
 }
 
 const tones: Record<string, string> = { ok: "dim", warning: "tone-wait", error: "tone-bad" };
 
-/** How a plugin is, and what its checks found. */
+/** Shows the state of a plugin and the results of its checks. */
 export function PluginNote({ plugin: p }: { plugin: PluginView }) {
   return (
     <div>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { families, leaves, type Member, shortName, standing, troubles, why } from "./fleet";
+import { allocatableDevices, families, type Member, problems, problemText, shortName, stateOf } from "./fleet";
 
 const device = (deviceId: string, more: Partial<Member> = {}): Member => ({
   id: deviceId,
@@ -18,7 +18,7 @@ const device = (deviceId: string, more: Partial<Member> = {}): Member => ({
 const ids = (list: Member[]) => list.map((d) => d.deviceId);
 
 describe("families", () => {
-  it("are by vendor, without CPU and memory, in the order of the bus", () => {
+  it("groups devices by vendor in PCI order, without CPU and memory", () => {
     const list = families([
       device("mem", { capacity: { mem: "1" }, vendor: "" }),
       device("x:b", { vendor: "Zeta", pciAddress: "0000:9a:00.0" }),
@@ -32,7 +32,7 @@ describe("families", () => {
     ]);
   });
 
-  it("hold partitions in what they are cut from, and count only what is given away", () => {
+  it("puts partitions below their device, and returns only allocatable devices as leaves", () => {
     const cut = device("acme:0", { allocatable: false, rejectReasons: ["it is cut"], capacity: {} });
     const parts = ["acme:0/0", "acme:0/1"].map((id) =>
       device(id, { parent: { id: "acme:0" }, capacity: { "acme.device:half": "1" } }),
@@ -42,13 +42,13 @@ describe("families", () => {
       ["acme:0", ["acme:0/0", "acme:0/1"]],
       ["acme:1/0", []],
     ]);
-    expect(ids(leaves(family!))).toEqual(["acme:0/0", "acme:0/1", "acme:1/0"]);
+    expect(ids(allocatableDevices(family!))).toEqual(["acme:0/0", "acme:0/1", "acme:1/0"]);
     expect(family!.slots).toEqual(["acme.device:half", "acme.device"]);
-    expect(troubles(family!)).toEqual([]);
+    expect(problems(family!)).toEqual([]);
   });
 });
 
-describe("standing", () => {
+describe("stateOf", () => {
   it.each([
     [device("a:0"), false, "HEALTHY"],
     [device("a:0", { health: "DEGRADED" }), false, "DEGRADED"],
@@ -56,11 +56,11 @@ describe("standing", () => {
     [device("a:0", { allocatable: false }), false, "rejected"],
     [device("a:0", { allocatable: false }), true, "cut"],
     [device("a:0", { allocatable: false, health: "LOST" }), true, "LOST"],
-  ])("%#", (d, cut, want) => expect(standing(d, cut)).toBe(want));
+  ])("%#", (d, cut, want) => expect(stateOf(d, cut)).toBe(want));
 });
 
-describe("troubles", () => {
-  it("say the same of several devices once, the worst first", () => {
+describe("problems", () => {
+  it("reports a problem of several devices once, the worst problem first", () => {
     const old = { allocatable: false, rejectReasons: ["too old"] };
     const [family] = families([
       device("a:0", old),
@@ -68,13 +68,13 @@ describe("troubles", () => {
       device("a:2"),
       device("a:3", { health: "UNHEALTHY", healthMessage: "XID 79", allocatable: false, rejectReasons: ["XID 79"] }),
     ]);
-    expect(troubles(family!).map((x) => [x.standing, x.why, ids(x.devices)])).toEqual([
+    expect(problems(family!).map((x) => [x.state, x.text, ids(x.devices)])).toEqual([
       ["UNHEALTHY", "XID 79", ["a:3"]],
       ["rejected", "too old", ["a:0", "a:1"]],
     ]);
   });
 
-  it("of a whole are not told again of its parts", () => {
+  it("does not repeat the problem of a device for its partitions", () => {
     const ill = { health: "UNHEALTHY", allocatable: false, rejectReasons: ["memory errors"] };
     const part = (id: string, more: Partial<Member>) => device(id, { parent: { id: "a:0" }, ...more });
     const [family] = families([
@@ -82,14 +82,14 @@ describe("troubles", () => {
       part("a:0/0", ill),
       part("a:0/1", { ...ill, rejectReasons: ["gone"] }),
     ]);
-    expect(troubles(family!).map((x) => [x.why, ids(x.devices)])).toEqual([
+    expect(problems(family!).map((x) => [x.text, ids(x.devices)])).toEqual([
       ["memory errors; it is cut", ["a:0"]],
       ["gone", ["a:0/1"]],
     ]);
   });
 
-  it("do not repeat the message of a recovery", () =>
-    expect(why(device("a:0", { healthMessage: "well again" }))).toBe(""));
+  it("ignores the message of a device that is healthy again", () =>
+    expect(problemText(device("a:0", { healthMessage: "well again" }))).toBe(""));
 });
 
 describe("shortName", () => {

@@ -1,4 +1,4 @@
-/** What of a device decides where and how it is drawn. */
+/** The fields of a device that decide where and how it is drawn. */
 export interface Member {
   id: string;
   deviceId: string;
@@ -13,7 +13,7 @@ export interface Member {
   parent: { id: string } | null;
 }
 
-/** A device that is drawn for itself, with what is cut from it. */
+/** A device that is drawn separately, with its partitions. */
 export interface Unit<D> {
   device: D;
   partitions: D[];
@@ -24,7 +24,7 @@ export interface Family<D> {
   key: string;
   plugin: string;
   vendor: string;
-  /** Slots that they are given away in. */
+  /** The slots that these devices provide. */
   slots: string[];
   units: Unit<D>[];
 }
@@ -39,7 +39,7 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 export const accelerators = <D extends Member>(devices: readonly D[]) =>
   devices.filter((d) => !pools.some((p) => p in d.capacity)).sort(inOrder);
 
-/** Accelerators by vendor, partitions within what they are cut from. */
+/** Groups accelerators by vendor, and partitions by their parent device. */
 export function families<D extends Member>(devices: readonly D[]): Family<D>[] {
   const cells = accelerators(devices);
   const known = new Set(cells.map((d) => d.id));
@@ -57,56 +57,56 @@ export function families<D extends Member>(devices: readonly D[]): Family<D>[] {
   );
 }
 
-/** Those that are given away: a device that is cut is so in its parts. */
-export const leaves = <D extends Member>(family: Family<D>): D[] =>
+/** Returns the devices that can be allocated: the partitions of a device if only they can be allocated. */
+export const allocatableDevices = <D extends Member>(family: Family<D>): D[] =>
   family.units.flatMap((u) =>
     u.partitions.length > 0 && !u.device.allocatable ? u.partitions : [u.device, ...u.partitions],
   );
 
-export type Standing = "HEALTHY" | "DEGRADED" | "UNHEALTHY" | "LOST" | "UNKNOWN" | "rejected" | "cut";
+export type DeviceState = "HEALTHY" | "DEGRADED" | "UNHEALTHY" | "LOST" | "UNKNOWN" | "rejected" | "cut";
 
-/** How a device stands: its health, or that it is not given away though nothing ails it. */
-export function standing(device: Member, cut = false): Standing {
+/** Returns the state of a device: its health, or, for a healthy device, that it cannot be allocated. */
+export function stateOf(device: Member, cut = false): DeviceState {
   if (device.health === "UNHEALTHY" || device.health === "LOST") return device.health;
   if (!device.allocatable) return cut ? "cut" : "rejected";
-  return device.health as Standing;
+  return device.health as DeviceState;
 }
 
-/** Why a device is not well or not given away; empty for one that is both. */
-export function why(device: Member): string {
-  const said = [
+/** Returns why a device is not healthy or cannot be allocated; empty for a healthy device that can. */
+export function problemText(device: Member): string {
+  const messages = [
     device.health === "HEALTHY" ? "" : device.healthMessage,
     ...(device.allocatable ? [] : device.rejectReasons),
   ];
-  return [...new Set(said.filter(Boolean))].join("; ");
+  return [...new Set(messages.filter(Boolean))].join("; ");
 }
 
-export interface Trouble<D> {
-  standing: Standing;
-  why: string;
+export interface Problem<D> {
+  state: DeviceState;
+  text: string;
   devices: D[];
 }
 
-const worst: Standing[] = ["LOST", "UNHEALTHY", "DEGRADED", "rejected"];
+const worst: DeviceState[] = ["LOST", "UNHEALTHY", "DEGRADED", "rejected"];
 
-/** What is wrong in a family, worst first; devices of which the same is said are told of once. */
-export function troubles<D extends Member>(family: Family<D>): Trouble<D>[] {
-  const found = new Map<string, Trouble<D>>();
+/** Returns the problems of a family, the worst first. Devices with the same problem share an entry. */
+export function problems<D extends Member>(family: Family<D>): Problem<D>[] {
+  const found = new Map<string, Problem<D>>();
   for (const { device, partitions } of family.units) {
     for (const d of [device, ...partitions]) {
-      const how = standing(d, d === device && partitions.length > 0);
-      const same = d !== device && how === standing(device, true) && why(device).includes(why(d));
-      if (!worst.includes(how) || same) continue; // of the whole it is said already
-      const key = `${how} ${why(d)}`;
-      const trouble = found.get(key) ?? { standing: how, why: why(d), devices: [] };
-      found.set(key, trouble);
-      trouble.devices.push(d);
+      const state = stateOf(d, d === device && partitions.length > 0);
+      const same = d !== device && state === stateOf(device, true) && problemText(device).includes(problemText(d));
+      if (!worst.includes(state) || same) continue; // the entry of the parent device already contains this problem
+      const key = `${state} ${problemText(d)}`;
+      const problem = found.get(key) ?? { state, text: problemText(d), devices: [] };
+      found.set(key, problem);
+      problem.devices.push(d);
     }
   }
-  return [...found.values()].sort((a, b) => worst.indexOf(a.standing) - worst.indexOf(b.standing));
+  return [...found.values()].sort((a, b) => worst.indexOf(a.state) - worst.indexOf(b.state));
 }
 
-/** Enough of a device's name to tell it from its neighbours. */
+/** Returns a short name that is unique among the neighbors of a device. */
 export function shortName(deviceId: string, parent?: string): string {
   if (parent && deviceId.startsWith(`${parent}/`)) return deviceId.slice(parent.length + 1);
   const name = deviceId.slice(deviceId.indexOf(":") + 1).replace(/^0000:(?=[\da-f]{2}:[\da-f]{2}\.)/, "");

@@ -5,11 +5,11 @@ const gpu = (more = {}) => ({ allocatable: true, health: "HEALTHY", capacity: { 
 const agent = (...devices: ReturnType<typeof gpu>[]) => ({ devices });
 
 describe("largest", () => {
-  it("is what the best agent has", () => {
+  it("is the amount of the largest agent", () => {
     expect(largest([agent(gpu(), gpu()), agent(gpu())], "cuda.shares")).toBe(2);
   });
 
-  it("leaves out devices that are not given away", () => {
+  it("leaves out devices that cannot be allocated", () => {
     expect(largest([agent(gpu({ health: "UNHEALTHY" }), gpu({ allocatable: false }))], "cuda.shares")).toBe(0);
   });
 });

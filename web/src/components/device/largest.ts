@@ -10,7 +10,10 @@ interface Agent {
 
 const usable = (d: Device) => d.allocatable && d.health !== "UNHEALTHY" && d.health !== "LOST";
 
-/** The largest amount of a slot that one request could ever hold: on one agent, used or not. */
+/**
+ * Returns the largest amount of a slot that one request can get: the capacity of the largest agent, whether in use or
+ * not.
+ */
 export function largest(agents: readonly Agent[], slot: string): number {
   const sums = agents.map((a) => a.devices.filter(usable).reduce((all, d) => all + Number(d.capacity[slot] ?? 0), 0));
   return Math.max(0, ...sums);

@@ -7,7 +7,7 @@ export interface Link {
   p2p: boolean;
 }
 
-/** People's words for the kinds of links, and signs short enough for a table. */
+/** Names of the kinds of links, and abbreviations for table cells. */
 export const linkNames: Record<string, string> = {
   NVLINK: "NVLink",
   XGMI: "xGMI",
@@ -28,17 +28,17 @@ export const linkSigns: Record<string, string> = {
 };
 
 export interface Matrix {
-  /** Rows and columns, as the agent names them. */
+  /** The rows and columns of the matrix: device IDs of the agent. */
   names: string[];
-  /** The nearest link of two, or undefined. */
+  /** Returns the shortest link between two devices, or undefined. */
   between: (a: string, b: string) => Link | undefined;
   kinds: string[];
 }
 
-/** Joins without ambiguity, whichever comes first. */
+/** Returns the same key for both directions of a pair. */
 const key = (a: string, b: string) => (a < b ? `${a} ${b}` : `${b} ${a}`);
 
-/** How the given devices reach each other; those that no link names are left out. */
+/** Returns the links between the given devices. Devices without a link are left out. */
 export function matrix(order: readonly string[], links: readonly Link[]): Matrix {
   const known = new Set(order);
   const nearest = new Map<string, Link>();
@@ -56,8 +56,8 @@ export function matrix(order: readonly string[], links: readonly Link[]): Matrix
   };
 }
 
-/** What each partition is cut from, by names. */
-export function wholes(
+/** Returns the parent device of each partition, by device ID. */
+export function parents(
   devices: readonly { id: string; deviceId: string; parent: { id: string } | null }[],
 ): ReadonlyMap<string, string> {
   const names = new Map(devices.map((d) => [d.id, d.deviceId]));
@@ -69,6 +69,6 @@ export function wholes(
   );
 }
 
-/** Links of partitions as links of what they are cut from. */
-export const fold = (links: readonly Link[], whole: ReadonlyMap<string, string>): Link[] =>
+/** Replaces partitions in links by their parent devices. */
+export const toParents = (links: readonly Link[], whole: ReadonlyMap<string, string>): Link[] =>
   links.map((l) => ({ ...l, a: whole.get(l.a) ?? l.a, b: whole.get(l.b) ?? l.b }));

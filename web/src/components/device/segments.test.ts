@@ -33,7 +33,7 @@ describe("segments", () => {
     expect(parts[0]!.part).toBe(0.4);
   });
 
-  it("keeps sessions of others apart and nameless", () => {
+  it("separates sessions of other users, without their names", () => {
     const parts = segments({
       capacity: { "cuda.device": "1" },
       holders: [holder("1", { slot: "cuda.device", session: null, mine: false })],

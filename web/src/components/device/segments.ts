@@ -13,25 +13,24 @@ export interface DeviceShare {
 
 export interface Segment {
   key: string;
-  /** Part of the device, 0 to 1. */
+  /** The fraction of the device, 0 to 1. */
   part: number;
-  /** Where it begins, from 0. */
+  /** The offset of the segment, 0 to 1. */
   start: number;
   kind: "mine" | "known" | "hidden";
   session: { id: string; name: string } | null;
-  /** Amount per slot, as sent. */
+  /** Amounts per slot, as the server sends them. */
   amounts: Record<string, string>;
 }
 
 /**
- * The parts of a device that are held, oldest first. A device may count the
- * same hardware in several slots (shares and memory): a holder then takes the
- * largest of its parts, not their sum.
+ * Returns the allocated parts of a device, oldest first. A device can offer the same hardware as several slots (shares
+ * and memory). An allocation then counts with its largest fraction, not with their sum.
  */
 export function segments(device: DeviceShare): Segment[] {
   const groups = new Map<string, Holder[]>();
   for (const holder of device.holders) {
-    // Others' sessions are not named; what began at the same instant is one.
+    // Sessions of other users have no name, so their allocations are grouped by start time.
     const key = holder.session?.id ?? `hidden ${holder.since}`;
     groups.set(key, [...(groups.get(key) ?? []), holder]);
   }
@@ -63,7 +62,7 @@ export const round = (n: number) => Math.round(n * 1000) / 1000;
 
 export const held = (parts: readonly Segment[]) => round(parts.reduce((sum, s) => sum + s.part, 0));
 
-/** The slot that a device is best described by: shares before pieces before bytes. */
+/** Returns the main slot of a device: shares before whole devices before bytes. */
 export function mainSlot(capacity: Record<string, string>): string {
   const slots = Object.keys(capacity).sort();
   return slots.find((s) => s.endsWith(".shares")) ?? slots.find((s) => !s.endsWith(".mem")) ?? slots[0] ?? "";

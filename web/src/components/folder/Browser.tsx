@@ -15,8 +15,8 @@ import { Crumbs } from "./Crumbs";
 import { badName, chosen } from "./dropped";
 import { FileDetails } from "./FileDetails";
 import { FileTable } from "./FileTable";
-import { useTasksMove } from "./FolderTasks";
-import { inBatches, inOrder, opensAsDirectory } from "./files";
+import { useTaskChanges } from "./FolderTasks";
+import { inBatches, opensAsDirectory, sortFiles } from "./files";
 import { NameDialog } from "./NameDialog";
 import { type Refusal, Refused, refusals } from "./Refused";
 import { Relocate } from "./Relocate";
@@ -28,16 +28,16 @@ interface Props {
   path: string;
   /** The folder, if the store is one: its files can be moved and copied to other folders. */
   folder?: string;
-  /** The directory that most people want, if it is not the top. */
+  /** The directory to show first, if it is not the root. */
   home?: string;
-  /** Whether the viewer may change the files. */
-  writes: boolean;
+  /** Whether the viewer can change the files. */
+  writable: boolean;
   onOpen: (path: string) => void;
   onFiles: (files: Found[]) => void;
 }
 
-/** The files of a folder or a session: the entries of one directory on the left, one of them on the right. */
-export function Browser({ store, path, folder, home, writes, onOpen, onFiles }: Props) {
+/** Shows the files of a folder or a session: a directory on the left, the selected file on the right. */
+export function Browser({ store, path, folder, home, writable, onOpen, onFiles }: Props) {
   const [typed, setTyped] = useState("");
   const [text] = useDebouncedValue(typed.trim(), 300);
   const { list, failure, loading, more, reload } = useFiles(store, path, text);
@@ -56,13 +56,13 @@ export function Browser({ store, path, folder, home, writes, onOpen, onFiles }: 
   const again = useDebouncedCallback(reload, { delay: 500, maxWait: 500 });
   useUploadsDone(uploads, store.id, again);
 
-  const rows = useMemo(() => inOrder(list?.files ?? [], list?.cursor === null), [list]);
+  const rows = useMemo(() => sortFiles(list?.files ?? [], list?.cursor === null), [list]);
   const shown = rows.find((r) => r.path === at) ?? null;
 
   const get = (what: string, directory: boolean) =>
     void store.download(what, directory).catch((failure: Failure) => toast({ failure }));
 
-  /** Of one thing: what went wrong with it is the failure of the whole. */
+  /** Reports the result for a single path: its error becomes the error of the whole action. */
   const one = (results: readonly { path: string; error: string | null }[]) => {
     const [wrong] = refusals(results);
     if (wrong) toast({ failure: { code: "FAILED_PRECONDITION", message: `${wrong.path}: ${wrong.error}` } });
@@ -111,7 +111,7 @@ export function Browser({ store, path, folder, home, writes, onOpen, onFiles }: 
           <Button variant="subtle" onClick={() => get(path, true)}>
             {t("Download as zip")}
           </Button>
-          {writes ? (
+          {writable ? (
             <>
               <Button variant="default" onClick={makeOpen.open}>
                 {t("New directory")}
@@ -147,7 +147,7 @@ export function Browser({ store, path, folder, home, writes, onOpen, onFiles }: 
       {picked.size > 0 ? (
         <div className="panel-head tool-bar" role="toolbar" aria-label={t("Actions for the selection")}>
           <span role="status">{t("{{count}} selected", { count: picked.size })}</span>
-          {writes && folder ? (
+          {writable && folder ? (
             <Button
               variant="default"
               size="compact-sm"
@@ -165,7 +165,7 @@ export function Browser({ store, path, folder, home, writes, onOpen, onFiles }: 
               {t("Copy")}
             </Button>
           ) : null}
-          {writes ? (
+          {writable ? (
             <Button variant="outline" color="red" size="compact-sm" onClick={() => setRemoving(chosenPaths)}>
               {t("Delete ({{count}})", { count: picked.size })}
             </Button>
@@ -194,8 +194,8 @@ export function Browser({ store, path, folder, home, writes, onOpen, onFiles }: 
             {path ? t("Searched in {{path}} and its subdirectories.", { path }) : null}
           </Empty>
         ) : (
-          <Empty title={t("This directory is empty")} cli={writes ? store.uploadLine(path) : undefined}>
-            {writes ? t("Drop files or folders here. Interrupted uploads resume.") : null}
+          <Empty title={t("This directory is empty")} cli={writable ? store.uploadLine(path) : undefined}>
+            {writable ? t("Drop files or folders here. Interrupted uploads resume.") : null}
           </Empty>
         )
       ) : null}
@@ -209,15 +209,15 @@ export function Browser({ store, path, folder, home, writes, onOpen, onFiles }: 
             onPick={setPicked}
             onAt={setAt}
             onOpen={(f) => (opensAsDirectory(f) ? onOpen(f.path) : setAt(f.path))}
-            onRename={writes ? setRenaming : undefined}
-            onRemove={writes ? setRemoving : undefined}
+            onRename={writable ? setRenaming : undefined}
+            onRemove={writable ? setRemoving : undefined}
             onEnd={more && !text ? more : undefined}
           />
           {shown ? (
             <FileDetails
               store={store}
               file={shown}
-              writes={writes}
+              writable={writable}
               onClose={() => setAt(null)}
               onDownload={() => get(shown.path, opensAsDirectory(shown))}
               onOpen={() => onOpen(shown.path)}
@@ -316,8 +316,8 @@ export function Browser({ store, path, folder, home, writes, onOpen, onFiles }: 
   );
 }
 
-/** Calls when a task of the folder has ended. */
+/** Calls a function when a task of the folder has ended. */
 function AfterTasks({ folder, call }: { folder: string; call: () => void }) {
-  useTasksMove(folder, call);
+  useTaskChanges(folder, call);
   return null;
 }

@@ -5,24 +5,24 @@ import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { quote } from "../format";
 import { Cli } from "../Note";
-import { commands, inURL, placeOf } from "./connect";
-import { type Folder, whose } from "./folder";
+import { commands, inURL, remotePath } from "./connect";
+import { accessKind, type Folder } from "./folder";
 
 interface Props {
   folder: Folder;
-  /** The directory that one looks at. */
+  /** The directory that the user has open. */
   path: string;
-  writes: boolean;
+  writable: boolean;
   onClose: () => void;
 }
 
-/** How other programs reach a folder: the command line, a network drive, SFTP, a session. */
-export function Connect({ folder, path, writes, onClose }: Props) {
+/** Shows how other programs can access a folder: the command line, a network drive, SFTP, a session. */
+export function Connect({ folder, path, writable, onClose }: Props) {
   useFocusBack();
   const { user } = useViewer();
-  const place = placeOf(folder, whose(folder, user.id));
+  const place = remotePath(folder, accessKind(folder, user.id));
   const dav = `${location.origin}/storage/dav/`;
-  const here = place && path ? `${place}/${path}` : place;
+  const directory = place && path ? `${place}/${path}` : place;
   return (
     <Modal
       opened
@@ -34,14 +34,14 @@ export function Connect({ folder, path, writes, onClose }: Props) {
       <Tabs defaultValue="cli" keepMounted={false}>
         <Tabs.List aria-label={t("Ways to connect")}>
           <Tabs.Tab value="cli">{t("Command line")}</Tabs.Tab>
-          {here ? <Tabs.Tab value="dav">{t("Network drive (WebDAV)")}</Tabs.Tab> : null}
-          {here ? <Tabs.Tab value="sftp">{t("SFTP")}</Tabs.Tab> : null}
+          {directory ? <Tabs.Tab value="dav">{t("Network drive (WebDAV)")}</Tabs.Tab> : null}
+          {directory ? <Tabs.Tab value="sftp">{t("SFTP")}</Tabs.Tab> : null}
           <Tabs.Tab value="session">{t("In a session")}</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="cli" pt="md" className="stack small">
           <span>{t("Log in once:")}</span>
           <Cli line={`berth login ${location.origin}`} />
-          {commands(folder.name, path, writes).map((c) => (
+          {commands(folder.name, path, writable).map((c) => (
             <div key={c.line} className="stack small">
               <span>{t(c.what)}:</span>
               <Cli line={c.line} />
@@ -49,17 +49,17 @@ export function Connect({ folder, path, writes, onClose }: Props) {
           ))}
           <span className="dim">{t("Interrupted transfers resume when you run the command again.")}</span>
         </Tabs.Panel>
-        {here ? (
+        {directory ? (
           <>
             <Tabs.Panel value="dav" pt="md" className="stack small">
               <span>{t("WebDAV address, for Finder, Explorer, a file manager or rclone:")}</span>
-              <Cli line={dav + inURL(here)} />
-              <Login email={user.email} writes={writes} />
+              <Cli line={dav + inURL(directory)} />
+              <Login email={user.email} writable={writable} />
               <span>{t("With rclone:")}</span>
               <Cli
                 line={`rclone config create berth webdav url=${dav} vendor=other user=${quote(user.email)} pass=TOKEN`}
               />
-              <Cli line={`rclone copy ${quote(`berth:${here}`)} .`} />
+              <Cli line={`rclone copy ${quote(`berth:${directory}`)} .`} />
               <Where volume={folder.quotaScope.volume.name} />
             </Tabs.Panel>
             <Tabs.Panel value="sftp" pt="md" className="stack small">
@@ -67,9 +67,9 @@ export function Connect({ folder, path, writes, onClose }: Props) {
                 {t("SFTP has its own port. Ask your administrator for the port and whether SFTP is enabled.")}
               </span>
               <Cli line={`sftp -P PORT ${quote(`${user.email}@${location.hostname}`)}`} />
-              <Login email={user.email} writes={writes} />
+              <Login email={user.email} writable={writable} />
               <span>{t("Path of the folder:")}</span>
-              <Cli line={`cd ${quote(here)}`} />
+              <Cli line={`cd ${quote(directory)}`} />
               <Where volume={folder.quotaScope.volume.name} />
             </Tabs.Panel>
           </>
@@ -81,7 +81,7 @@ export function Connect({ folder, path, writes, onClose }: Props) {
             })}
           </span>
           <Cli
-            line={`berth run IMAGE -v ${quote(folder.name)}${writes ? "" : `:/home/work/${quote(folder.name)}:ro`} -- ls /home/work/${quote(folder.name)}`}
+            line={`berth run IMAGE -v ${quote(folder.name)}${writable ? "" : `:/home/work/${quote(folder.name)}:ro`} -- ls /home/work/${quote(folder.name)}`}
           />
         </Tabs.Panel>
       </Tabs>
@@ -89,12 +89,12 @@ export function Connect({ folder, path, writes, onClose }: Props) {
   );
 }
 
-function Login({ email, writes }: { email: string; writes: boolean }) {
+function Login({ email, writable }: { email: string; writable: boolean }) {
   return (
     <span>
       {t("User name: {{email}}. Password: an access token, not your account password.", { email })}{" "}
       <Link to="/account/tokens">{t("Create a token")}</Link>
-      {writes ? ` ${t("A token with the scope “folders” can also write.")}` : ""}
+      {writable ? ` ${t("A token with the scope “folders” can also write.")}` : ""}
     </span>
   );
 }

@@ -10,9 +10,9 @@ import { stateWord } from "../../words";
 import { FormDialog } from "../admin/Form";
 import { nodesOf } from "../admin/usePages";
 import { goodFolderName } from "./dropped";
+import { autoMountText } from "./FolderAccess";
 import { type Folder, type UsageMode, usageModes } from "./folder";
 import { PermissionSelect } from "./PermissionSelect";
-import { autoMounted } from "./Standing";
 import type { FolderPermission } from "./share";
 
 const CreateVfolder = graphql(`
@@ -47,7 +47,7 @@ interface FieldsProps {
   draft: Draft;
   set: (some: Partial<Draft>) => void;
   wrong: Record<string, string>;
-  /** Whose it is and where it lies cannot be changed later. */
+  /** Whether the owner and the volume can be selected. They cannot be changed later. */
   placed: boolean;
   anyVolume: string;
 }
@@ -72,7 +72,7 @@ function Fields({ draft, set, wrong, placed, anyVolume }: FieldsProps) {
       />
       {draft.name.startsWith(".") && !bad ? (
         <p className="dim" role="status">
-          {autoMounted(draft.name, projects.find((p) => p.id === draft.project)?.name)}{" "}
+          {autoMountText(draft.name, projects.find((p) => p.id === draft.project)?.name)}{" "}
           {t("Use it for settings, packages and caches.")}
         </p>
       ) : null}
@@ -151,7 +151,7 @@ const placeOf = (d: Draft) => ({
   ...(d.volume ? { volume: d.volume } : {}),
 });
 
-/** Asks for what a new folder needs. */
+/** Asks for the settings of a new folder. */
 export function CreateFolder({ onClose, onCreated }: { onClose: () => void; onCreated: (id: string) => void }) {
   const [draft, setDraft] = useState<Draft>({
     name: "",
@@ -191,7 +191,7 @@ export function CreateFolder({ onClose, onCreated }: { onClose: () => void; onCr
   );
 }
 
-/** A copy of a folder with all its files; it is made while one goes on. */
+/** Copies a folder with all its files, in the background. */
 export function CloneFolder({ folder, onClose, onDone }: { folder: Folder; onClose: () => void; onDone: () => void }) {
   const [draft, setDraft] = useState<Draft>({
     name: `${folder.name.slice(0, 59)}-copy`,
@@ -232,7 +232,7 @@ export function CloneFolder({ folder, onClose, onDone }: { folder: Folder; onClo
   );
 }
 
-/** The name of a folder, what it is for, and what the members of its project may. */
+/** Edits the name of a folder, its usage mode, and the permissions of the members of its project. */
 export function FolderSettings({
   folder,
   onClose,

@@ -9,7 +9,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** Takes files and directories that are dropped onto what is in it. */
+/** Accepts files and directories that are dropped onto its children. */
 export function DropZone({ enabled, onFiles, children }: Props) {
   const [over, setOver] = useState(false);
   return (

@@ -10,22 +10,22 @@ import type { FileStore } from "./store";
 interface Props {
   store: FileStore;
   file: FileEntry;
-  writes: boolean;
+  writable: boolean;
   onClose: () => void;
   onOpen: () => void;
   onDownload: () => void;
   onRename: () => void;
-  /** Undefined: the store cannot move and copy. */
+  /** Undefined if the store cannot move and copy. */
   onRelocate?: (kind: "move" | "copy") => void;
   onRemove: () => void;
   onSaved: () => void;
 }
 
-/** The right pane: one entry, what may be done with it, and what is in it. */
+/** The right pane: the selected entry, its actions and its content. */
 export function FileDetails({
   store,
   file,
-  writes,
+  writable,
   onClose,
   onOpen,
   onDownload,
@@ -99,12 +99,12 @@ export function FileDetails({
             {directory ? t("Download as zip") : t("Download")}
           </Button>
         ) : null}
-        {writes ? (
+        {writable ? (
           <Button variant="default" size="compact-sm" onClick={onRename}>
             {t("Rename")}
           </Button>
         ) : null}
-        {writes && onRelocate ? (
+        {writable && onRelocate ? (
           <Button variant="default" size="compact-sm" onClick={() => onRelocate("move")}>
             {t("Move")}
           </Button>
@@ -114,13 +114,13 @@ export function FileDetails({
             {t("Copy")}
           </Button>
         ) : null}
-        {writes ? (
+        {writable ? (
           <Button variant="outline" color="red" size="compact-sm" onClick={onRemove}>
             {t("Delete")}
           </Button>
         ) : null}
       </div>
-      {plain ? <Preview key={file.path} store={store} file={file} writes={writes} onSaved={onSaved} /> : null}
+      {plain ? <Preview key={file.path} store={store} file={file} writable={writable} onSaved={onSaved} /> : null}
     </section>
   );
 }

@@ -8,28 +8,31 @@ import { word } from "../../words";
 import { bytes, when } from "../format";
 import { opensAsDirectory } from "./files";
 
-/** As folder.css has them. */
+/** The row heights of folder.css, in pixels. */
 const rowHeight = 33;
 const foundHeight = 52;
 
 interface Props {
   rows: readonly FileEntry[];
   picked: ReadonlySet<string>;
-  /** The one whose details are shown. */
+  /** The path of the entry whose details are shown. */
   at: string | null;
-  /** Where each lies is told, as after a search. */
+  /** Whether the rows are search results, which show the directory of each file. */
   found: boolean;
   onPick: (picked: Set<string>) => void;
   onAt: (path: string) => void;
   onOpen: (file: FileEntry) => void;
-  /** F2 and Delete on a row. */
+  /** Called for F2; onRemove is called for Delete. */
   onRename?: (path: string) => void;
   onRemove?: (paths: string[]) => void;
-  /** The last of the rows is in sight, and there are others behind it. */
+  /** Called when the last row is visible and more rows can be loaded. */
   onEnd?: () => void;
 }
 
-/** The left pane: entries of a directory, of which those in sight are drawn. Arrows go up and down, space selects, Enter opens. */
+/**
+ * The left pane: the entries of a directory. Only visible rows are rendered. The arrow keys move, space selects, and
+ * Enter opens.
+ */
 export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRename, onRemove, onEnd }: Props) {
   const body = useRef<HTMLTableSectionElement>(null);
   const last = useRef<string | null>(null);
@@ -41,7 +44,7 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
     estimateSize: () => height,
     getScrollElement: () => box.current,
     overscan: 20,
-    // The head stays in sight above the rows, and is one row high.
+    // The sticky header covers one row.
     scrollPaddingEnd: height,
   });
   const inSight = drawn.getVirtualItems();
@@ -88,8 +91,8 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
     reach();
   }
   /**
-   * The row may be drawn only after the scrolling. It is scrolled to again then: with the
-   * row that had the focus gone and the others not there yet, the list was too short.
+   * Focuses the wanted row once it is rendered. It may need a second scroll: after the first one, the focused row is
+   * gone and the new rows are not rendered yet, so the list was too short.
    */
   function reach() {
     if (wanted.current === null) return;
@@ -170,9 +173,9 @@ export function FileTable({ rows, picked, at, found, onPick, onAt, onOpen, onRen
 }
 
 /**
- * In the place of rows that are not drawn. Its key has its height: Chromium does not always
- * see that the height of a row has changed. It is without the last column, which a narrow
- * page does not have: a wider row would make it again.
+ * Takes the space of rows that are not rendered. Its key contains its height, because Chromium does not always notice
+ * that the height of a row has changed. It has no cell for the last column, which a narrow page hides: a wider row
+ * would show that column again.
  */
 function Gap({ height }: { height: number }) {
   return height > 0 ? (

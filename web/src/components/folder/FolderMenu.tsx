@@ -12,17 +12,17 @@ import { DeleteConfirm, RestoreButton, TrashConfirm } from "./Trash";
 
 interface Props {
   folder: Folder;
-  /** Something came or went. */
+  /** Called after the folder has changed or a copy was created. */
   onChanged: () => void;
-  /** The folder is out of sight or in the trash. */
+  /** Called when the folder is in the trash or no longer visible to the viewer. */
   onGone: () => void;
-  /** Among the big buttons of a page. */
+  /** Whether the menu is a large button of a page. */
   big?: boolean;
 }
 
 type Open = "share" | "settings" | "clone" | "import" | "export" | "handOver" | "trash" | "delete" | "leave" | null;
 
-/** What may be done with a folder as a whole; the server has said to whom. */
+/** The actions for a whole folder. The server reports which of them the viewer can use. */
 export function FolderMenu({ folder, onChanged, onGone, big }: Props) {
   const viewer = useViewer();
   const [open, setOpen] = useState<Open>(null);

@@ -4,14 +4,14 @@ import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { stateWord } from "../../words";
 import { bytes, when } from "../format";
+import { autoMountText } from "./FolderAccess";
 import { FolderTasks } from "./FolderTasks";
-import { type Folder, modeWord, ownerOf, whose } from "./folder";
-import { autoMounted } from "./Standing";
+import { accessKind, type Folder, modeWord, ownerOf } from "./folder";
 import { permissionWord } from "./share";
 
 const none = <span className="dim">–</span>;
 
-/** Folders as rows. */
+/** Shows folders as rows of a table. */
 export function FolderTable({
   rows,
   trash,
@@ -53,11 +53,13 @@ export function FolderTable({
                     {f.status === "TRASH" ? null : <span className="dim">{stateWord(f.status).toLowerCase()}</span>}
                   </>
                 )}
-                {f.tasks.length > 0 ? <FolderTasks tasks={f.tasks} may={f.permissions.includes("UPDATE")} /> : null}
+                {f.tasks.length > 0 ? (
+                  <FolderTasks tasks={f.tasks} editable={f.permissions.includes("UPDATE")} />
+                ) : null}
                 {f.autoMount ? (
                   <>
                     {" "}
-                    <span className="badge dim" title={autoMounted(f.name, f.project?.name)}>
+                    <span className="badge dim" title={autoMountText(f.name, f.project?.name)}>
                       {t("in every session")}
                     </span>
                   </>
@@ -78,7 +80,7 @@ export function FolderTable({
                 {f.project ? (
                   <div className="dim">{t("members can {{what}}", { what: t(permissionWord(f.permission)) })}</div>
                 ) : null}
-                {whose(f, me) === "shared" ? (
+                {accessKind(f, me) === "shared" ? (
                   <div className="dim">{t("you can {{what}}", { what: t(permissionWord(f.myShare!.permission)) })}</div>
                 ) : null}
               </td>

@@ -2,26 +2,26 @@ import { useSubscription } from "urql";
 import { graphql } from "../../api/graphql";
 import { t } from "../../i18n";
 import { taskWord } from "../../words";
-import { WhatFailed } from "../objectstorage/WhatFailed";
+import { FailedItems } from "../objectstorage/FailedItems";
 import { Progress } from "../task/Progress";
 import { TaskButtons } from "../task/TaskButtons";
-import { goesOn, type Task, TaskFields } from "../task/task";
+import { isUnfinished, type Task, TaskFields } from "../task/task";
 
 const TaskMoved = graphql(`subscription TaskMoved($subject: ID) { taskChanged(subject: $subject) { ...TaskFields } }`, [
   TaskFields,
 ]);
 
-/** Keeps the tasks about one folder, or about any, as they are; tells of each that ends. */
-export function useTasksMove(subject: string | null, ended: () => void) {
+/** Keeps the tasks of one folder, or of all folders, up to date, and calls a function when one ends. */
+export function useTaskChanges(subject: string | null, ended: () => void) {
   useSubscription({ query: TaskMoved, variables: { subject } }, (_, change) => {
-    if (!goesOn(change.taskChanged)) ended();
+    if (!isUnfinished(change.taskChanged)) ended();
     return change;
   });
 }
 
-/** Long work on one folder: how far it is, with the way to end or to repeat it. */
-export function FolderTasks({ tasks, may }: { tasks: Task[]; may: boolean }) {
-  const shown = tasks.filter((x) => goesOn(x) || x.status === "FAILED");
+/** Shows the progress of the tasks of a folder, with buttons to cancel and to retry. */
+export function FolderTasks({ tasks, editable }: { tasks: Task[]; editable: boolean }) {
+  const shown = tasks.filter((x) => isUnfinished(x) || x.status === "FAILED");
   return shown.map((x) => (
     <div key={x.id} className="row" style={{ flexWrap: "wrap" }}>
       <span>{x.title || taskWord(x.kind)}</span>
@@ -33,8 +33,8 @@ export function FolderTasks({ tasks, may }: { tasks: Task[]; may: boolean }) {
         <Progress task={x} />
       )}
       {x.status === "WAITING" && x.message ? <span className="tone-wait">{x.message}</span> : null}
-      <WhatFailed task={x} />
-      {may ? <TaskButtons task={x} /> : null}
+      <FailedItems task={x} />
+      {editable ? <TaskButtons task={x} /> : null}
     </div>
   ));
 }

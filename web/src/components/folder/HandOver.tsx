@@ -32,7 +32,7 @@ const HandOverVfolder = graphql(`
   }
 `);
 
-/** Gives a user's folder to another user of the domain, says before what becomes of it, and then how far it is. */
+/** Transfers a folder to another user of the domain: shows the effects before the start, and the progress after it. */
 export function HandOver({ folder, onClose, onDone }: { folder: Folder; onClose: () => void; onDone: () => void }) {
   useFocusBack();
   const { data, failure: unread } = useLiveQuery({
@@ -42,7 +42,7 @@ export function HandOver({ folder, onClose, onDone }: { folder: Folder; onClose:
   });
   const { run, busy, failure } = useAction(HandOverVfolder);
   const [to, setTo] = useState<string | null>(null);
-  const [heir, setHeir] = useState("");
+  const [newOwner, setNewOwner] = useState("");
   const [task, setTask] = useState<string | null>(null);
   const known = data?.node && "mountedBy" in data.node ? data.node : null;
   const owner = known?.owner;
@@ -66,7 +66,7 @@ export function HandOver({ folder, onClose, onDone }: { folder: Folder; onClose:
         <Form
           failure={failure}
           fields={["user", "id"]}
-          submit={to ? t("Hand over to {{name}}", { name: heir }) : t("Hand over")}
+          submit={to ? t("Hand over to {{name}}", { name: newOwner }) : t("Hand over")}
           busy={busy}
           disabled={!to || sessions.length > 0}
           onCancel={onClose}
@@ -100,7 +100,7 @@ export function HandOver({ folder, onClose, onDone }: { folder: Folder; onClose:
                 error={wrong.user ?? wrong.id}
                 onChange={(id, label) => {
                   setTo(id);
-                  setHeir(label);
+                  setNewOwner(label);
                 }}
               />
               <div>

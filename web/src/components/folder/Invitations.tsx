@@ -25,7 +25,7 @@ const DeclineShare = graphql(
   [ShareFields],
 );
 
-/** Folders that one is invited to; nothing when there are none. */
+/** Shows the viewer's invitations to folders; nothing if there are none. */
 export function Invitations({ onAccepted }: { onAccepted: () => void }) {
   const { rows, failure, refetch } = useInvitations();
   if (failure) return <FailureNote failure={failure} what={t("The invitations could not be loaded")} />;

@@ -4,7 +4,7 @@ import { Confirm } from "../Confirm";
 import { RemoveShare } from "./ShareDialog";
 import type { Share } from "./share";
 
-/** Asks before one leaves a folder that is shared with oneself. */
+/** Asks for a confirmation before the viewer leaves a shared folder. */
 export function Leave({
   share,
   onClose,

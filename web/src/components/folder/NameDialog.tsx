@@ -9,14 +9,14 @@ interface Props {
   title: string;
   action: string;
   initial: string;
-  /** The mutation behind it: how it goes, and what failed. */
+  /** The state of the mutation that the dialog starts. */
   mutation: { busy: boolean; failure: Failure | null; clear: () => void };
   valid: (name: string) => boolean;
   onName: (name: string) => Promise<unknown>;
   onClose: () => void;
 }
 
-/** Asks for one name: of a folder, a directory or a file. */
+/** Asks for the name of a folder, a directory or a file. */
 export function NameDialog({ opened, title, action, initial, mutation, valid, onName, onClose }: Props) {
   const [name, setName] = useState(initial);
   useEffect(() => setName(initial), [initial, opened]);

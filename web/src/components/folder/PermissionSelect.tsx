@@ -3,7 +3,7 @@ import { t } from "../../i18n";
 import { type FolderPermission, permissions } from "./share";
 
 interface Props {
-  /** Seen above the box, or with `bare` only said. */
+  /** The label above the box; with `bare`, only for screen readers. */
   label: string;
   bare?: boolean;
   value: FolderPermission;
@@ -12,7 +12,7 @@ interface Props {
   onChange: (permission: FolderPermission) => void;
 }
 
-/** What somebody may with a folder. */
+/** Selects a user's permission on a folder. */
 export function PermissionSelect({ label, bare, value, disabled, error, onChange }: Props) {
   return (
     <Select

@@ -3,7 +3,7 @@ import { bytes } from "../format";
 import { Meter } from "../Meter";
 import { enforcementWord, filled, type HeldScope } from "./folder";
 
-/** How full one's own scopes and those of one's projects are, on each volume. */
+/** Shows the usage of the quota scopes of the viewer and of their projects, on each volume. */
 export function QuotaBars({ scopes }: { scopes: HeldScope[] }) {
   if (scopes.length === 0) return null;
   return (

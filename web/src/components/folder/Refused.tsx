@@ -8,22 +8,22 @@ export interface Refusal {
 export const refusals = (results: readonly { path: string; error: string | null }[]): Refusal[] =>
   results.flatMap((r) => (r.error ? [{ path: r.path, error: r.error }] : []));
 
-/** Rows beyond this are only counted. */
-const most = 20;
+/** Further rows are only counted. */
+const maxRows = 20;
 
-/** What of several things did not work, each with why. */
+/** Lists the items that failed, each with its error. */
 export function Refused({ rows }: { rows: Refusal[] }) {
   if (rows.length === 0) return null;
   return (
     <div className="failure" role="alert">
       <b>{t("These failed. All others are done:")}</b>
       <ul style={{ margin: 0, paddingLeft: 18, maxHeight: 180, overflow: "auto" }} tabIndex={0}>
-        {rows.slice(0, most).map((r) => (
+        {rows.slice(0, maxRows).map((r) => (
           <li key={r.path}>
             <code>{r.path}</code> {r.error}
           </li>
         ))}
-        {rows.length > most ? <li>{t("and {{count}} more", { count: rows.length - most })}</li> : null}
+        {rows.length > maxRows ? <li>{t("and {{count}} more", { count: rows.length - maxRows })}</li> : null}
       </ul>
     </div>
   );

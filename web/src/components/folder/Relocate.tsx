@@ -9,7 +9,7 @@ import { t } from "../../i18n";
 import { nodesOf } from "../admin/usePages";
 import { FailureNote } from "../Note";
 import { Crumbs } from "./Crumbs";
-import { inBatches, into } from "./files";
+import { inBatches, moveTargets } from "./files";
 import { folderStore } from "./folderStore";
 import { type Refusal, Refused, refusals } from "./Refused";
 import { useFiles } from "./useFiles";
@@ -32,19 +32,19 @@ interface Props {
   kind: "move" | "copy";
   folder: { id: string; name: string };
   paths: string[];
-  /** The directory to begin at. */
+  /** The directory to open first. */
   path: string;
   onClose: () => void;
   onDone: () => void;
 }
 
-/** Asks where entries go, in this or another folder. */
+/** Asks for the destination of entries, in this or another folder. */
 export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) {
   const [typed, setTyped] = useState("");
   const [chosen, setChosen] = useState(folder);
-  const [quiet] = useDebouncedValue(typed.trim(), 200);
-  // What the box shows of the chosen one is not looked for.
-  const q = quiet === chosen.name ? "" : quiet;
+  const [debounced] = useDebouncedValue(typed.trim(), 200);
+  // The name of the selected folder is not a search.
+  const q = debounced === chosen.name ? "" : debounced;
   const { data } = useLiveQuery({
     query: TargetsQuery,
     variables: { where: { status: "READY", ...(q ? { nameContainsFold: q } : {}) } },
@@ -54,30 +54,31 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
   const [directory, setDirectory] = useState(path);
   const [overwrite, setOverwrite] = useState(false);
   const [refused, setRefused] = useState<Refusal[]>([]);
-  /** What has moved is not moved again when one tries the rest once more. */
-  const [left, setLeft] = useState(paths);
+  /** The paths that are still to be moved or copied. A retry does not repeat the successful ones. */
+  const [remaining, setRemaining] = useState(paths);
   const found = nodesOf(data?.vfolders).filter((f) => f.id === folder.id || f.permissions.includes("WRITE_FILES"));
   const targets: { id: string; name: string }[] = found.some((f) => f.id === chosen.id) ? found : [chosen, ...found];
   const here = chosen.id === folder.id;
-  const items = into(left, directory, here);
+  const items = moveTargets(remaining, directory, here);
 
-  /** Keeps the dialog, for what is left. */
-  function stay(rest: readonly { path: string }[], wrong: Refusal[]) {
+  /** Keeps the dialog open for the remaining paths. */
+  function keepOpen(rest: readonly { path: string }[], wrong: Refusal[]) {
     setRefused(wrong);
-    setLeft(rest.map((r) => r.path));
+    setRemaining(rest.map((r) => r.path));
     onDone();
   }
-  async function go() {
+  async function submit() {
     if (!items) return;
     const wrong: Refusal[] = [];
-    for (const some of inBatches(items)) {
-      const input = { vfolder: folder.id, items: some, overwrite, ...(here ? {} : { toVfolder: chosen.id }) };
+    for (const batch of inBatches(items)) {
+      const input = { vfolder: folder.id, items: batch, overwrite, ...(here ? {} : { toVfolder: chosen.id }) };
       const done = kind === "copy" ? await copy.run({ input }) : await move.run({ input });
-      // What was done before stays done, and is not done again.
-      if (!done) return stay([...wrong, ...items.slice(items.indexOf(some[0]!)).map((x) => ({ path: x.from }))], wrong);
+      // The previous batches succeeded and are not repeated.
+      if (!done)
+        return keepOpen([...wrong, ...items.slice(items.indexOf(batch[0]!)).map((x) => ({ path: x.from }))], wrong);
       if ("moveFiles" in done) wrong.push(...refusals(done.moveFiles.results));
     }
-    if (wrong.length > 0) return stay(wrong, wrong);
+    if (wrong.length > 0) return keepOpen(wrong, wrong);
     if (kind === "copy") toast({ text: t("The copy continues. Its progress is shown above the files.") });
     onDone();
     onClose();
@@ -88,8 +89,8 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
       onClose={onClose}
       title={
         kind === "move"
-          ? t("Move {{count}} entries", { count: left.length })
-          : t("Copy {{count}} entries", { count: left.length })
+          ? t("Move {{count}} entries", { count: remaining.length })
+          : t("Copy {{count}} entries", { count: remaining.length })
       }
       closeButtonProps={{ "aria-label": t("Close") }}
     >
@@ -127,7 +128,7 @@ export function Relocate({ kind, folder, paths, path, onClose, onDone }: Props) 
           <Button variant="default" onClick={onClose}>
             {t("Cancel")}
           </Button>
-          <Button loading={move.busy || copy.busy} disabled={!items} onClick={() => void go()}>
+          <Button loading={move.busy || copy.busy} disabled={!items} onClick={() => void submit()}>
             {refused.length > 0 ? t("Retry") : kind === "move" ? t("Move here") : t("Copy here")}
           </Button>
         </div>

@@ -10,7 +10,7 @@ import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
 import { FailureNote } from "../Note";
 import { PermissionSelect } from "./PermissionSelect";
-import { addresses, type FolderPermission, liveShares, mostInvited, type Share, ShareFields } from "./share";
+import { addresses, type FolderPermission, liveShares, maxInvitations, type Share, ShareFields } from "./share";
 import { SharesChanged } from "./useInvitations";
 
 const SharesQuery = graphql(
@@ -54,7 +54,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** Who may use a folder besides its owner; of a project's folder, who may other than all members. */
+/** Shows which users can use a folder in addition to its owner or the members of its project. */
 export function ShareDialog({ folder, onClose }: Props) {
   useFocusBack();
   const { data, failure, refetch } = useLiveQuery({ query: SharesQuery, variables: { id: folder.id } });
@@ -102,7 +102,7 @@ export function ShareDialog({ folder, onClose }: Props) {
   );
 }
 
-/** What each member of the project may who has no right of his own. */
+/** Edits the permission of project members who have no permission of their own. */
 function All({ folder, project }: { folder: Props["folder"]; project: string }) {
   const { run, busy, failure } = useAction(SetMembersPermission);
   return (
@@ -126,7 +126,9 @@ function Invite({ folder, onDone }: { folder: Props["folder"]; onDone: () => voi
   const emails = addresses(text);
   const { field, rest } = byField(failure, ["emails", "permission"]);
   const tooMany =
-    emails.length > mostInvited ? t("Invite at most {{count}} people at once.", { count: mostInvited }) : undefined;
+    emails.length > maxInvitations
+      ? t("Invite at most {{count}} people at once.", { count: maxInvitations })
+      : undefined;
 
   async function submit(event: React.FormEvent) {
     event.preventDefault();

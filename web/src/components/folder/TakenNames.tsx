@@ -8,10 +8,10 @@ import { t } from "../../i18n";
 import { word } from "../../words";
 import { bytes, when } from "../format";
 
-/** Files are named up to here, and beyond it counted. */
-const most = 8;
+/** The most file names that are listed; more are only counted. */
+const maxNames = 8;
 
-/** Asks what becomes of files whose names are taken in the folder. */
+/** Asks what to do with files whose names are taken in the folder. */
 export function TakenNames() {
   const question = useSyncExternalStore(incoming.subscribe, incoming.question);
   return question ? <Ask question={question} /> : null;
@@ -44,12 +44,14 @@ function Ask({ question: { folderName, count, unchanged, clashes } }: { question
           <Both key={first.path} clash={first} folder={folderName} />
         ) : (
           <ul style={{ margin: 0, paddingLeft: 18 }} aria-label={t("Existing names")}>
-            {clashes.slice(0, most).map((c) => (
+            {clashes.slice(0, maxNames).map((c) => (
               <li key={c.path}>
                 <code className="breaks">{c.path}</code>
               </li>
             ))}
-            {clashes.length > most ? <li>{t("and {{count}} more", { count: clashes.length - most })}</li> : null}
+            {clashes.length > maxNames ? (
+              <li>{t("and {{count}} more", { count: clashes.length - maxNames })}</li>
+            ) : null}
           </ul>
         )}
         {several ? (
@@ -80,8 +82,8 @@ function Ask({ question: { folderName, count, unchanged, clashes } }: { question
   );
 }
 
-/** The one that is there beside the one that comes. */
-function Both({ clash: { path, file, there }, folder }: { clash: Clash; folder: string }) {
+/** Compares the existing file with the new one. */
+function Both({ clash: { path, file, existing }, folder }: { clash: Clash; folder: string }) {
   const facts = (size: number, changed: string) => `${bytes(size)}, ${t("modified {{when}}", { when: when(changed) })}`;
   return (
     <dl className="facts">
@@ -92,7 +94,7 @@ function Both({ clash: { path, file, there }, folder }: { clash: Clash; folder: 
         </code>
       </dd>
       <dt>{t("Existing file")}</dt>
-      <dd>{there.type === "FILE" ? facts(there.size, there.modifiedAt) : word("FileType", there.type)}</dd>
+      <dd>{existing.type === "FILE" ? facts(existing.size, existing.modifiedAt) : word("FileType", existing.type)}</dd>
       <dt>{t("Your file")}</dt>
       <dd>{facts(file.size, new Date(file.lastModified).toISOString())}</dd>
     </dl>

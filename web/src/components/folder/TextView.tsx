@@ -8,23 +8,23 @@ import { t } from "../../i18n";
 import { bytes } from "../format";
 import { FailureNote } from "../Note";
 import { type Read, readText, saveText } from "./fetchFile";
-import { mostText } from "./files";
+import { maxTextBytes } from "./files";
 import type { FileStore } from "./store";
 
 interface Props {
   store: FileStore;
   file: FileEntry;
-  writes: boolean;
+  writable: boolean;
   onSaved: () => void;
 }
 
-/** What stands in a file, when it is text and short enough. */
-export function TextView({ store, file, writes, onSaved }: Props) {
+/** Shows the content of a file if it is text and not too large. */
+export function TextView({ store, file, writable, onSaved }: Props) {
   const [read, setRead] = useState<Read | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [editing, setEditing] = useState(false);
   const [saved, setSaved] = useState(0);
-  const big = file.size > mostText;
+  const big = file.size > maxTextBytes;
   useEffect(() => {
     setFailure(null);
     if (big) return;
@@ -38,7 +38,8 @@ export function TextView({ store, file, writes, onSaved }: Props) {
     };
   }, [store, file.path, file.size, file.modifiedAt, big, saved]);
 
-  if (big) return <p className="dim">{t("Only files up to {{limit}} are shown here.", { limit: bytes(mostText) })}</p>;
+  if (big)
+    return <p className="dim">{t("Only files up to {{limit}} are shown here.", { limit: bytes(maxTextBytes) })}</p>;
   if (failure) return <FailureNote failure={failure} />;
   if (!read) return <p className="dim">{t("Loading…")}</p>;
   if (read.text === null) return <p className="dim">{t("This is not a text file. Download it to see it.")}</p>;
@@ -51,7 +52,7 @@ export function TextView({ store, file, writes, onSaved }: Props) {
           {read.text}
         </pre>
       )}
-      {writes ? (
+      {writable ? (
         <div>
           <Button variant="default" size="compact-sm" onClick={() => setEditing(true)}>
             {t("Edit")}
@@ -83,16 +84,16 @@ interface EditorProps {
   onSaved: () => void;
 }
 
-/** Changes a text; what somebody else has saved meanwhile is not replaced unasked. */
+/** Edits a text. It does not overwrite changes that another user has saved in the meantime without asking. */
 function Editor({ store, file, opened, onClose, onSaved }: EditorProps) {
   useFocusBack();
-  // What is read again while one writes does not change the text under one's hands.
+  // The version that the edit is based on. A reload of the file must not change the text during the edit.
   const [base, setBase] = useState(opened);
   const [text, setText] = useState(opened.text ?? "");
   const [theirs, setTheirs] = useState<Read | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [busy, setBusy] = useState(false);
-  const [leaving, setLeaving] = useState(false);
+  const [confirming, setConfirming] = useState(false);
   const size = new TextEncoder().encode(text).length;
   const unsaved = text !== base.text;
   async function save(over: Read) {
@@ -109,18 +110,18 @@ function Editor({ store, file, opened, onClose, onSaved }: EditorProps) {
     }
     setBusy(false);
   }
-  /** What is there now; nothing, if it was deleted. */
+  /** Returns the current content; an empty text if the file was deleted. */
   const now = () =>
     readText(store, file.path).catch((error: Failure): Read => {
       if (error.code === "NOT_FOUND") return { text: "", etag: null };
       throw error;
     });
-  function take(read: Read) {
+  function applyVersion(read: Read) {
     setBase(read);
     setText(read.text ?? "");
     setTheirs(null);
   }
-  const close = () => (unsaved && !leaving ? setLeaving(true) : onClose());
+  const close = () => (unsaved && !confirming ? setConfirming(true) : onClose());
   return (
     <Modal
       opened
@@ -148,11 +149,11 @@ function Editor({ store, file, opened, onClose, onSaved }: EditorProps) {
           styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)", fontSize: 12 } }}
           onChange={(e) => {
             setText(e.currentTarget.value);
-            setLeaving(false);
+            setConfirming(false);
           }}
           error={
-            size > mostText
-              ? t("Only files up to {{limit}} can be edited here.", { limit: bytes(mostText) })
+            size > maxTextBytes
+              ? t("Only files up to {{limit}} can be edited here.", { limit: bytes(maxTextBytes) })
               : undefined
           }
         />
@@ -175,14 +176,14 @@ function Editor({ store, file, opened, onClose, onSaved }: EditorProps) {
             )}
             {theirs.text === null || theirs.etag === null ? null : (
               <div>
-                <Button variant="default" size="compact-sm" onClick={() => take(theirs)}>
+                <Button variant="default" size="compact-sm" onClick={() => applyVersion(theirs)}>
                   {t("Load the current contents and discard mine")}
                 </Button>
               </div>
             )}
           </div>
         ) : null}
-        {leaving ? (
+        {confirming ? (
           <p className="tone-wait" role="alert">
             {t("Your changes are not saved.")}
           </p>
@@ -193,7 +194,7 @@ function Editor({ store, file, opened, onClose, onSaved }: EditorProps) {
           <Button variant="default" onClick={onClose}>
             {unsaved ? t("Discard") : t("Close")}
           </Button>
-          <Button type="submit" loading={busy} disabled={!unsaved || size > mostText}>
+          <Button type="submit" loading={busy} disabled={!unsaved || size > maxTextBytes}>
             {theirs ? t("Overwrite with mine") : t("Save")}
           </Button>
         </div>

@@ -27,7 +27,7 @@ const DeleteVfolder = graphql(
 );
 const EmptyTrash = graphql(`mutation EmptyTrash($input: EmptyTrashInput!) { emptyTrash(input: $input) { count } }`);
 
-/** What a folder holds, so that one sees what would die. */
+/** Shows the content of a folder, so that the user sees what would be deleted. */
 function Holds({ folder }: { folder: Folder }) {
   if (folder.usedBytes === null && folder.fileCount === null) return null;
   return (
@@ -47,7 +47,7 @@ interface Props {
   onDone: () => void;
 }
 
-/** Asks before a folder goes into the trash. */
+/** Asks for a confirmation before a folder is moved to the trash. */
 export function TrashConfirm({ folder, onClose, onDone }: Props) {
   const { run, busy, failure, clear } = useAction(TrashVfolder);
   const close = () => {
@@ -81,7 +81,7 @@ export function TrashConfirm({ folder, onClose, onDone }: Props) {
   );
 }
 
-/** Asks before a folder in the trash is lost. */
+/** Asks for a confirmation before a folder in the trash is deleted permanently. */
 export function DeleteConfirm({ folder, onClose, onDone }: Props) {
   const { run, busy, failure, clear } = useAction(DeleteVfolder);
   const close = () => {
@@ -111,7 +111,7 @@ export function DeleteConfirm({ folder, onClose, onDone }: Props) {
   );
 }
 
-/** Takes a folder out of the trash; asks for another name only when its own is taken. */
+/** Restores a folder from the trash. Asks for another name only if its name is taken. */
 export function RestoreButton({ folder, onDone }: { folder: Folder; onDone: () => void }) {
   const { run, busy, failure, clear } = useAction(RestoreVfolder);
   const [name, setName] = useState("");
@@ -170,7 +170,7 @@ export function RestoreButton({ folder, onDone }: { folder: Folder; onDone: () =
   );
 }
 
-/** Deletes for ever all that is in one's own trash or that of a project. */
+/** Permanently deletes all folders in the trash of the viewer or of a project. */
 export function EmptyTrashButton({ rows, whole, onDone }: { rows: Folder[]; whole: boolean; onDone: () => void }) {
   const viewer = useViewer();
   const { run, busy, failure, clear } = useAction(EmptyTrash);

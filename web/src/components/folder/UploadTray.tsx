@@ -13,7 +13,7 @@ import { FailureNote } from "../Note";
 import { chosen } from "./dropped";
 import { TakenNames } from "./TakenNames";
 
-/** Rows beyond this are only counted. */
+/** Further rows are only counted. */
 const shown = 100;
 const urgent: Record<Item["state"], number> = { failed: 0, sending: 1, missing: 2, waiting: 3, paused: 4, done: 5 };
 const words: Record<Item["state"], string> = {
@@ -25,7 +25,7 @@ const words: Record<Item["state"], string> = {
   done: "done",
 };
 
-/** All uploads of this browser, whichever page is shown. */
+/** Shows all uploads of this browser, on every page. */
 export default function UploadTray() {
   return (
     <>
@@ -44,7 +44,7 @@ function Tray() {
   const total = items.reduce((sum, i) => sum + i.size, 0);
   const sent = items.reduce((sum, i) => sum + (i.state === "done" ? i.size : i.sent), 0);
   const rows = [...items].sort((a, b) => urgent[a.state] - urgent[b.state] || a.id - b.id).slice(0, shown);
-  const going = count("waiting", "sending");
+  const active = count("waiting", "sending");
   const unfinished = items.length - count("done");
   return (
     <>
@@ -62,7 +62,7 @@ function Tray() {
             )}
           </span>
           <div className="push row tight">
-            {going > 0 ? (
+            {active > 0 ? (
               <Button variant="default" size="compact-sm" onClick={() => uploads.pause()}>
                 {t("Pause all")}
               </Button>
@@ -123,9 +123,9 @@ function Tray() {
   );
 }
 
-/** While the connection is lost. */
+/** Shown while the connection is lost. */
 function Waiting() {
-  const until = useSyncExternalStore(uploads.subscribe, uploads.waitsUntil);
+  const until = useSyncExternalStore(uploads.subscribe, uploads.retryTime);
   const now = useNow(until !== null);
   if (until === null) return null;
   return (
@@ -142,12 +142,12 @@ function Waiting() {
   );
 }
 
-/** After a reload a browser gives the files only when they are chosen again. */
+/** Asks the user to select the files again, which a browser requires after a reload. */
 function Missing({ count }: { count: number }) {
   const files = useRef<HTMLInputElement>(null);
   const dirs = useRef<HTMLInputElement>(null);
   function take(input: HTMLInputElement) {
-    const none = input.files ? uploads.giveBack(chosen(input.files)) : 0;
+    const none = input.files ? uploads.attachFiles(chosen(input.files)) : 0;
     input.value = "";
     if (none > 0)
       toast({ text: t("{{count}} of these files are not interrupted uploads, or have changed.", { count: none }) });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { commands, inURL, placeOf } from "./connect";
+import { commands, inURL, remotePath } from "./connect";
 import type { Folder } from "./folder";
 
 const folder = (over: Partial<Folder>) =>
   ({ name: "digits", owner: null, project: null, myShare: null, ...over }) as Folder;
 
-describe("a folder stands", () => {
+describe("remotePath", () => {
   it.each([
     ["mine", folder({}), "mine/digits"],
     ["project", folder({ project: { id: "p", name: "vision" } }), "projects/vision/digits"],
@@ -13,10 +13,10 @@ describe("a folder stands", () => {
     ["shared", folder({ myShare: { inviterEmail: "al@b.c" } as Folder["myShare"] }), "shared/al@b.c/digits"],
     ["shared", folder({}), null],
     ["others", folder({ owner: { id: "u", email: "al@b.c" } }), null],
-  ] as const)("as %s", (of, f, want) => expect(placeOf(f, of)).toBe(want));
+  ] as const)("%s", (of, f, want) => expect(remotePath(f, of)).toBe(want));
 });
 
-it("writes paths into addresses", () => expect(inURL("mine/a b/<x>#1")).toBe("mine/a%20b/%3Cx%3E%231"));
+it("escapes paths in URLs", () => expect(inURL("mine/a b/<x>#1")).toBe("mine/a%20b/%3Cx%3E%231"));
 
 describe("commands", () => {
   it("are quoted for a shell", () =>
@@ -25,6 +25,6 @@ describe("commands", () => {
       "berth folder put 'digits:my run/$(x)' ./data",
       "berth folder sync ./data 'digits:my run/$(x)'",
     ]));
-  it("of who may only read do not write", () =>
+  it("contain no upload for users who can only read", () =>
     expect(commands("digits", "", false).map((c) => c.line)).toEqual(["berth folder get digits:"]));
 });

@@ -1,26 +1,29 @@
 import { quote } from "../format";
-import { type Folder, ownerOf, type Whose } from "./folder";
+import { type AccessKind, type Folder, ownerOf } from "./folder";
 
-/** Where a folder stands in the tree that WebDAV and SFTP show; null for one that is only seen by a role. */
-export function placeOf(folder: Pick<Folder, "name" | "owner" | "project" | "myShare">, of: Whose): string | null {
+/** Returns the path of a folder over WebDAV and SFTP; null if the viewer sees the folder only through a role. */
+export function remotePath(
+  folder: Pick<Folder, "name" | "owner" | "project" | "myShare">,
+  of: AccessKind,
+): string | null {
   if (of === "mine") return `mine/${folder.name}`;
   if (of === "project" && folder.project) return `projects/${folder.project.name}/${folder.name}`;
   const owner = ownerOf(folder);
   return of === "shared" && owner ? `shared/${owner}/${folder.name}` : null;
 }
 
-/** A path in a URL: each name by itself. */
+/** Returns a path for a URL, with each name escaped. */
 export const inURL = (path: string) => path.split("/").map(encodeURIComponent).join("/");
 
-/** What to type at a command line, in the directory of the folder that one looks at; with writes, also what sends files. */
-export function commands(name: string, path: string, writes: boolean): { what: string; line: string }[] {
-  const there = quote(`${name}:${path}`);
+/** Returns shell commands for the directory that the user has open; if it is writable, also for an upload. */
+export function commands(name: string, path: string, writable: boolean): { what: string; line: string }[] {
+  const target = quote(`${name}:${path}`);
   return [
-    { what: "Download", line: `berth folder get ${there}` },
-    ...(writes
+    { what: "Download", line: `berth folder get ${target}` },
+    ...(writable
       ? [
-          { what: "Upload", line: `berth folder put ${there} ./data` },
-          { what: "Mirror a local directory", line: `berth folder sync ./data ${there}` },
+          { what: "Upload", line: `berth folder put ${target} ./data` },
+          { what: "Mirror a local directory", line: `berth folder sync ./data ${target}` },
         ]
       : []),
   ];

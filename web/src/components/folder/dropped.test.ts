@@ -19,7 +19,7 @@ const asDir = (name: string, children: unknown[]) => ({
 });
 
 describe("dropped", () => {
-  it("walks folders to the end of their readers", async () => {
+  it("reads directories until their reader is at the end", async () => {
     const tree = asDir("data", [asFile("a.csv"), asDir("deep", [asFile("b.csv")]), asFile("c.csv")]);
     const transfer = {
       items: [tree, asFile("top.txt")].map((entry) => ({ webkitGetAsEntry: () => entry })),

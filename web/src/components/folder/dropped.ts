@@ -1,8 +1,8 @@
 import type { Found } from "../../api/incoming";
 
-/** All files of what was dropped, folders walked through; paths begin with the dropped name. */
+/** Returns all files of a drop, including those in directories. Paths begin with the name of the dropped item. */
 export async function dropped(transfer: DataTransfer): Promise<Found[]> {
-  // Entries must be taken before the first await: the transfer is emptied then.
+  // Read the entries before the first await, because the browser empties the transfer then.
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter((e) => e !== null);
   if (entries.length === 0) return [...transfer.files].map((file) => ({ path: file.name, file }));
   const found: Found[] = [];
@@ -19,21 +19,24 @@ async function walk(entry: FileSystemEntry, above: string, found: Found[]): Prom
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   for (;;) {
-    // A reader gives at most a hundred entries at a time.
+    // A reader returns at most 100 entries at a time.
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
     if (some.length === 0) return;
     for (const inner of some) await walk(inner, path, found);
   }
 }
 
-/** Files chosen with a dialog; a chosen folder brings its own paths, in which Chromium makes slashes of a file's backslashes. */
+/**
+ * Returns the files of a file dialog. The name comes from file.name, because Chromium turns its backslashes into
+ * slashes in webkitRelativePath.
+ */
 export const chosen = (files: Iterable<File>): Found[] =>
   [...files].map((file) => {
     const path = file.webkitRelativePath;
     return { path: path.slice(0, Math.max(0, path.length - file.name.length)) + file.name, file };
   });
 
-/** What a name must not be, in words; null when it is fine. */
+/** Returns why a name is invalid, as text; null if it is valid. */
 export function badName(name: string): string | null {
   if (!name.trim()) return "Enter a name.";
   if (name === "." || name === "..") return "Use more than dots in a name.";
@@ -42,5 +45,5 @@ export function badName(name: string): string | null {
   return null;
 }
 
-/** 1 to 64 of letters, digits, dot, dash, underscore; not only dots. */
+/** Reports whether a name has 1 to 64 letters, digits, dots, dashes or underscores, and not only dots. */
 export const goodFolderName = (name: string) => /^[A-Za-z0-9._-]{1,64}$/.test(name) && !/^\.+$/.test(name);

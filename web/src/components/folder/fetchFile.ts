@@ -1,15 +1,15 @@
 import { fromResponse } from "../../api/errors";
-import { asText, mostText } from "./files";
+import { asText, maxTextBytes } from "./files";
 import type { FileStore } from "./store";
 
 export interface Read {
-  /** Null: not text. */
+  /** Null if the file is not text. */
   text: string | null;
-  /** Which content it was. */
+  /** The ETag of the content. */
   etag: string | null;
 }
 
-/** All bytes of a file; null when it is larger than that. */
+/** Reads a file; returns null if it is larger than the limit. */
 export async function readBytes(
   store: FileStore,
   path: string,
@@ -30,9 +30,9 @@ export async function readText(store: FileStore, path: string): Promise<Read> {
   const response = await store.content(path);
   if (!response.ok) throw await fromResponse(response);
   const bytes = new Uint8Array(await response.arrayBuffer());
-  return { text: bytes.length > mostText ? null : asText(bytes), etag: response.headers.get("ETag") };
+  return { text: bytes.length > maxTextBytes ? null : asText(bytes), etag: response.headers.get("ETag") };
 }
 
-/** Writes the text in place of the file, whole or not at all. Tells false when the file is no longer the one that was read. */
+/** Replaces the content of a file atomically. Returns false if the file has changed since it was read. */
 export const saveText = (store: FileStore, path: string, text: string, etag: string | null): Promise<boolean> =>
   store.save(path, new TextEncoder().encode(text), etag);

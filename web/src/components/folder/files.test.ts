@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FileEntry } from "../../api/files";
 import { baseName, dirName } from "../../api/path";
-import { asText, inBatches, inOrder, into, mostOrdered } from "./files";
+import { asText, inBatches, maxSorted, moveTargets, sortFiles } from "./files";
 
 const entry = (name: string, type: FileEntry["type"] = "FILE"): FileEntry => ({
   name,
@@ -11,21 +11,21 @@ const entry = (name: string, type: FileEntry["type"] = "FILE"): FileEntry => ({
   modifiedAt: "",
 });
 
-describe("inOrder", () => {
+describe("sortFiles", () => {
   const files = [entry("b10"), entry("b9"), entry("z", "DIRECTORY")];
-  it("shows directories first", () => expect(inOrder(files, true).map((f) => f.name)).toEqual(["z", "b9", "b10"]));
-  it("keeps the server's order of long lists, so that rows do not jump when the last come", () => {
-    const many = [...Array.from({ length: mostOrdered }, (_, i) => entry(`a${i}`)), entry("z", "DIRECTORY")];
-    expect(inOrder(many, true).at(-1)?.name).toBe("z");
+  it("shows directories first", () => expect(sortFiles(files, true).map((f) => f.name)).toEqual(["z", "b9", "b10"]));
+  it("keeps the server's order of long lists, so that rows do not move", () => {
+    const many = [...Array.from({ length: maxSorted }, (_, i) => entry(`a${i}`)), entry("z", "DIRECTORY")];
+    expect(sortFiles(many, true).at(-1)?.name).toBe("z");
   });
-  it("keeps the server's order while there is more", () =>
-    expect(inOrder(files, false).map((f) => f.name)).toEqual(["b10", "b9", "z"]));
+  it("keeps the server's order of incomplete lists", () =>
+    expect(sortFiles(files, false).map((f) => f.name)).toEqual(["b10", "b9", "z"]));
 });
 
-it("takes paths apart", () =>
+it("splits paths", () =>
   expect([baseName("a/b/c"), baseName("c"), dirName("a/b/c"), dirName("c")]).toEqual(["c", "c", "a/b", ""]));
 
-describe("into", () => {
+describe("moveTargets", () => {
   it.each([
     [
       ["a/x", "y"],
@@ -42,7 +42,7 @@ describe("into", () => {
     [["a"], "ab", true, [{ from: "a", to: "ab/a" }]],
     [["a/x"], "a", true, null],
     [["a/x"], "a", false, [{ from: "a/x", to: "a/x" }]],
-  ])("%j into %j (%s)", (paths, dir, here, want) => expect(into(paths, dir, here)).toEqual(want));
+  ])("%j to %j (%s)", (paths, dir, here, want) => expect(moveTargets(paths, dir, here)).toEqual(want));
 });
 
 describe("inBatches", () => {
@@ -55,7 +55,7 @@ describe("inBatches", () => {
       [[1, 2], [3]],
     ],
   ])("%j", (list, want) => expect(inBatches(list, 2)).toEqual(want));
-  it("are of what the server takes at most", () =>
+  it("have at most the number of paths that the server accepts", () =>
     expect(inBatches(Array.from({ length: 2001 }, (_, i) => i)).map((b) => b.length)).toEqual([1000, 1000, 1]));
 });
 
@@ -63,5 +63,7 @@ describe("asText", () => {
   it("reads UTF-8", () => expect(asText(new TextEncoder().encode("grüß\n"))).toBe("grüß\n"));
   it("keeps a byte order mark, so that saving changes nothing", () =>
     expect(asText(new Uint8Array([0xef, 0xbb, 0xbf, 65]))).toBe("\ufeffA"));
-  it.each([[[65, 0, 66]], [[0xff, 0xfe]]])("%j is none", (bytes) => expect(asText(new Uint8Array(bytes))).toBeNull());
+  it.each([[[65, 0, 66]], [[0xff, 0xfe]]])("%j is not text", (bytes) =>
+    expect(asText(new Uint8Array(bytes))).toBeNull(),
+  );
 });

@@ -2,23 +2,29 @@ import type { FileEntry } from "../../api/files";
 import { baseName, dirName, join } from "../../api/path";
 
 const asPeopleCount = new Intl.Collator(undefined, { numeric: true });
-/** So many are put in order here; longer lists stay as the server gives them, so that rows do not jump while one reads on. */
-export const mostOrdered = 1000;
+/**
+ * The most entries that are sorted here. Longer lists keep the order of the server, so that rows do not move while
+ * more are loaded.
+ */
+export const maxSorted = 1000;
 
 /** Reports whether an entry is a directory, or a link to one. */
 export const opensAsDirectory = (file: Pick<FileEntry, "type" | "opens">) =>
   file.type === "DIRECTORY" || file.opens === true;
 
-/** Directories first, names as people count; only when all are there. */
-export const inOrder = (files: readonly FileEntry[], complete: boolean): readonly FileEntry[] =>
-  complete && files.length <= mostOrdered
+/** Sorts directories first and names with numbers in numeric order, if the list is complete. */
+export const sortFiles = (files: readonly FileEntry[], complete: boolean): readonly FileEntry[] =>
+  complete && files.length <= maxSorted
     ? [...files].sort(
         (a, b) => Number(opensAsDirectory(b)) - Number(opensAsDirectory(a)) || asPeopleCount.compare(a.name, b.name),
       )
     : files;
 
-/** Each path with its new one in the directory; null when something would go into itself or stay where it is. */
-export function into(
+/**
+ * Returns the source and target of each path for a move into a directory; null if a path would stay or would move into
+ * itself.
+ */
+export function moveTargets(
   paths: readonly string[],
   directory: string,
   here: boolean,
@@ -27,17 +33,17 @@ export function into(
   return paths.some(wrong) ? null : paths.map((from) => ({ from, to: join(directory, baseName(from)) }));
 }
 
-/** As many paths as the server takes at once. */
+/** The most paths that the server accepts in a request. */
 const mostAtOnce = 1000;
 
-/** The list in parts that the server takes, in order. */
+/** Splits a list into batches that the server accepts, in order. */
 export const inBatches = <T>(list: readonly T[], size = mostAtOnce): T[][] =>
   Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size));
 
-/** As much of a file is shown and edited as text. */
-export const mostText = 1024 * 1024;
+/** The largest text that is shown and edited, in bytes. */
+export const maxTextBytes = 1024 * 1024;
 
-/** The text of a file, or null when it is none. */
+/** Returns the text of a file; null if the bytes are not text. */
 export function asText(bytes: Uint8Array): string | null {
   if (bytes.includes(0)) return null;
   try {

@@ -3,7 +3,7 @@ import { foldersOf, whereOf } from "./filter";
 
 const one = "01a202c3-ebb1-7598-8369-d08853670f26";
 
-it("takes what it knows from the address, and nothing else", () => {
+it("reads the filter from the URL, and ignores invalid values", () => {
   expect(foldersOf({ q: "digits", show: "mine", mode: "DATA", owner: one, project: one, page: 3 })).toEqual({
     q: "digits",
     show: "mine",

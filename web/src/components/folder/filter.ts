@@ -7,12 +7,12 @@ const anId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export type Show = (typeof shows)[number];
 
-/** What the Data page shows, as its address says it. */
+/** The filter of the Data page, which is kept in the URL. */
 export interface FolderFilter {
   q?: string;
   show?: Show;
   mode?: (typeof modes)[number];
-  /** Ids: folders of one user, or of one project. */
+  /** User and project IDs: show only the folders of one of them. */
   owner?: string;
   project?: string;
 }
@@ -27,7 +27,7 @@ export const foldersOf = (search: Record<string, unknown>): FolderFilter => ({
   project: id(search.project),
 });
 
-/** Whether one may narrow what is shown down to one owner or one project. */
+/** Reports whether a view can be filtered by owner or by project. */
 export const narrows = {
   owner: (show: Show | undefined) => show === undefined || show === "others" || show === "trash",
   project: (show: Show | undefined) => show === undefined || show === "project" || show === "trash",
@@ -35,7 +35,7 @@ export const narrows = {
 
 type Where = NonNullable<VariablesOf<typeof FoldersQuery>["where"]>;
 
-/** The same, as the server is asked for it. */
+/** Returns the filter as a condition for the server. */
 export const whereOf = ({ q, show, mode, owner, project }: FolderFilter): Where => ({
   statusIn: show === "trash" ? ["TRASH", "DELETING"] : ["READY", "CLONING"],
   ...(q ? { nameContainsFold: q } : {}),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Folder, filled, scopesOf, whose } from "./folder";
+import { accessKind, type Folder, filled, scopesOf } from "./folder";
 
 const folder = (over: Partial<Folder>, scope = "s"): Folder =>
   ({
@@ -12,17 +12,17 @@ const folder = (over: Partial<Folder>, scope = "s"): Folder =>
   }) as Folder;
 const share = (status: string) => ({ status }) as Folder["myShare"];
 
-describe("whose", () => {
+describe("accessKind", () => {
   it.each([
     ["mine", folder({ owner: { id: "me", email: "" } })],
     ["project", folder({ project: { id: "p", name: "p" }, myShare: share("ACCEPTED") })],
     ["shared", folder({ owner: { id: "you", email: "" }, myShare: share("ACCEPTED") })],
     ["others", folder({ owner: { id: "you", email: "" } })],
     ["others", folder({ owner: { id: "you", email: "" }, myShare: share("LEFT") })],
-  ] as const)("%s", (want, f) => expect(whose(f, "me")).toBe(want));
+  ] as const)("%s", (want, f) => expect(accessKind(f, "me")).toBe(want));
 });
 
-it("shows each scope once, one's own first", () => {
+it("returns each scope once, the viewer's own first", () => {
   const project = { id: "p", name: "vision" };
   expect(scopesOf([folder({ project }, "b"), folder({}, "a"), folder({}, "a")]).map((s) => [s.id, s.project])).toEqual([
     ["a", null],

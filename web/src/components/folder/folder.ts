@@ -37,7 +37,7 @@ export const FoldersQuery = graphql(
 export type Scope = ResultOf<typeof HeldFields>;
 export type UsageMode = Folder["usageMode"];
 
-/** What a folder is for, in the order in which it is offered. */
+/** The usage modes of folders, in the order in which they are offered. */
 export const usageModes = [
   { value: "GENERAL", label: words.VfolderUsageMode.GENERAL },
   { value: "DATA", label: words.VfolderUsageMode.DATA },
@@ -46,25 +46,25 @@ export const usageModes = [
 
 export const modeWord = (mode: UsageMode) => words.VfolderUsageMode[mode];
 
-export type Whose = "mine" | "project" | "shared" | "others";
+export type AccessKind = "mine" | "project" | "shared" | "others";
 
-/** How a folder comes to be in the viewer's sight. */
-export function whose(folder: Pick<Folder, "owner" | "project" | "myShare">, viewer: string): Whose {
+/** Returns why the viewer sees a folder. */
+export function accessKind(folder: Pick<Folder, "owner" | "project" | "myShare">, viewer: string): AccessKind {
   if (folder.project) return "project";
   if (folder.owner?.id === viewer) return "mine";
   return folder.myShare?.status === "ACCEPTED" ? "shared" : "others";
 }
 
-/** Whose a user's folder is; who is out of sight is known by his invitation. */
+/** Returns the owner of a user's folder. If the viewer cannot see the owner, it is the user who invited the viewer. */
 export const ownerOf = (folder: Pick<Folder, "owner" | "myShare">): string | null =>
   folder.owner?.email ?? folder.myShare?.inviterEmail ?? null;
 
 export interface HeldScope extends Scope {
-  /** Null: the viewer's own. */
+  /** The name of the project; null for the viewer's own scope. */
   project: string | null;
 }
 
-/** The scopes of folders, each once; one's own first. */
+/** Returns the quota scopes of folders without duplicates; the viewer's own first. */
 export function scopesOf(folders: readonly { quotaScope: Scope; project: { name: string } | null }[]): HeldScope[] {
   const byID = new Map(folders.map((f) => [f.quotaScope.id, { ...f.quotaScope, project: f.project?.name ?? null }]));
   return [...byID.values()].sort(
@@ -72,15 +72,15 @@ export function scopesOf(folders: readonly { quotaScope: Scope; project: { name:
   );
 }
 
-const kept: Record<string, string> = {
+const enforcements: Record<string, string> = {
   HARD: "enforced at every write",
   DELAYED: "enforced with a delay",
   COOPERATIVE: "enforced for uploads, but not for writes in sessions",
   NONE: "not enforced",
 };
-/** How firmly a limit is kept, as a phrase to translate. */
-export const enforcementWord = (enforcement: string) => kept[enforcement] ?? enforcement;
+/** Returns how a limit is enforced, as a phrase to translate. */
+export const enforcementWord = (enforcement: string) => enforcements[enforcement] ?? enforcement;
 
-/** What of a limit is used, between 0 and 1. */
+/** Returns the used fraction of a limit, between 0 and 1. */
 export const filled = (used: number | null, limit: number | null) =>
   limit === null ? 0 : limit === 0 ? 1 : Math.min(1, (used ?? 0) / limit);

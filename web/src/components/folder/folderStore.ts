@@ -18,7 +18,7 @@ const DeleteFiles = graphql(
   `mutation DeleteFiles($input: DeleteFilesInput!) { deleteFiles(input: $input) { results { path error } } }`,
 );
 
-/** The data of a mutation, or its failure. */
+/** Returns the data of a mutation, or throws its failure. */
 function dataOf<T>({ data, error }: { data?: T; error?: Parameters<typeof fromGraphQL>[0] }): T {
   if (data && !error) return data;
   throw error ? fromGraphQL(error) : ({ code: "INTERNAL", message: "the server did not respond" } satisfies Failure);
@@ -28,7 +28,7 @@ async function address(vfolder: string, path: string): Promise<string> {
   return dataOf(await client.mutation(CreateDownload, { input: { vfolder, path } }).toPromise()).createDownload.url;
 }
 
-/** Lets the browser save what is at an address. */
+/** Makes the browser download a URL. */
 export function saveAs(href: string) {
   const link = document.createElement("a");
   link.href = href;

@@ -4,12 +4,12 @@ import { incoming } from "../../api/transfer";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
 
-/** A directory of a hundred thousand entries is not read at once. */
-const quick = 800;
+/** Milliseconds after which a toast reports that the upload is being prepared. */
+const toastDelay = 800;
 
-/** Sends files into a directory of a folder, and says what becomes of it where that is not seen in the tray. */
+/** Uploads files into a directory of a folder, and shows a toast for results that the upload tray does not show. */
 export async function sendFiles(folder: { id: string; name: string }, directory: string, files: Found[]) {
-  const slow = setTimeout(() => toast({ text: t("Checking which files already exist…") }), quick);
+  const slow = setTimeout(() => toast({ text: t("Checking which files already exist…") }), toastDelay);
   try {
     const unchanged = await incoming.send(folder.id, directory, files, folder.name);
     if (unchanged > 0)

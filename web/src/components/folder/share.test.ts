@@ -11,7 +11,7 @@ describe("addresses", () => {
   ])("%j", (text, want) => expect(addresses(text)).toEqual(want));
 });
 
-it("shows what is over no more, and invitations last", () =>
+it("returns no ended shares, and invitations last", () =>
   expect(
     liveShares([
       { email: "z@x", status: "ACCEPTED" },

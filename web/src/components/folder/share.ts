@@ -10,7 +10,7 @@ export const ShareFields = graphql(`
 export type Share = ResultOf<typeof ShareFields>;
 export type FolderPermission = Share["permission"];
 
-/** The permissions for a folder, the weakest first. */
+/** The permissions on a folder, the weakest first. */
 export const permissions = [
   {
     value: "READ_ONLY",
@@ -28,10 +28,13 @@ export const permissions = [
 /** A phrase to translate. */
 export const permissionWord = (p: FolderPermission) => words.FolderPermission[p];
 
-/** As many people as the server invites at once. */
-export const mostInvited = 50;
+/** The most users that the server invites in one request. */
+export const maxInvitations = 50;
 
-/** Addresses as people paste them: one a line, or with commas, semicolons, names in front and angle brackets. Each once. */
+/**
+ * Returns the e-mail addresses in a pasted text, without duplicates. They can be separated by line breaks, commas or
+ * semicolons, and can have names and angle brackets.
+ */
 export function addresses(text: string): string[] {
   const found = text
     .split(/[,;\n]+/)
@@ -41,7 +44,7 @@ export function addresses(text: string): string[] {
   return [...new Set(found)];
 }
 
-/** Shares that hold or may come to hold, invitations last. */
+/** Returns the accepted shares, then the open invitations. */
 export const liveShares = <S extends Pick<Share, "status" | "email">>(shares: readonly S[]): S[] =>
   shares
     .filter((s) => s.status === "PENDING" || s.status === "ACCEPTED")

@@ -1,6 +1,6 @@
 import type { Page } from "../../api/files";
 
-/** What became of one path. */
+/** The result for one path. */
 export interface Outcome {
   path: string;
   error: string | null;
@@ -8,9 +8,9 @@ export interface Outcome {
 
 /** Files that can be browsed: those of a folder or of a session. Calls throw a Failure. */
 export interface FileStore {
-  /** Names the store among the uploads. */
+  /** The ID of the store in the list of uploads. */
   id: string;
-  /** The name of the top directory. */
+  /** The name of the root directory. */
   name: string;
   page(path: string, first: number, after: string | null): Promise<Page>;
   /** Searches the names of the files below a directory. */
@@ -21,12 +21,12 @@ export interface FileStore {
   remove(paths: string[]): Promise<Outcome[]>;
   /** Lets the browser save a file, or a directory as a zip. */
   download(path: string, directory: boolean): Promise<void>;
-  /** The content of a file; its ETag says which content. */
+  /** Fetches the content of a file; the response has its ETag. */
   content(path: string, signal?: AbortSignal): Promise<Response>;
-  /** Replaces a file as a whole; reports false if it is no longer the one with the ETag. */
+  /** Replaces a file as a whole. Returns false if the file no longer has the given ETag. */
   save(path: string, bytes: Uint8Array<ArrayBuffer>, etag: string | null): Promise<boolean>;
-  /** A path as people write it. */
+  /** Returns a path as text for users. */
   written(path: string): string;
-  /** The command that uploads into a directory. */
+  /** Returns the shell command that uploads into a directory. */
   uploadLine(path: string): string;
 }

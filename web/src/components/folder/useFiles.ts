@@ -4,12 +4,12 @@ import { type FileEntry, type Page, page } from "../../api/files";
 import { useGeneration } from "../../api/live";
 import type { FileStore } from "./store";
 
-/** The server searches for at most so many at once. */
+/** The largest page of search results that the server returns. */
 const foundAtOnce = 100;
-/** A search may return empty pages: it stops after this many requests until the person asks for more. */
+/** A search can return empty pages: it stops after this many requests until the user asks for more. */
 const maxPages = 20;
 
-/** One directory, or what a search below it finds, page by page. */
+/** Loads one directory, or the results of a search below it, page by page. */
 export function useFiles(store: FileStore, path: string, text: string) {
   const generation = useGeneration();
   const [list, setList] = useState<Page | null>(null);
@@ -24,7 +24,7 @@ export function useFiles(store: FileStore, path: string, text: string) {
     [store, path, text],
   );
 
-  /** Reads on behind what is there until so many more have come. */
+  /** Loads pages after the given files until `want` more have arrived. */
   const read = useCallback(
     async (had: FileEntry[], after: string | null, want: number) => {
       const mine = ++turn.current;
@@ -67,7 +67,7 @@ export function useFiles(store: FileStore, path: string, text: string) {
     failure,
     loading,
     more: list?.cursor ? () => void read(list.files, list.cursor, text ? foundAtOnce : page) : null,
-    /** Reads again as much as was shown. */
+    /** Loads as many entries as before again. */
     reload: () => void read([], null, Math.max(page, loaded.current)),
   };
 }

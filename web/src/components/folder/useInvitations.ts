@@ -21,7 +21,7 @@ export const SharesChanged = graphql(`subscription SharesChanged { vfolderShareC
 
 export type SharesChange = ResultOf<typeof SharesChanged>;
 
-/** The invitations to folders that the viewer has not answered; it follows those that come and go. */
+/** Returns the viewer's open invitations to folders, and keeps them up to date. */
 export function useInvitations() {
   const { data, failure, refetch } = useLiveQuery({ query: InvitationsQuery });
   const again = useDebouncedCallback(refetch, { delay: 200, maxWait: 200 });

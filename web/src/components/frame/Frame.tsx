@@ -5,15 +5,15 @@ import { lazy, Suspense, useMemo, useState } from "react";
 import { useSubscription } from "urql";
 import { graphql } from "../../api/graphql";
 import { useKeys } from "../../hooks/useKeys";
-import { LaunchContext, type LaunchWish, launchedHere } from "../../hooks/useLaunch";
+import { LaunchContext, type LaunchOptions, launchedInThisWindow } from "../../hooks/useLaunch";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
-import { tell, useSessionChanges } from "../../hooks/useSessionChanges";
+import { publishSessionChange, useSessionChanges } from "../../hooks/useSessionChanges";
 import { toast } from "../../hooks/useToasts";
 import { ViewerProvider, ViewerQuery } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { nameSlots } from "../../slots";
 import { PasswordDialog } from "../account/PasswordDialog";
-import { seesSome } from "../admin/nav";
+import { hasAdminPages } from "../admin/nav";
 import { useInvitations } from "../folder/useInvitations";
 import { FailureNote } from "../Note";
 import { Help } from "./Help";
@@ -44,7 +44,7 @@ const places = [
   { to: "/admin", label: "Admin", key: "g a" },
 ] as const;
 
-/** How many invitations to folders wait for an answer. */
+/** Shows the number of open invitations to folders. */
 function InvitationBadge() {
   const { rows } = useInvitations();
   if (rows.length === 0) return null;
@@ -57,25 +57,25 @@ function InvitationBadge() {
 
 const mac = navigator.platform.startsWith("Mac");
 
-/** What surrounds every page: places, search, live state, launch sheet, notes. */
+/** Surrounds every page: navigation, search, connection state, launch sheet, toasts. */
 export function Frame() {
   const { data, failure, refetch } = useLiveQuery({ query: ViewerQuery });
   const [palette, paletteOpen] = useDisclosure(false);
   const [help, helpOpen] = useDisclosure(false);
   const [password, passwordOpen] = useDisclosure(false);
-  const [wish, setWish] = useState<LaunchWish | null>(null);
+  const [draft, setWish] = useState<LaunchOptions | null>(null);
   const navigate = useNavigate();
   const viewer = data?.viewer;
   useMemo(() => nameSlots(data?.slotTypes ?? []), [data?.slotTypes]);
-  const shown = places.filter((p) => p.to !== "/admin" || (viewer && seesSome(viewer)));
-  const launch = (begin: LaunchWish = {}) => setWish(begin);
+  const shown = places.filter((p) => p.to !== "/admin" || (viewer && hasAdminPages(viewer)));
+  const launch = (begin: LaunchOptions = {}) => setWish(begin);
 
   useSubscription({ query: SessionsChanged }, (_, change) => {
-    tell(change.sessionChanged);
+    publishSessionChange(change.sessionChanged);
     return change;
   });
   useSessionChanges(({ id, name, status }) => {
-    if (status !== "RUNNING" || !launchedHere.delete(id)) return;
+    if (status !== "RUNNING" || !launchedInThisWindow.delete(id)) return;
     const to = `/sessions/${id}`;
     if (location.pathname !== to) toast({ text: t("{{name}} is running.", { name }), link: { label: t("Open"), to } });
   });
@@ -152,7 +152,7 @@ export function Frame() {
         <Suspense>
           <UploadTray />
           {palette ? <Palette onClose={paletteOpen.close} onHelp={helpOpen.open} /> : null}
-          {wish ? <LaunchSheet wish={wish} onClose={() => setWish(null)} /> : null}
+          {draft ? <LaunchSheet draft={draft} onClose={() => setWish(null)} /> : null}
         </Suspense>
       </LaunchContext.Provider>
     </ViewerProvider>

@@ -5,14 +5,14 @@ import { t } from "../../i18n";
 
 const LedQuery = graphql(`query Led { cluster { led recovery { since } } }`);
 
-/** No event says that the leader is gone: nobody is left to send one. */
-const every = 15_000;
+/** The poll interval in milliseconds. A poll is needed because only the leader sends events, and it is missing. */
+const pollInterval = 15_000;
 
-/** Says why nothing on the page moves: no manager leads, or the cluster is in recovery mode. */
+/** Explains why nothing on the page changes: there is no leader, or the cluster is in recovery mode. */
 export function Leaderless() {
   const { data, refetch } = useLiveQuery({ query: LedQuery });
   useEffect(() => {
-    const timer = setInterval(refetch, every);
+    const timer = setInterval(refetch, pollInterval);
     return () => clearInterval(timer);
   }, [refetch]);
   if (!data) return null;

@@ -1,4 +1,4 @@
-/** A quay with one berth taken. */
+/** The logo: a quay with one occupied berth. */
 export function Mark({ size = 22 }: { size?: number }) {
   return (
     <svg width={size} height={size} viewBox="0 0 24 24" fill="none" aria-hidden="true">

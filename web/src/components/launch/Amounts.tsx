@@ -1,21 +1,21 @@
 import { NumberInput } from "@mantine/core";
 import { t } from "../../i18n";
 import { largest } from "../device/largest";
-import { byHand, type Wish } from "./request";
+import { type LaunchDraft, withAmounts } from "./request";
 import { Share } from "./Share";
 import type { Offer } from "./useOffer";
 
 interface Props {
   offer: Offer;
-  wish: Wish;
+  draft: LaunchDraft;
   wrong: Record<string, string>;
-  onChange: (more: Partial<Wish>) => void;
+  onChange: (more: Partial<LaunchDraft>) => void;
 }
 
-/** Exact amounts of CPU, memory and an accelerator. An amount that is changed here takes the place of the preset. */
-export function Amounts({ offer, wish, wrong, onChange }: Props) {
-  const type = offer.typeOf(wish.slot);
-  const set = (more: Parameters<typeof byHand>[0]) => onChange(byHand(more));
+/** Edits exact amounts of CPU, memory and an accelerator. A change replaces the preset. */
+export function Amounts({ offer, draft, wrong, onChange }: Props) {
+  const type = offer.typeOf(draft.slot);
+  const set = (more: Parameters<typeof withAmounts>[0]) => onChange(withAmounts(more));
   return (
     <>
       <div className="row" style={{ alignItems: "flex-start" }}>
@@ -25,7 +25,7 @@ export function Amounts({ offer, wish, wrong, onChange }: Props) {
           min={0}
           step={1}
           decimalScale={3}
-          value={wish.cpu}
+          value={draft.cpu}
           error={wrong["slots.cpu"] && t(wrong["slots.cpu"])}
           onChange={(v) => set({ cpu: Number(v) || 0 })}
         />
@@ -35,7 +35,7 @@ export function Amounts({ offer, wish, wrong, onChange }: Props) {
           min={0}
           step={1}
           decimalScale={3}
-          value={wish.mem}
+          value={draft.mem}
           error={wrong["slots.mem"] && t(wrong["slots.mem"])}
           onChange={(v) => set({ mem: Number(v) || 0 })}
         />
@@ -43,9 +43,9 @@ export function Amounts({ offer, wish, wrong, onChange }: Props) {
       {offer.slots.length > 0 ? (
         <Share
           slots={offer.slots}
-          slot={wish.slot}
-          share={wish.share}
-          most={largest(offer.agents, wish.slot)}
+          slot={draft.slot}
+          share={draft.share}
+          most={largest(offer.agents, draft.slot)}
           quantum={Number(type?.quantum ?? 1)}
           counts={type?.allowedCounts ?? []}
           error={wrong.slots && t(wrong.slots)}

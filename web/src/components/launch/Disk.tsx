@@ -4,7 +4,7 @@ import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { printSize } from "../admin/rules/amounts";
-import { diskOf, type Wish } from "./request";
+import { diskLimits, type LaunchDraft } from "./request";
 
 const DiskQuery = graphql(`
   query LaunchDisk($user: ID!, $project: ID, $group: ID) {
@@ -13,33 +13,33 @@ const DiskQuery = graphql(`
 `);
 
 interface Props {
-  wish: Wish;
+  draft: LaunchDraft;
   error?: string;
   onChange: (disk: string) => void;
 }
 
-/** What each container may write on its machine, with the limit and the policy that sets it. */
-export function Disk({ wish, error, onChange }: Props) {
+/** Edits the disk limit of each container, and shows the maximum and the policy that sets it. */
+export function Disk({ draft, error, onChange }: Props) {
   const viewer = useViewer();
   const { data } = useLiveQuery({
     query: DiskQuery,
-    variables: { user: viewer.user.id, project: wish.project, group: wish.group },
+    variables: { user: viewer.user.id, project: draft.project, group: draft.group },
   });
-  const { usual, most, policy, holder } = diskOf(data?.effectiveLimits ?? []);
+  const { defaultSize, maxSize, policy, holder } = diskLimits(data?.effectiveLimits ?? []);
   const description = policy
     ? t("At most {{size}}, from policy {{policy}} of {{holder}}. Folders do not count.", {
-        size: printSize(most),
+        size: printSize(maxSize),
         policy,
         holder,
       })
-    : t("At most {{size}}, unless a policy allows more. Folders do not count.", { size: printSize(most) });
+    : t("At most {{size}}, unless a policy allows more. Folders do not count.", { size: printSize(maxSize) });
   return (
     <TextInput
       inputWrapperOrder={["label", "input", "description", "error"]}
       label={t("Disk per container")}
-      placeholder={printSize(usual)}
+      placeholder={printSize(defaultSize)}
       description={description}
-      value={wish.disk}
+      value={draft.disk}
       error={error}
       onChange={(e) => onChange(e.currentTarget.value)}
     />

@@ -1,6 +1,6 @@
 import { Checkbox } from "@mantine/core";
 import { t } from "../../i18n";
-import type { Wish } from "./request";
+import type { LaunchDraft } from "./request";
 
 interface Offered {
   id: string;
@@ -12,14 +12,14 @@ interface Offered {
 
 interface Props {
   all: Offered[];
-  chosen: Wish["folders"];
-  onChoose: (folders: Wish["folders"]) => void;
+  chosen: LaunchDraft["folders"];
+  onChoose: (folders: LaunchDraft["folders"]) => void;
   error?: string;
 }
 
-const writes = (f: Offered) => f.permissions.includes("WRITE_FILES");
+const writable = (f: Offered) => f.permissions.includes("WRITE_FILES");
 
-/** Which folders appear in the session, each below /home/work. */
+/** Selects the folders that are mounted in the session, each below /home/work. */
 export function Folders({ all, chosen, onChoose, error }: Props) {
   const picked = new Map(chosen.map((f) => [f.id, f]));
   return (
@@ -43,7 +43,7 @@ export function Folders({ all, chosen, onChoose, error }: Props) {
                 onChange={(e) =>
                   onChoose(
                     e.currentTarget.checked
-                      ? [...chosen, { id: f.id, readOnly: !writes(f) }]
+                      ? [...chosen, { id: f.id, readOnly: !writable(f) }]
                       : chosen.filter((c) => c.id !== f.id),
                   )
                 }
@@ -53,7 +53,7 @@ export function Folders({ all, chosen, onChoose, error }: Props) {
                   {t("from {{who}}", { who: f.owner?.email ?? f.myShare.inviterEmail ?? t("someone") })}
                 </span>
               ) : null}
-              {writes(f) ? null : <span className="badge dim">{t("you can only read it")}</span>}
+              {writable(f) ? null : <span className="badge dim">{t("you can only read it")}</span>}
               {picked.has(f.id) ? (
                 <>
                   <code className="dim">/home/work/{f.name}</code>
@@ -62,7 +62,7 @@ export function Folders({ all, chosen, onChoose, error }: Props) {
                     label={t("read-only")}
                     aria-label={t("{{name}} read-only", { name: f.name })}
                     checked={picked.get(f.id)!.readOnly}
-                    disabled={!writes(f)}
+                    disabled={!writable(f)}
                     onChange={(e) =>
                       onChoose(chosen.map((c) => (c.id === f.id ? { ...c, readOnly: e.currentTarget.checked } : c)))
                     }

@@ -30,7 +30,7 @@ interface Props {
   onChange: (id: string | null) => void;
 }
 
-/** With which others a session is placed: apart from them or near them. */
+/** Selects a session group, whose sessions are placed apart from or near each other. */
 export function GroupOfSessions({ project, value, error, onChange }: Props) {
   const viewer = useViewer();
   const { data, refetch } = useLiveQuery({

@@ -11,7 +11,7 @@ interface Props {
   onChoose: (reference: string) => void;
 }
 
-/** The first images of the offer, each with its size and with the least that it requests. */
+/** Shows the first images of the offer, each with its size and its minimum resources. */
 export function Images({ offer, chosen, error, onChoose }: Props) {
   if (offer.loaded && offer.images.length === 0) return <NoImage />;
   return (
@@ -27,6 +27,9 @@ export function Images({ offer, chosen, error, onChoose }: Props) {
         note: (
           <span className="dim">
             {[i.sizeBytes > 0 ? bytes(i.sizeBytes) : "", needs(i.minimumSlots)].filter(Boolean).join(", ")}
+            {i.deprecated ? (
+              <span className="tone-bad"> {t("Deprecated: {{message}}", { message: i.deprecated })}</span>
+            ) : null}
           </span>
         ),
       }))}
@@ -34,6 +37,6 @@ export function Images({ offer, chosen, error, onChoose }: Props) {
   );
 }
 
-/** The least that an image requests, if it requests anything. */
+/** Returns the minimum resources of an image as text; empty if it has none. */
 const needs = (minimum: Record<string, string>) =>
   Object.keys(minimum).length > 0 ? t("needs {{slots}}", { slots: slotsLine(minimum) }) : "";

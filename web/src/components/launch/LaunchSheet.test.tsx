@@ -24,9 +24,9 @@ const answers = {
 
 const launch = () => screen.findByRole("button", { name: "Launch" });
 
-it("starts what was chosen, and opens the session", async () => {
+it("launches the selected request, and opens the session", async () => {
   const onClose = vi.fn();
-  const { api, user, router } = await stage(<LaunchSheet wish={{}} onClose={onClose} />, { answers });
+  const { api, user, router } = await stage(<LaunchSheet draft={{}} onClose={onClose} />, { answers });
   expect(await screen.findByText("python:3.11")).toBeDefined();
   await user.type(screen.getByLabelText("Name"), "train");
   await user.click(await launch());
@@ -46,8 +46,8 @@ it("starts what was chosen, and opens the session", async () => {
   await vi.waitFor(() => expect(router.state.location.pathname).toBe("/sessions/s1"));
 });
 
-it("does not send a batch session without a command, and says so beside the field", async () => {
-  const { api, user } = await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, { answers });
+it("shows an error at the field for a batch session without a command", async () => {
+  const { api, user } = await stage(<LaunchSheet draft={{}} onClose={() => undefined} />, { answers });
   await screen.findByText("python:3.11");
   await user.click(screen.getByText("Batch command"));
   await user.click(await launch());
@@ -61,13 +61,13 @@ it("does not send a batch session without a command, and says so beside the fiel
   expect(api.sent("CreateSession")[0]).toMatchObject({ input: { type: "BATCH" } });
 });
 
-it("shows a limit of the server beside the field that it is about", async () => {
+it("shows the error of a limit at its field", async () => {
   const refuse = () => {
     throw new GraphQLError("cpu 1 is more than your limit", {
       extensions: { code: "RESOURCE_EXHAUSTED", field: "slots.cpu", limit: "0.5" },
     });
   };
-  const { user } = await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, {
+  const { user } = await stage(<LaunchSheet draft={{}} onClose={() => undefined} />, {
     answers: { ...answers, createSession: refuse },
   });
   await screen.findByText("python:3.11");
@@ -77,17 +77,17 @@ it("shows a limit of the server beside the field that it is about", async () => 
   expect(screen.getByLabelText("CPU").getAttribute("aria-invalid")).toBe("true");
 });
 
-it("cannot launch where there is no image", async () => {
-  await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, { answers: { ...answers, images: list([]) } });
+it("cannot launch without an image", async () => {
+  await stage(<LaunchSheet draft={{}} onClose={() => undefined} />, { answers: { ...answers, images: list([]) } });
   expect(await screen.findByText("No images yet")).toBeDefined();
   expect(((await launch()) as HTMLButtonElement).disabled).toBe(true);
 });
 
-it("opens the chosen app of the image, with the first folder", async () => {
+it("opens the selected app of the image with the first folder", async () => {
   const tab = { opener: null, close: vi.fn(), location: { replace: vi.fn() } };
   const open = vi.spyOn(window, "open").mockReturnValue(tab as unknown as Window);
   const lab = { ...image, apps: [{ __typename: "ImageApp", name: "jupyterlab", title: "JupyterLab" }] };
-  const { api, user } = await stage(<LaunchSheet wish={{}} onClose={() => undefined} />, {
+  const { api, user } = await stage(<LaunchSheet draft={{}} onClose={() => undefined} />, {
     answers: { ...answers, images: list([lab]), openApp: { url: "https://lab.example/?ticket=t", address: "" } },
   });
   await user.click((await screen.findAllByLabelText("Open when it runs"))[0]!);

@@ -1,18 +1,18 @@
 import { Select } from "@mantine/core";
 import { t } from "../../i18n";
-import type { Wish } from "./request";
+import type { LaunchDraft } from "./request";
 import type { Offer } from "./useOffer";
 
 interface Props {
   offer: Offer;
-  wish: Wish;
-  onChange: (more: Partial<Wish>) => void;
+  draft: LaunchDraft;
+  onChange: (more: Partial<LaunchDraft>) => void;
 }
 
-/** The app of the image that is opened when the session runs; hidden where the image names none. */
-export function OpenApp({ offer, wish, onChange }: Props) {
-  const apps = offer.images.find((i) => i.reference === wish.image)?.apps ?? [];
-  if (apps.length === 0 || wish.mode !== "INTERACTIVE") return null;
+/** Selects the app of the image that is opened when the session runs. Hidden if the image has no apps. */
+export function OpenApp({ offer, draft, onChange }: Props) {
+  const apps = offer.images.find((i) => i.reference === draft.image)?.apps ?? [];
+  if (apps.length === 0 || draft.mode !== "INTERACTIVE") return null;
   return (
     <Select
       label={t("Open when it runs")}
@@ -20,7 +20,7 @@ export function OpenApp({ offer, wish, onChange }: Props) {
       placeholder={t("none")}
       clearable
       clearButtonProps={{ "aria-label": t("Clear") }}
-      value={apps.some((a) => a.name === wish.open) ? wish.open : null}
+      value={apps.some((a) => a.name === draft.open) ? draft.open : null}
       onChange={(open) => onChange({ open: open ?? "" })}
       data={apps.map((a) => ({ value: a.name, label: a.title }))}
     />

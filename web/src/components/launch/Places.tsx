@@ -1,17 +1,17 @@
 import { Select } from "@mantine/core";
 import type { Viewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
-import type { Wish } from "./request";
+import type { LaunchDraft } from "./request";
 
 interface Props {
   viewer: Viewer;
-  wish: Wish;
+  draft: LaunchDraft;
   wrong: Record<string, string>;
-  onChange: (more: Partial<Wish>) => void;
+  onChange: (more: Partial<LaunchDraft>) => void;
 }
 
-/** Project and resource group; hidden while there is nothing to choose. */
-export function Places({ viewer, wish, wrong, onChange }: Props) {
+/** Selects the project and the resource group. Each is hidden if there is only one. */
+export function Places({ viewer, draft, wrong, onChange }: Props) {
   const options = (all: { id: string; name: string }[]) => all.map((p) => ({ value: p.id, label: p.name }));
   return (
     <div className="row" style={{ alignItems: "flex-start" }}>
@@ -19,7 +19,7 @@ export function Places({ viewer, wish, wrong, onChange }: Props) {
         <Select
           label={t("Project")}
           data={options(viewer.projects)}
-          value={wish.project}
+          value={draft.project}
           error={wrong.project}
           onChange={(project) => onChange({ project })}
         />
@@ -28,7 +28,7 @@ export function Places({ viewer, wish, wrong, onChange }: Props) {
         <Select
           label={t("Resource group")}
           data={options(viewer.resourceGroups)}
-          value={wish.group}
+          value={draft.group}
           error={wrong.resourceGroup}
           onChange={(group) => onChange({ group })}
         />

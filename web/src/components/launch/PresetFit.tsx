@@ -13,7 +13,7 @@ interface Props {
   fit: { state: keyof typeof words; reason: string };
 }
 
-/** How soon a request could start for the viewer, and the reason when it could not, as the scheduler says. */
+/** Shows when a request could start for the viewer, or the scheduler's reason why it could not. */
 export function PresetFit({ fit }: Props) {
   return (
     <span>

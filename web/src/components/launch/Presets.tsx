@@ -1,25 +1,25 @@
 import { t } from "../../i18n";
 import { slotsLine } from "../format";
 import { PresetFit } from "./PresetFit";
-import { byPreset, type Wish } from "./request";
+import { type LaunchDraft, withPreset } from "./request";
 import { Tiles } from "./Tiles";
 import type { Offer } from "./useOffer";
 
 interface Props {
   presets: Offer["presets"];
-  wish: Wish;
-  onChange: (more: Partial<Wish>) => void;
+  draft: LaunchDraft;
+  onChange: (more: Partial<LaunchDraft>) => void;
 }
 
-/** The presets of administrators; hidden where there are none. */
-export function Presets({ presets, wish, onChange }: Props) {
+/** Selects a preset. Hidden if there are none. */
+export function Presets({ presets, draft, onChange }: Props) {
   if (presets.length === 0) return null;
   return (
     <Tiles
       wide
       label={t("Preset")}
-      chosen={wish.preset?.id ?? null}
-      onChoose={(id) => onChange(byPreset(presets.find((p) => p.id === id)!))}
+      chosen={draft.preset?.id ?? null}
+      onChoose={(id) => onChange(withPreset(presets.find((p) => p.id === id)!))}
       tiles={presets.map((p) => ({
         key: p.id,
         title: p.name,

@@ -7,7 +7,7 @@ import { useNow } from "../../hooks/useNow";
 import { t } from "../../i18n";
 import { slotName, withSlotNames } from "../../slots";
 import { duration } from "../format";
-import { byHand, check, inputOf, sizeOf, type Wish } from "./request";
+import { amountsOf, check, inputOf, type LaunchDraft, withAmounts } from "./request";
 
 const DryRunQuery = graphql(`
   query DryRun($input: CreateSessionInput!) {
@@ -24,25 +24,25 @@ type Trial = ResultOf<typeof DryRunQuery>["dryRun"];
 type Suggestion = NonNullable<Trial["pending"]>["suggestions"][number];
 
 interface Props {
-  wish: Wish;
-  onChange: (more: Partial<Wish>) => void;
+  draft: LaunchDraft;
+  onChange: (more: Partial<LaunchDraft>) => void;
 }
 
-/** Whether a session would start, tried at the server while one still chooses. */
-export function Preview({ wish, onChange }: Props) {
-  const complete = Object.keys(check(wish)).length === 0;
-  const { idempotencyKey: _, ...wanted } = inputOf(wish, "");
-  // Empty while something is missing: the server never sees a request that is not complete.
+/** Shows whether the session would start, from a dry run that is repeated as the user changes the form. */
+export function Preview({ draft, onChange }: Props) {
+  const complete = Object.keys(check(draft)).length === 0;
+  const { idempotencyKey: _, ...wanted } = inputOf(draft, "");
+  // Empty while a required field is missing, so that the server never gets an incomplete request.
   const input = complete ? JSON.stringify(wanted) : "";
-  const [asked] = useDebouncedValue(input, 400);
+  const [debounced] = useDebouncedValue(input, 400);
   const [{ data, error, fetching }] = useQuery({
     query: DryRunQuery,
-    variables: { input: JSON.parse(asked || "{}") as VariablesOf<typeof DryRunQuery>["input"] },
-    pause: !complete || !asked,
+    variables: { input: JSON.parse(debounced || "{}") as VariablesOf<typeof DryRunQuery>["input"] },
+    pause: !complete || !debounced,
     requestPolicy: "network-only",
   });
-  const trial = complete && asked ? data?.dryRun : null;
-  const current = asked === input && !fetching;
+  const trial = complete && debounced ? data?.dryRun : null;
+  const current = debounced === input && !fetching;
   return (
     <div
       className="stack small preview"
@@ -102,7 +102,7 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
               onClick={() => onChange(changeOf(s))}
               title={withSlotNames(s.text)}
             >
-              {short(s)}
+              {buttonText(s)}
             </Button>
           ))}
       </div>
@@ -110,14 +110,14 @@ function Verdict({ trial, onChange }: { trial: Trial; onChange: Props["onChange"
   );
 }
 
-/** A suggestion as a change of what is asked for. */
-function changeOf(s: Suggestion): Partial<Wish> {
-  if (s.kind === "SLOTS" && s.slots) return byHand(sizeOf(s.slots));
+/** Returns a suggestion as a change of the request. */
+function changeOf(s: Suggestion): Partial<LaunchDraft> {
+  if (s.kind === "SLOTS" && s.slots) return withAmounts(amountsOf(s.slots));
   return s.kind === "RESOURCE_GROUP" ? { group: s.resourceGroup } : { strict: false };
 }
 
-/** The same on a button. */
-function short(s: Suggestion): string {
+/** Returns the short text of a suggestion for its button. */
+function buttonText(s: Suggestion): string {
   if (s.kind === "SLOTS")
     return t("Start now with {{to}}", {
       to: `${s.to} ${slotName(s.field.replace(/^slots\./, ""))}`,

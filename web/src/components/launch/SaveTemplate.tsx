@@ -6,7 +6,7 @@ import { useAction } from "../../hooks/useAction";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
 import { FailureNote } from "../Note";
-import { check, savedOf, type Wish } from "./request";
+import { check, type LaunchDraft, savedOf } from "./request";
 
 const CreateTemplate = graphql(`
   mutation CreateSessionTemplate($input: CreateSessionTemplateInput!) {
@@ -20,23 +20,26 @@ const UpdateTemplate = graphql(`
 `);
 
 interface Props {
-  wish: Wish;
+  draft: LaunchDraft;
   projects: readonly { id: string; name: string }[];
 }
 
-/** Saves what the sheet says as a template; with the name of the template that it began with, as its new version. */
-export function SaveTemplate({ wish, projects }: Props) {
+/**
+ * Saves the request as a template. With the name of the template that the form began with, it becomes a new version of
+ * it.
+ */
+export function SaveTemplate({ draft, projects }: Props) {
   const [opened, { open, close }] = useDisclosure(false);
-  const [name, setName] = useState(wish.base?.kind === "template" ? wish.base.name : "");
-  const [project, setProject] = useState<string | null>(wish.base?.shared ?? null);
+  const [name, setName] = useState(draft.base?.kind === "template" ? draft.base.name : "");
+  const [project, setProject] = useState<string | null>(draft.base?.shared ?? null);
   const create = useAction(CreateTemplate);
   const update = useAction(UpdateTemplate);
-  const { base } = wish;
+  const { base } = draft;
   const again =
     base?.kind === "template" && base.mine && name.trim() === base.name && project === (base.shared ?? null);
 
   async function save() {
-    const request = savedOf(wish);
+    const request = savedOf(draft);
     const done = again
       ? await update.run({ input: { id: base.id, request } })
       : await create.run({ input: { name: name.trim(), request, ...(project ? { project } : {}) } });
@@ -49,7 +52,7 @@ export function SaveTemplate({ wish, projects }: Props) {
   }
   return (
     <>
-      <Button variant="default" size="sm" onClick={open} disabled={Object.keys(check(wish)).length > 0}>
+      <Button variant="default" size="sm" onClick={open} disabled={Object.keys(check(draft)).length > 0}>
         {t("Save as template")}
       </Button>
       <Modal

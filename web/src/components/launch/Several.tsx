@@ -4,7 +4,7 @@ import { t } from "../../i18n";
 interface Props {
   label: string;
   description?: string;
-  /** Shown while no option is selected. */
+  /** The text shown while no option is selected. */
   none: string;
   options: { value: string; label: string }[];
   value: string[];
@@ -12,10 +12,10 @@ interface Props {
   onChange: (value: string[]) => void;
 }
 
-/** As many as a request may name. */
-const most = 32;
+/** The most values that a request can contain. */
+const maxValues = 32;
 
-/** Several of a list: one is added by the box, and taken out by its chip. */
+/** Selects several values of a list: the box adds one, and the button of a value removes it. */
 export function Several({ label, description, none, options, value, error, onChange }: Props) {
   const name = (id: string) => options.find((o) => o.value === id)?.label ?? id;
   return (
@@ -27,7 +27,7 @@ export function Several({ label, description, none, options, value, error, onCha
         placeholder={value.length > 0 ? t("Add another") : none}
         searchable
         openOnFocus={false}
-        disabled={value.length >= most}
+        disabled={value.length >= maxValues}
         nothingFoundMessage={t("No matches")}
         error={error}
         data={options.filter((o) => !value.includes(o.value))}

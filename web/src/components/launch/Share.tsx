@@ -2,7 +2,7 @@ import { NumberInput, Select } from "@mantine/core";
 import { t } from "../../i18n";
 import { slotName } from "../../slots";
 import { amount, trim } from "../format";
-import { marks } from "./request";
+import { amountChoices } from "./request";
 
 interface Props {
   slots: string[];
@@ -10,14 +10,17 @@ interface Props {
   share: number;
   most: number;
   quantum: number;
-  /** The only amounts that there are; empty: any. */
+  /** The only possible amounts; any amount is possible if the list is empty. */
   counts: readonly number[];
   error?: string;
   onSlot: (slot: string) => void;
   onShare: (share: number) => void;
 }
 
-/** How much of an accelerator: a cell that fills, marks to choose from, and the exact number where it may be any. */
+/**
+ * Selects an amount of an accelerator: a picture of it, buttons for common amounts, and a number field if any amount
+ * is possible.
+ */
 export function Share({ slots, slot, share, most, quantum, counts, error, onSlot, onShare }: Props) {
   const shares = slot.endsWith(".shares");
   return (
@@ -29,7 +32,7 @@ export function Share({ slots, slot, share, most, quantum, counts, error, onSlot
         </div>
         <div className="stack small" style={{ flex: 1 }}>
           <div className="chips" role="group" aria-label={t("Amount of {{slot}}", { slot: slotName(slot) })}>
-            {marks(slot, most, counts).map((m) => (
+            {amountChoices(slot, most, counts).map((m) => (
               <button key={m} type="button" className="chip" aria-pressed={share === m} onClick={() => onShare(m)}>
                 {m === 0 ? t("none") : amount(slot, String(m))}
               </button>

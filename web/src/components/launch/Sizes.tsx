@@ -3,7 +3,7 @@ import { useQuery } from "urql";
 import { graphql, type VariablesOf } from "../../api/graphql";
 import { t } from "../../i18n";
 import { PresetFit } from "./PresetFit";
-import { fitOf, sizeInput, sizes, type Wish } from "./request";
+import { type LaunchDraft, presetFit, sizeInput, sizes } from "./request";
 import { Tiles } from "./Tiles";
 
 const SizesQuery = graphql(`
@@ -15,22 +15,25 @@ const SizesQuery = graphql(`
 `);
 
 interface Props {
-  wish: Wish;
+  draft: LaunchDraft;
   onChoose: (size: { cpu: number; mem: number }) => void;
 }
 
-/** The common sizes. The server says of each whether it would start, so that the tiles, the preview and the launch agree. */
-export function Sizes({ wish, onChoose }: Props) {
-  const [s, m, l] = sizes.map((size) => sizeInput(wish, size));
-  const [asked] = useDebouncedValue(JSON.stringify({ s, m, l }), 400);
-  const variables = JSON.parse(asked) as VariablesOf<typeof SizesQuery>;
+/**
+ * Selects a common size. The server reports for each size whether it would start, so that the tiles and the preview
+ * agree.
+ */
+export function Sizes({ draft, onChoose }: Props) {
+  const [s, m, l] = sizes.map((size) => sizeInput(draft, size));
+  const [debounced] = useDebouncedValue(JSON.stringify({ s, m, l }), 400);
+  const variables = JSON.parse(debounced) as VariablesOf<typeof SizesQuery>;
   const [{ data }] = useQuery({
     query: SizesQuery,
     variables,
     pause: !variables.s.image,
     requestPolicy: "network-only",
   });
-  const chosen = wish.preset ? undefined : sizes.find((size) => size.cpu === wish.cpu && size.mem === wish.mem);
+  const chosen = draft.preset ? undefined : sizes.find((size) => size.cpu === draft.cpu && size.mem === draft.mem);
   return (
     <Tiles
       label={t("Size")}
@@ -40,7 +43,7 @@ export function Sizes({ wish, onChoose }: Props) {
         onChoose({ cpu, mem });
       }}
       tiles={sizes.map(({ key, cpu, mem }) => {
-        const fit = data ? fitOf(data[key]) : null;
+        const fit = data ? presetFit(data[key]) : null;
         return {
           key,
           title: `${key} · ${cpu} CPU · ${mem} GiB`,

@@ -4,15 +4,15 @@ export interface Tile {
   key: string;
   title: string;
   note?: React.ReactNode;
-  /** Shown, but not to be chosen; the note says why. */
+  /** Disabled; the note contains the reason. */
   off?: boolean;
 }
 
 interface Props {
   label: string;
-  /** Where the keyboard begins. */
+  /** Whether the group takes the focus when the form opens. */
   first?: boolean;
-  /** Two in a row, because their notes are sentences. */
+  /** Two tiles in a row, for notes that are sentences. */
   wide?: boolean;
   tiles: Tile[];
   chosen: string | null;
@@ -20,7 +20,7 @@ interface Props {
   error?: string;
 }
 
-/** One of several, as tiles; arrow keys move as in any group of radio buttons. */
+/** Selects one of several tiles. The arrow keys work as in a group of radio buttons. */
 export function Tiles({ label, first, wide, tiles, chosen, onChoose, error }: Props) {
   const group = useRef<HTMLDivElement>(null);
   const at = tiles.findIndex((t) => t.key === chosen);
@@ -29,7 +29,7 @@ export function Tiles({ label, first, wide, tiles, chosen, onChoose, error }: Pr
     if (first && ready) group.current?.querySelector<HTMLButtonElement>('[tabindex="0"]')?.focus();
   }, [first, ready]);
   function press(event: React.KeyboardEvent<HTMLElement>) {
-    // Enter on what is chosen already means: go.
+    // Enter on the selected tile submits the form.
     const on = (event.target as HTMLElement).closest('[aria-checked="true"]');
     if (event.key === "Enter" && on) {
       event.preventDefault();

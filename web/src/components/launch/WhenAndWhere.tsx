@@ -5,7 +5,7 @@ import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { nodesOf } from "../admin/usePages";
 import { GroupOfSessions } from "./GroupOfSessions";
-import { usual, type Wish } from "./request";
+import { defaults, type LaunchDraft } from "./request";
 import { Several } from "./Several";
 
 const OthersQuery = graphql(`
@@ -17,25 +17,25 @@ const OthersQuery = graphql(`
 `);
 
 interface Props {
-  wish: Wish;
+  draft: LaunchDraft;
   agents: readonly { id: string; name: string }[];
   wrong: Record<string, string>;
-  onChange: (more: Partial<Wish>) => void;
+  onChange: (more: Partial<LaunchDraft>) => void;
 }
 
-/** When a session may start, for how long it runs, and on which machines; folded while nothing of it is asked for. */
-export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
+/** Edits when a session can start, how long it can run, and on which machines. Collapsed while it has only defaults. */
+export function WhenAndWhere({ draft, agents, wrong, onChange }: Props) {
   const viewer = useViewer();
   const { data } = useLiveQuery({
     query: OthersQuery,
     variables: { where: { ownerID: viewer.user.id, statusNotIn: ["TERMINATED", "CANCELLED", "ERROR"] } },
   });
   const others = nodesOf(data?.sessions);
-  const keys = Object.keys(usual) as (keyof typeof usual)[];
-  const asked = keys.some((k) => JSON.stringify(wish[k]) !== JSON.stringify(usual[k]) || wrong[k]);
-  const why = (field: string) => wrong[field] && t(wrong[field]);
+  const keys = Object.keys(defaults) as (keyof typeof defaults)[];
+  const changed = keys.some((k) => JSON.stringify(draft[k]) !== JSON.stringify(defaults[k]) || wrong[k]);
+  const errorOf = (field: string) => wrong[field] && t(wrong[field]);
   return (
-    <details className="more" open={asked || undefined}>
+    <details className="more" open={changed || undefined}>
       <summary>{t("Schedule and placement")}</summary>
       <div className="stack" style={{ paddingTop: 10 }}>
         <div className="pairs">
@@ -44,8 +44,8 @@ export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
             label={t("Time limit")}
             description={t("The session stops after this time. Short sessions can start earlier.")}
             placeholder={t("such as 2h")}
-            value={wish.lifetime}
-            error={why("lifetime")}
+            value={draft.lifetime}
+            error={errorOf("lifetime")}
             onChange={(e) => onChange({ lifetime: e.currentTarget.value })}
           />
           <NumberInput
@@ -54,17 +54,17 @@ export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
             description={t("0 to 100, higher first")}
             min={0}
             max={100}
-            value={wish.priority}
-            error={why("priority")}
+            value={draft.priority}
+            error={errorOf("priority")}
             onChange={(priority) => onChange({ priority })}
           />
         </div>
-        {wish.mode === "BATCH" ? (
+        {draft.mode === "BATCH" ? (
           <TextInput
             type="datetime-local"
             label={t("Earliest start")}
-            value={wish.startsAt}
-            error={why("startsAt")}
+            value={draft.startsAt}
+            error={errorOf("startsAt")}
             onChange={(e) => onChange({ startsAt: e.currentTarget.value })}
           />
         ) : null}
@@ -73,23 +73,23 @@ export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
           description={t("These sessions must succeed. If one does not, the new session is cancelled.")}
           none={t("none")}
           options={others.map((s) => ({ value: s.id, label: s.name }))}
-          value={wish.dependsOn}
-          error={why("dependsOn")}
+          value={draft.dependsOn}
+          error={errorOf("dependsOn")}
           onChange={(dependsOn) => onChange({ dependsOn })}
         />
         <Several
           label={t("Machines")}
           none={t("any")}
           options={agents.map((a) => ({ value: a.id, label: a.name }))}
-          value={wish.agents}
-          error={why("agents")}
+          value={draft.agents}
+          error={errorOf("agents")}
           onChange={(chosen) => onChange({ agents: chosen })}
         />
-        {wish.agents.length > 0 ? (
+        {draft.agents.length > 0 ? (
           <Switch
             label={t("Only these machines")}
             description={t("Otherwise, these machines are only preferred.")}
-            checked={wish.strict}
+            checked={draft.strict}
             onChange={(e) => onChange({ strict: e.currentTarget.checked })}
           />
         ) : null}
@@ -99,15 +99,15 @@ export function WhenAndWhere({ wish, agents, wrong, onChange }: Props) {
           </p>
         ) : null}
         <GroupOfSessions
-          project={wish.project}
-          value={wish.sessionGroup}
-          error={why("sessionGroup")}
+          project={draft.project}
+          value={draft.sessionGroup}
+          error={errorOf("sessionGroup")}
           onChange={(sessionGroup) => onChange({ sessionGroup })}
         />
         <Switch
           label={t("Preemptible")}
           description={t("Sessions with a higher priority can stop it, if its resource group allows that.")}
-          checked={wish.preemptible}
+          checked={draft.preemptible}
           onChange={(e) => onChange({ preemptible: e.currentTarget.checked })}
         />
       </div>

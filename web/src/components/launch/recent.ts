@@ -1,4 +1,4 @@
-/** The images that were launched last in this browser, for useLocalStorage. */
+/** The options of useLocalStorage for the images that were launched last in this browser. */
 export const recentImages = {
   key: "berth.images",
   defaultValue: [] as string[],

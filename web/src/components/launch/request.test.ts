@@ -1,24 +1,24 @@
 import { describe, expect, it } from "vitest";
 import {
   acceleratorSlots,
-  byHand,
-  byPreset,
+  amountChoices,
+  amountsOf,
   byRecent,
   check,
-  diskOf,
-  fitOf,
+  defaults,
+  diskLimits,
   inputOf,
+  type LaunchDraft,
   lineOf,
-  marks,
+  presetFit,
   sizeInput,
-  sizeOf,
   sizes,
   slotsOf,
-  usual,
-  type Wish,
+  withAmounts,
+  withPreset,
 } from "./request";
 
-const wish: Wish = {
+const draft: LaunchDraft = {
   image: "r/python:3",
   mode: "INTERACTIVE",
   command: "",
@@ -33,12 +33,12 @@ const wish: Wish = {
   project: null,
   group: null,
   open: "",
-  ...usual,
+  ...defaults,
 };
 
 describe("inputOf", () => {
-  it("sends only what was chosen", () => {
-    expect(inputOf(wish, "k")).toEqual({
+  it("sends only the selected fields", () => {
+    expect(inputOf(draft, "k")).toEqual({
       image: "r/python:3",
       type: "INTERACTIVE",
       slots: { cpu: "1", mem: "536870912" },
@@ -48,7 +48,7 @@ describe("inputOf", () => {
 
   it("runs a batch command in a shell, with exact amounts", () => {
     const sent = inputOf(
-      { ...wish, mode: "BATCH", command: "echo $HOME | wc", share: 0.3, folders: [{ id: "f", readOnly: true }] },
+      { ...draft, mode: "BATCH", command: "echo $HOME | wc", share: 0.3, folders: [{ id: "f", readOnly: true }] },
       "k",
     );
     expect(sent.command).toEqual(["/bin/sh", "-c", "echo $HOME | wc"]);
@@ -57,11 +57,11 @@ describe("inputOf", () => {
   });
 });
 
-describe("when and where", () => {
-  it("is sent where it is asked for", () => {
+describe("scheduling and placement", () => {
+  it("is sent if it was requested", () => {
     const sent = inputOf(
       {
-        ...wish,
+        ...draft,
         mode: "BATCH",
         command: "true",
         startsAt: "2030-01-02T03:04",
@@ -86,36 +86,41 @@ describe("when and where", () => {
       sessionGroup: "g",
     });
   });
-  it("has no start for who waits at a terminal", () =>
-    expect(inputOf({ ...wish, startsAt: "2030-01-02T03:04" }, "k")).not.toHaveProperty("startsAt"));
+  it("has no start time for interactive sessions", () =>
+    expect(inputOf({ ...draft, startsAt: "2030-01-02T03:04" }, "k")).not.toHaveProperty("startsAt"));
   it("is checked", () => {
-    expect(Object.keys(check({ ...wish, lifetime: "long", priority: 101 }))).toEqual(["lifetime", "priority"]);
-    expect(check({ ...wish, lifetime: "2h", priority: 0 })).toEqual({});
+    expect(Object.keys(check({ ...draft, lifetime: "long", priority: 101 }))).toEqual(["lifetime", "priority"]);
+    expect(check({ ...draft, lifetime: "2h", priority: 0 })).toEqual({});
   });
 });
 
 describe("the disk", () => {
-  it("is sent in bytes where it is asked for", () => {
-    expect(inputOf({ ...wish, disk: "40g" }, "k").diskBytes).toBe(40 * 1024 ** 3);
-    expect(inputOf(wish, "k")).not.toHaveProperty("diskBytes");
+  it("is sent in bytes if it was requested", () => {
+    expect(inputOf({ ...draft, disk: "40g" }, "k").diskBytes).toBe(40 * 1024 ** 3);
+    expect(inputOf(draft, "k")).not.toHaveProperty("diskBytes");
   });
-  it("is checked", () => expect(Object.keys(check({ ...wish, disk: "much" }))).toEqual(["diskBytes"]));
+  it("is checked", () => expect(Object.keys(check({ ...draft, disk: "much" }))).toEqual(["diskBytes"]));
   it("has the default and the limit of the policy", () => {
     const limit = (n: number) => [
       { what: "cpu", limit: "4", policy: "p", holder: "h" },
       { what: "disk bytes", limit: String(n * 1024 ** 3), policy: "lab", holder: "thesis" },
     ];
-    expect(diskOf([])).toEqual({ usual: 20 * 1024 ** 3, most: 20 * 1024 ** 3, policy: "", holder: "" });
-    expect(diskOf(limit(5))).toEqual({ usual: 5 * 1024 ** 3, most: 5 * 1024 ** 3, policy: "lab", holder: "thesis" });
-    expect(diskOf(limit(100))).toMatchObject({ usual: 20 * 1024 ** 3, most: 100 * 1024 ** 3 });
+    expect(diskLimits([])).toEqual({ defaultSize: 20 * 1024 ** 3, maxSize: 20 * 1024 ** 3, policy: "", holder: "" });
+    expect(diskLimits(limit(5))).toEqual({
+      defaultSize: 5 * 1024 ** 3,
+      maxSize: 5 * 1024 ** 3,
+      policy: "lab",
+      holder: "thesis",
+    });
+    expect(diskLimits(limit(100))).toMatchObject({ defaultSize: 20 * 1024 ** 3, maxSize: 100 * 1024 ** 3 });
   });
 });
 
 describe("launching again", () => {
   it("keeps the size", () => {
     const slots = { cpu: "2", mem: "4294967296", "cuda.shares": "0.5" };
-    expect(slotsOf(sizeOf(slots))).toEqual(slots);
-    expect(sizeOf()).toEqual({ cpu: 1, mem: 1, slot: "", share: 0 });
+    expect(slotsOf(amountsOf(slots))).toEqual(slots);
+    expect(amountsOf()).toEqual({ cpu: 1, mem: 1, slot: "", share: 0 });
   });
   it("keeps the command", () => {
     expect(lineOf(["/bin/sh", "-c", "echo $HOME | wc"])).toBe("echo $HOME | wc");
@@ -125,24 +130,24 @@ describe("launching again", () => {
 
 describe("a preset", () => {
   const preset = { id: "p", slots: { "cuda.shares": "0.5", "cuda.mem": "1073741824" }, shmBytes: 1 << 30 };
-  it("is asked for exactly", () => {
-    const sent = inputOf({ ...wish, ...byPreset(preset) }, "k");
+  it("is requested with its exact amounts", () => {
+    const sent = inputOf({ ...draft, ...withPreset(preset) }, "k");
     expect(sent.slots).toEqual(preset.slots);
     expect(sent.shmBytes).toBe(1 << 30);
   });
-  it("stands in the boxes, with what it does not name as the server fills it in", () =>
-    expect(byPreset(preset)).toEqual({ preset, cpu: 1, mem: 1, slot: "cuda.shares", share: 0.5 }));
-  it("ends when an amount is changed by hand", () => {
-    const sent = inputOf({ ...wish, ...byPreset(preset), ...byHand({ cpu: 2 }) }, "k");
+  it("fills the fields, with the server's defaults for amounts that it does not set", () =>
+    expect(withPreset(preset)).toEqual({ preset, cpu: 1, mem: 1, slot: "cuda.shares", share: 0.5 }));
+  it("is deselected when an amount is changed", () => {
+    const sent = inputOf({ ...draft, ...withPreset(preset), ...withAmounts({ cpu: 2 }) }, "k");
     expect(sent.slots).toEqual({ cpu: "2", mem: String(1 << 30), "cuda.shares": "0.5" });
     expect(sent).not.toHaveProperty("shmBytes");
   });
 });
 
 describe("check", () => {
-  it("passes a plain wish", () => expect(check(wish)).toEqual({}));
-  it("names each field at fault", () => {
-    expect(Object.keys(check({ ...wish, image: "", mode: "BATCH", name: "n".repeat(65), cpu: 0 })).sort()).toEqual([
+  it("accepts a minimal request", () => expect(check(draft)).toEqual({}));
+  it("returns an error for each invalid field", () => {
+    expect(Object.keys(check({ ...draft, image: "", mode: "BATCH", name: "n".repeat(65), cpu: 0 })).sort()).toEqual([
       "command",
       "image",
       "name",
@@ -161,10 +166,10 @@ it("offers accelerators that exist", () => {
   expect(acceleratorSlots(agents)).toEqual(["cuda.shares", "rocm.device"]);
 });
 
-it("marks the dial up to what one agent has", () => {
-  expect(marks("cuda.shares", 2)).toEqual([0, 0.25, 0.5, 0.75, 1, 2]);
-  expect(marks("rocm.device", 3)).toEqual([0, 1, 2]);
-  expect(marks("tpu.device", 4, [1, 4, 8])).toEqual([0, 1, 4]);
+it("offers amounts up to those of one agent", () => {
+  expect(amountChoices("cuda.shares", 2)).toEqual([0, 0.25, 0.5, 0.75, 1, 2]);
+  expect(amountChoices("rocm.device", 3)).toEqual([0, 1, 2]);
+  expect(amountChoices("tpu.device", 4, [1, 4, 8])).toEqual([0, 1, 4]);
 });
 
 it("puts recent images first", () => {
@@ -173,9 +178,9 @@ it("puts recent images first", () => {
 });
 
 describe("sizes", () => {
-  it("are tried with what decides where a session runs, and nothing else", () => {
-    const half: Wish = {
-      ...wish,
+  it("are tried with the fields that decide where a session runs, and no others", () => {
+    const half: LaunchDraft = {
+      ...draft,
       mode: "BATCH",
       command: "",
       name: "-",
@@ -186,22 +191,22 @@ describe("sizes", () => {
       strict: true,
     };
     expect(sizeInput(half, sizes[2]!)).toEqual({
-      image: wish.image,
+      image: draft.image,
       type: "BATCH",
       command: ["/bin/sh", "-c", "true"],
       slots: { cpu: "4", mem: String(8 * 2 ** 30) },
-      ...(wish.project ? { project: wish.project } : {}),
+      ...(draft.project ? { project: draft.project } : {}),
       resourceGroup: "g",
       agents: ["a"],
       strictAgents: true,
     });
   });
 
-  it("say what the server says", () => {
+  it("show the result of the server", () => {
     const reason = "No machine of the resource group has 4 CPU cores: the most that any machine has is 2.";
-    expect(fitOf({ verdict: "NEVER", refusals: [{ message: reason }] })).toEqual({ state: "NEVER", reason });
-    expect(fitOf({ verdict: "WAITS", refusals: [] })).toEqual({ state: "WHEN_FREE", reason: "" });
-    expect(fitOf({ verdict: "REFUSED", refusals: [{ message: "a" }, { message: "b" }] })).toEqual({
+    expect(presetFit({ verdict: "NEVER", refusals: [{ message: reason }] })).toEqual({ state: "NEVER", reason });
+    expect(presetFit({ verdict: "WAITS", refusals: [] })).toEqual({ state: "WHEN_FREE", reason: "" });
+    expect(presetFit({ verdict: "REFUSED", refusals: [{ message: "a" }, { message: "b" }] })).toEqual({
       state: "REFUSED",
       reason: "a b",
     });

@@ -1,4 +1,4 @@
-import type { LaunchBase, LaunchWish, SavedRequest } from "../../hooks/useLaunch";
+import type { LaunchBase, LaunchOptions, SavedRequest } from "../../hooks/useLaunch";
 import { parseSize, parseTime } from "../admin/rules/amounts";
 import { quote, trim } from "../format";
 
@@ -22,7 +22,7 @@ export interface Preset {
   shmBytes: number;
 }
 
-export interface Wish {
+export interface LaunchDraft {
   image: string;
   mode: "INTERACTIVE" | "BATCH";
   command: string;
@@ -31,36 +31,36 @@ export interface Wish {
   mem: number;
   slot: string;
   share: number;
-  /** Asks exactly for this, until an amount is changed by hand. */
+  /** The preset whose exact amounts are requested; null after an amount was changed by hand. */
   preset: Preset | null;
   /** A size such as 40g; empty for the default. */
   disk: string;
   folders: { id: string; readOnly: boolean }[];
   project: string | null;
   group: string | null;
-  /** As the box has it: the local time. */
+  /** The local time from the input field. */
   startsAt: string;
   dependsOn: string[];
-  /** A time such as 2h; empty for ever. */
+  /** A time such as 2h; empty for no limit. */
   lifetime: string;
   priority: number | string;
   preemptible: boolean;
   agents: string[];
-  /** On these agents or nowhere. */
+  /** Whether only these agents can run the session. Otherwise they are preferred. */
   strict: boolean;
   sessionGroup: string | null;
   tags: string[];
-  /** Of an array, such as 1-100%8; empty for one session. */
+  /** The indexes of an array, such as 1-100%8; empty for a single session. */
   array: string;
-  /** What is taken over where the form does not say otherwise. */
+  /** The template or session that provides the values that the form does not change. */
   base: LaunchBase | null;
   /** Name of the app to open when the session runs; empty for none. */
   open: string;
 }
 
-/** What a session gets that says nothing about when and where. */
-export const usual: Pick<
-  Wish,
+/** The defaults for scheduling and placement. */
+export const defaults: Pick<
+  LaunchDraft,
   | "startsAt"
   | "dependsOn"
   | "lifetime"
@@ -88,65 +88,72 @@ export const usual: Pick<
 
 export const gib = 1024 ** 3;
 
-/** What a container gets on the disk of its machine where no policy says otherwise. */
-const usualDisk = 20 * gib;
+/** The default disk limit of a container if no policy sets one. */
+const defaultDisk = 20 * gib;
 
-/** The default and the most of a container's disk, and the policy that sets the most. */
-export function diskOf(limits: readonly { what: string; limit: string; policy: string; holder: string }[]) {
+/** Returns the default and the maximum of a container's disk, and the policy that sets the maximum. */
+export function diskLimits(limits: readonly { what: string; limit: string; policy: string; holder: string }[]) {
   const limit = limits.find((l) => l.what === "disk bytes");
-  const most = limit ? Number(limit.limit) : usualDisk;
-  return { usual: Math.min(usualDisk, most), most, policy: limit?.policy ?? "", holder: limit?.holder ?? "" };
-}
-
-export function slotsOf(
-  wish: Pick<Wish, "cpu" | "mem" | "slot" | "share"> & { preset?: Preset | null },
-): Record<string, string> {
-  if (wish.preset) return wish.preset.slots;
+  const maxSize = limit ? Number(limit.limit) : defaultDisk;
   return {
-    cpu: String(wish.cpu),
-    mem: String(Math.round(wish.mem * gib)),
-    ...(wish.slot && wish.share > 0 ? { [wish.slot]: trim(wish.share.toFixed(3)) } : {}),
+    defaultSize: Math.min(defaultDisk, maxSize),
+    maxSize,
+    policy: limit?.policy ?? "",
+    holder: limit?.holder ?? "",
   };
 }
 
-/** Slots of an earlier session as the sheet holds them; without, the smallest size. */
-export function sizeOf(slots?: Record<string, string>): Pick<Wish, "cpu" | "mem" | "slot" | "share"> {
+export function slotsOf(
+  draft: Pick<LaunchDraft, "cpu" | "mem" | "slot" | "share"> & { preset?: Preset | null },
+): Record<string, string> {
+  if (draft.preset) return draft.preset.slots;
+  return {
+    cpu: String(draft.cpu),
+    mem: String(Math.round(draft.mem * gib)),
+    ...(draft.slot && draft.share > 0 ? { [draft.slot]: trim(draft.share.toFixed(3)) } : {}),
+  };
+}
+
+/** Converts slots of an earlier session to form values. Without slots, returns the smallest size. */
+export function amountsOf(slots?: Record<string, string>): Pick<LaunchDraft, "cpu" | "mem" | "slot" | "share"> {
   if (!slots) return { cpu: sizes[0]!.cpu, mem: sizes[0]!.mem, slot: "", share: 0 };
   const [slot = "", share = "0"] =
     Object.entries(slots).find(([s, n]) => s !== "cpu" && !s.endsWith("mem") && Number(n) > 0) ?? [];
   return { cpu: Number(slots.cpu ?? 0), mem: Number(slots.mem ?? 0) / gib, slot, share: Number(share) };
 }
 
-/** A wish by a preset; its amounts also stand in the boxes, to begin from. */
-export const byPreset = (preset: Preset): Pick<Wish, "preset" | "cpu" | "mem" | "slot" | "share"> => {
-  const { cpu, mem, slot, share } = sizeOf(preset.slots);
-  // What a session gets that does not name it.
+/** Selects a preset. Its amounts are also shown in the fields, so that the user can start from them. */
+export const withPreset = (preset: Preset): Pick<LaunchDraft, "preset" | "cpu" | "mem" | "slot" | "share"> => {
+  const { cpu, mem, slot, share } = amountsOf(preset.slots);
+  // The defaults of the server for amounts that the preset does not set.
   return { preset, cpu: cpu || 1, mem: mem || 1, slot, share };
 };
 
-/** Amounts by hand, in place of a preset's. */
-export const byHand = (more: Partial<Pick<Wish, "cpu" | "mem" | "slot" | "share">>): Partial<Wish> => ({
+/** Sets amounts by hand, which deselects the preset. */
+export const withAmounts = (
+  more: Partial<Pick<LaunchDraft, "cpu" | "mem" | "slot" | "share">>,
+): Partial<LaunchDraft> => ({
   ...more,
   preset: null,
 });
 
-/** The line that a shell was given, or the words as one would type them. */
+/** Returns the command line that was given to a shell, or the quoted words of any other command. */
 export function lineOf(command: readonly string[]): string {
   if (command.length === 3 && command[1] === "-c" && /(^|\/)sh$/.test(command[0]!)) return command[2]!;
   return command.map(quote).join(" ");
 }
 
-/** The form as it begins: empty, or filled in with what a launch takes over. */
-export function beginWith(begin: LaunchWish, project: string | null, group: string | null): Wish {
+/** Returns the initial form: empty, or filled in from a session or a template. */
+export function initialDraft(begin: LaunchOptions, project: string | null, group: string | null): LaunchDraft {
   const r = begin.base?.request;
   const command = r ? (r.type === "INTERACTIVE" ? "" : lineOf(r.command ?? [])) : (begin.command ?? "");
   return {
-    ...usual,
+    ...defaults,
     image: r?.image ?? begin.image ?? "",
     mode: command ? "BATCH" : "INTERACTIVE",
     command,
     name: "",
-    ...sizeOf(r?.slots ?? begin.slots),
+    ...amountsOf(r?.slots ?? begin.slots),
     preset: null,
     disk: r?.diskBytes ? `${r.diskBytes / gib} GiB` : "",
     folders: r ? foldersOf(r) : begin.folder ? [{ id: begin.folder, readOnly: begin.readOnly ?? false }] : [],
@@ -155,7 +162,7 @@ export function beginWith(begin: LaunchWish, project: string | null, group: stri
     ...(r
       ? {
           lifetime: r.lifetime ? `${r.lifetime / 60}min` : "",
-          priority: r.priority ?? usual.priority,
+          priority: r.priority ?? defaults.priority,
           preemptible: r.preemptible ?? false,
           agents: r.agents ?? [],
           strict: r.strictAgents ?? false,
@@ -172,80 +179,85 @@ const foldersOf = (r: SavedRequest) => (r.mounts ?? []).map((m) => ({ id: m.vfol
 
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 
-/** What the form says otherwise than what it takes over. */
-function changes(wish: Wish, base: LaunchBase) {
+/** Returns the differences between the form and the template or session that it started from. */
+function changes(draft: LaunchDraft, base: LaunchBase) {
   const r = base.request;
-  const begun = sizeOf(r.slots);
-  const slots = slotsOf(wish);
-  // An accelerator that was taken out is 0; what the form cannot show stays.
-  if (begun.slot && !(begun.slot in slots)) slots[begun.slot] = "0";
-  const folders = wish.folders.map((f) => ({ vfolder: f.id, readOnly: f.readOnly }));
+  const initial = amountsOf(r.slots);
+  const slots = slotsOf(draft);
+  // 0 removes an accelerator. Slots that the form cannot show stay as they are.
+  if (initial.slot && !(initial.slot in slots)) slots[initial.slot] = "0";
+  const folders = draft.folders.map((f) => ({ vfolder: f.id, readOnly: f.readOnly }));
   return {
     ...(base.kind === "session" ? { from: base.id } : { template: base.id }),
     slots,
-    ...(same(wish.folders, foldersOf(r)) ? {} : { mounts: folders }),
-    ...(same(wish.tags, r.tags ?? []) ? {} : { tags: wish.tags }),
-    ...(wish.mode === "BATCH" && wish.command === lineOf(r.command ?? []) ? { command: undefined } : {}),
-    priority: Number(wish.priority),
+    ...(same(draft.folders, foldersOf(r)) ? {} : { mounts: folders }),
+    ...(same(draft.tags, r.tags ?? []) ? {} : { tags: draft.tags }),
+    ...(draft.mode === "BATCH" && draft.command === lineOf(r.command ?? []) ? { command: undefined } : {}),
+    priority: Number(draft.priority),
   };
 }
 
-/** The whole request that is saved: what was taken over, with what the form says. */
-export function savedOf(wish: Wish) {
-  const { idempotencyKey: _, ...form } = inputOf({ ...wish, base: null }, "");
-  if (!wish.base) return form;
-  const kept = Object.fromEntries(Object.entries(wish.base.request).filter(([, value]) => value !== null));
-  const { from: _from, template: _template, ...more } = { from: "", template: "", ...changes(wish, wish.base) };
+/** Returns the complete request of a new template: that of the template or session, with the changes in the form. */
+export function savedOf(draft: LaunchDraft) {
+  const { idempotencyKey: _, ...form } = inputOf({ ...draft, base: null }, "");
+  if (!draft.base) return form;
+  const saved = Object.fromEntries(Object.entries(draft.base.request).filter(([, value]) => value !== null));
+  const { from: _from, template: _template, ...more } = { from: "", template: "", ...changes(draft, draft.base) };
   const changed = Object.fromEntries(Object.entries({ ...form, ...more }).filter(([, value]) => value !== undefined));
-  const slots = { ...wish.base.request.slots, ...more.slots };
+  const slots = { ...draft.base.request.slots, ...more.slots };
   for (const slot of Object.keys(slots)) if (slots[slot] === "0") delete slots[slot];
   const {
     name: _name,
     startsAt: _startsAt,
     dependsOn: _dependsOn,
     ...rest
-  } = { name: "", startsAt: "", dependsOn: [], ...kept };
+  } = { name: "", startsAt: "", dependsOn: [], ...saved };
   if (!("command" in changed) || changed.command === form.command) {
-    if (wish.command === lineOf(wish.base.request.command ?? [])) delete changed.command;
+    if (draft.command === lineOf(draft.base.request.command ?? [])) delete changed.command;
   }
-  if (same(wish.folders, foldersOf(wish.base.request))) delete changed.mounts;
-  return { ...rest, ...changed, image: wish.image, slots };
+  if (same(draft.folders, foldersOf(draft.base.request))) delete changed.mounts;
+  return { ...rest, ...changed, image: draft.image, slots };
 }
 
-/** What is sent; the key makes a second click on the button the same request. */
-export function inputOf(wish: Wish, idempotencyKey: string) {
+/** Returns the input of createSession. The idempotency key keeps a double click from creating two sessions. */
+export function inputOf(draft: LaunchDraft, idempotencyKey: string) {
   return {
-    image: wish.image,
-    type: wish.mode,
-    slots: slotsOf(wish),
+    image: draft.image,
+    type: draft.mode,
+    slots: slotsOf(draft),
     idempotencyKey,
-    ...(wish.preset && wish.preset.shmBytes > 0 ? { shmBytes: wish.preset.shmBytes } : {}),
-    ...(wish.disk.trim() ? { diskBytes: parseSize(wish.disk) } : {}),
-    ...(wish.name.trim() ? { name: wish.name.trim() } : {}),
-    ...(wish.mode === "BATCH" ? { command: ["/bin/sh", "-c", wish.command] } : {}),
-    ...(wish.folders.length > 0 ? { mounts: wish.folders.map((f) => ({ vfolder: f.id, readOnly: f.readOnly })) } : {}),
-    ...(wish.project ? { project: wish.project } : {}),
-    ...(wish.group ? { resourceGroup: wish.group } : {}),
-    ...(wish.mode === "BATCH" && wish.startsAt ? { startsAt: new Date(wish.startsAt).toISOString() } : {}),
-    ...(wish.dependsOn.length > 0 ? { dependsOn: wish.dependsOn } : {}),
-    ...(wish.lifetime.trim() ? { lifetime: parseTime(wish.lifetime) } : {}),
-    ...(Number(wish.priority) === usual.priority ? {} : { priority: Number(wish.priority) }),
-    ...(wish.preemptible ? { preemptible: true } : {}),
-    ...(wish.agents.length > 0 ? { agents: wish.agents, strictAgents: wish.strict } : {}),
-    ...(wish.sessionGroup ? { sessionGroup: wish.sessionGroup } : {}),
-    ...(wish.tags.length > 0 ? { tags: wish.tags } : {}),
-    ...(wish.base ? changes(wish, wish.base) : {}),
+    ...(draft.preset && draft.preset.shmBytes > 0 ? { shmBytes: draft.preset.shmBytes } : {}),
+    ...(draft.disk.trim() ? { diskBytes: parseSize(draft.disk) } : {}),
+    ...(draft.name.trim() ? { name: draft.name.trim() } : {}),
+    ...(draft.mode === "BATCH" ? { command: ["/bin/sh", "-c", draft.command] } : {}),
+    ...(draft.folders.length > 0
+      ? { mounts: draft.folders.map((f) => ({ vfolder: f.id, readOnly: f.readOnly })) }
+      : {}),
+    ...(draft.project ? { project: draft.project } : {}),
+    ...(draft.group ? { resourceGroup: draft.group } : {}),
+    ...(draft.mode === "BATCH" && draft.startsAt ? { startsAt: new Date(draft.startsAt).toISOString() } : {}),
+    ...(draft.dependsOn.length > 0 ? { dependsOn: draft.dependsOn } : {}),
+    ...(draft.lifetime.trim() ? { lifetime: parseTime(draft.lifetime) } : {}),
+    ...(Number(draft.priority) === defaults.priority ? {} : { priority: Number(draft.priority) }),
+    ...(draft.preemptible ? { preemptible: true } : {}),
+    ...(draft.agents.length > 0 ? { agents: draft.agents, strictAgents: draft.strict } : {}),
+    ...(draft.sessionGroup ? { sessionGroup: draft.sessionGroup } : {}),
+    ...(draft.tags.length > 0 ? { tags: draft.tags } : {}),
+    ...(draft.base ? changes(draft, draft.base) : {}),
   };
 }
 
-/** What is sent to learn whether a session of a size would start: nothing that has no part in that, so that half a form has an answer. */
-export function sizeInput(wish: Wish, size: Size) {
+/**
+ * Returns the input of a dry run for a size. It leaves out fields that do not matter for the result, so that an
+ * incomplete form gets one, too.
+ */
+export function sizeInput(draft: LaunchDraft, size: Size) {
   const { idempotencyKey: _, ...input } = inputOf(
     {
-      ...wish,
-      ...usual,
-      agents: wish.agents,
-      strict: wish.strict,
+      ...draft,
+      ...defaults,
+      agents: draft.agents,
+      strict: draft.strict,
       cpu: size.cpu,
       mem: size.mem,
       preset: null,
@@ -259,8 +271,8 @@ export function sizeInput(wish: Wish, size: Size) {
   return input;
 }
 
-/** The answer of a dry run in the words of a preset. */
-export function fitOf(trial: {
+/** Converts the result of a dry run to that of a preset. */
+export function presetFit(trial: {
   verdict: "NOW" | "WAITS" | "NEVER" | "REFUSED";
   refusals: readonly { message: string }[];
 }) {
@@ -268,30 +280,33 @@ export function fitOf(trial: {
   return { state: states[trial.verdict], reason: trial.refusals.map((r) => r.message).join(" ") };
 }
 
-/** What the page itself can tell is wrong, by field. */
-export function check(wish: Wish): Record<string, string> {
+/** Returns the errors that can be found without the server, by field. */
+export function check(draft: LaunchDraft): Record<string, string> {
   const wrong: Record<string, string> = {};
-  if (!wish.image) wrong.image = "Choose an image.";
-  if (wish.mode === "BATCH" && !wish.command.trim()) wrong.command = "A batch session needs a command.";
-  const name = wish.name.trim();
+  if (!draft.image) wrong.image = "Choose an image.";
+  if (draft.mode === "BATCH" && !draft.command.trim()) wrong.command = "A batch session needs a command.";
+  const name = draft.name.trim();
   if (name && name.length > 64) wrong.name = "Use at most 64 characters.";
-  if (!(wish.cpu > 0)) wrong["slots.cpu"] = "Enter a number above 0.";
-  if (!(wish.mem > 0)) wrong["slots.mem"] = "Enter a number above 0.";
-  if (wish.mode === "BATCH" && wish.startsAt && Number.isNaN(Date.parse(wish.startsAt)))
+  if (!(draft.cpu > 0)) wrong["slots.cpu"] = "Enter a number above 0.";
+  if (!(draft.mem > 0)) wrong["slots.mem"] = "Enter a number above 0.";
+  if (draft.mode === "BATCH" && draft.startsAt && Number.isNaN(Date.parse(draft.startsAt)))
     wrong.startsAt = "Enter a date and a time.";
-  if (wish.lifetime.trim() && parseTime(wish.lifetime) === null)
+  if (draft.lifetime.trim() && parseTime(draft.lifetime) === null)
     wrong.lifetime = "Enter a time such as 30min, 12h or 2d, or leave empty.";
-  if (wish.disk.trim() && parseSize(wish.disk) === null)
+  if (draft.disk.trim() && parseSize(draft.disk) === null)
     wrong.diskBytes = "Enter a size such as 40 GiB, or leave empty.";
-  if (wish.mode === "BATCH" && wish.array.trim() && !/^[0-9,:% -]+$/.test(wish.array))
+  if (draft.mode === "BATCH" && draft.array.trim() && !/^[0-9,:% -]+$/.test(draft.array))
     wrong.indexes = "Enter indexes such as 1-100, 1-10:2 or 1,3,7.";
-  const priority = Number(wish.priority);
-  if (wish.priority === "" || !Number.isInteger(priority) || priority < 0 || priority > 100)
+  const priority = Number(draft.priority);
+  if (draft.priority === "" || !Number.isInteger(priority) || priority < 0 || priority > 100)
     wrong.priority = "Enter a number from 0 to 100.";
   return wrong;
 }
 
-/** Accelerator slots that some device has, shares before pieces; memory of a device is not asked for by itself. */
+/**
+ * Returns the slots of accelerators in the cluster, shares first. Device memory is left out because it is not
+ * requested separately.
+ */
 export function acceleratorSlots(
   agents: readonly { devices: readonly { capacity: Record<string, string> }[] }[],
 ): string[] {
@@ -301,15 +316,18 @@ export function acceleratorSlots(
     .sort((a, b) => Number(b.endsWith(".shares")) - Number(a.endsWith(".shares")) || a.localeCompare(b));
 }
 
-/** Amounts offered on the dial: the only ones that there are, or quarters up to one for shares, then doubling. */
-export function marks(slot: string, most: number, counts: readonly number[] = []): number[] {
+/**
+ * Returns the amounts offered as buttons: the only possible ones, or quarters of a device for shares and then powers
+ * of two.
+ */
+export function amountChoices(slot: string, most: number, counts: readonly number[] = []): number[] {
   if (counts.length > 0) return [0, ...counts.filter((n) => n <= most)];
   const fractions = slot.endsWith(".shares") ? [0, 0.25, 0.5, 0.75] : [0];
   const whole = [1, 2, 4, 8, 16].filter((n) => n <= most + 1e-9);
   return [...fractions.filter((f) => f <= most), ...whole];
 }
 
-/** Images launched lately come first, in that order. */
+/** Sorts images: recently launched ones first, the latest at the top. */
 export function byRecent<T extends { reference: string; name: string }>(
   images: readonly T[],
   recent: readonly string[],

@@ -1,6 +1,6 @@
 import { graphql } from "../../api/graphql";
 
-/** All fields of a request, as it is saved again or sent with changes. */
+/** All fields of a request, for saving it or launching it with changes. */
 export const RequestParts = graphql(`
   fragment RequestParts on SessionRequest @_unmask {
     image type slots kernels command bootstrapScript environment

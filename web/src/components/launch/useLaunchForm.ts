@@ -4,11 +4,11 @@ import { useRef, useState } from "react";
 import { byField, type Failure } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
-import { type LaunchWish, launchedHere } from "../../hooks/useLaunch";
+import { type LaunchOptions, launchedInThisWindow } from "../../hooks/useLaunch";
 import { useViewer } from "../../hooks/useViewer";
 import { useOpenApp } from "../app/useOpenApp";
 import { recentImages } from "./recent";
-import { beginWith, check, inputOf, type Wish } from "./request";
+import { check, initialDraft, inputOf, type LaunchDraft } from "./request";
 import { useOffer } from "./useOffer";
 
 const CreateSession = graphql(`
@@ -46,8 +46,8 @@ const fields = [
   "sessionGroup",
 ];
 
-/** The state of the launch sheet: the request, what it can choose from, what is wrong by field, and how it is sent. */
-export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
+/** The state of the launch sheet: the request, the available choices, errors by field, and functions that send it. */
+export function useLaunchForm(begin: LaunchOptions, onClose: () => void) {
   const viewer = useViewer();
   const navigate = useNavigate();
   const { run, busy, failure } = useAction(CreateSession);
@@ -56,19 +56,19 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
   const [recent, setRecent] = useLocalStorage(recentImages);
   const [tried, setTried] = useState(false);
   const key = useRef(crypto.randomUUID());
-  const [wish, setWish] = useState<Wish>(() =>
-    beginWith(begin, viewer.projects[0]?.id ?? null, viewer.resourceGroups[0]?.id ?? null),
+  const [draft, setWish] = useState<LaunchDraft>(() =>
+    initialDraft(begin, viewer.projects[0]?.id ?? null, viewer.resourceGroups[0]?.id ?? null),
   );
-  const set = (more: Partial<Wish>) => {
-    // A changed request is another request, not a repetition.
+  const set = (more: Partial<LaunchDraft>) => {
+    // A changed request needs a new key: it is not a retry.
     key.current = crypto.randomUUID();
     setWish((w) => ({ ...w, ...more }));
   };
-  const offer = useOffer(recent, wish);
-  const full: Wish = {
-    ...wish,
-    image: wish.image || (offer.images[0]?.reference ?? ""),
-    slot: wish.slot || (offer.slots[0] ?? ""),
+  const offer = useOffer(recent, draft);
+  const full: LaunchDraft = {
+    ...draft,
+    image: draft.image || (offer.images[0]?.reference ?? ""),
+    slot: draft.slot || (offer.slots[0] ?? ""),
   };
   const { field: refused, rest } = byField(failure ?? inArray(several.failure), fields);
   const wrong = { ...refused, ...(tried ? check(full) : {}) };
@@ -93,27 +93,27 @@ export function useLaunchForm(begin: LaunchWish, onClose: () => void) {
       return app && made.session ? { ...app, session: made.session } : null;
     };
     if (app) await open(create);
-    if (!made.asked) await create(); // without an app, or where the browser blocks its tab
+    if (!made.asked) await create(); // without an app, or if the browser blocked the tab
     if (!made.session) return;
     setRecent([full.image, ...recent.filter((r) => r !== full.image)].slice(0, 8));
-    launchedHere.add(made.session);
+    launchedInThisWindow.add(made.session);
     onClose();
     await navigate({ to: "/sessions/$id", params: { id: made.session } });
   }
-  return { wish: full, set, offer, wrong, rest, busy: busy || several.busy, submit };
+  return { draft: full, set, offer, wrong, rest, busy: busy || several.busy, submit };
 }
 
-/** A failure of an array beside the fields of its sessions. */
+/** Moves an error of an array to the fields of its sessions. */
 function inArray(failure: Failure | null): Failure | null {
   if (!failure?.field?.startsWith("session.")) return failure;
   return { ...failure, field: failure.field.slice("session.".length) };
 }
 
-/** The app to open, if the image has it, with the first folder of the session. */
-function opened(wish: Wish, offer: ReturnType<typeof useOffer>) {
-  const image = offer.images.find((i) => i.reference === wish.image);
-  const app = wish.mode === "INTERACTIVE" && image?.apps.find((a) => a.name === wish.open);
+/** Returns the app to open if the image has it, with the first folder of the session. */
+function opened(draft: LaunchDraft, offer: ReturnType<typeof useOffer>) {
+  const image = offer.images.find((i) => i.reference === draft.image);
+  const app = draft.mode === "INTERACTIVE" && image?.apps.find((a) => a.name === draft.open);
   if (!app) return null;
-  const folder = offer.folders.find((f) => f.id === wish.folders[0]?.id);
+  const folder = offer.folders.find((f) => f.id === draft.folders[0]?.id);
   return { app: app.name, ...(folder ? { folder: `/home/work/${folder.name}` } : {}) };
 }

@@ -1,12 +1,12 @@
 import { graphql } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { nodesOf } from "../admin/usePages";
-import { acceleratorSlots, byRecent, type Wish } from "./request";
+import { acceleratorSlots, byRecent, type LaunchDraft } from "./request";
 
 const LaunchQuery = graphql(`
   query Launch {
     images(first: 100, where: { status: ALIVE }, orderBy: [{ field: NAME, direction: ASC }]) {
-      edges { node { id name reference sizeBytes minimumSlots apps { name title } } }
+      edges { node { id name reference sizeBytes minimumSlots deprecated apps { name title } } }
     }
     vfolders(first: 100, where: { status: READY }) {
       edges { node { id name permissions owner { id email } myShare { id status inviterEmail } } }
@@ -28,8 +28,8 @@ const PresetsQuery = graphql(`
   }
 `);
 
-/** What a session can be made of: images, the recent ones first, presets, folders, machines and their accelerators. */
-export function useOffer(recent: readonly string[], { project, group }: Pick<Wish, "project" | "group">) {
+/** Loads the choices for a session: images, the recent ones first, presets, folders, agents and accelerators. */
+export function useOffer(recent: readonly string[], { project, group }: Pick<LaunchDraft, "project" | "group">) {
   const { data, failure } = useLiveQuery({ query: LaunchQuery });
   const presets = useLiveQuery({ query: PresetsQuery, variables: { project, group } });
   const agents = nodesOf(data?.agents);

@@ -24,11 +24,11 @@ interface Props {
   storage: { id: string; name: string };
   path: string;
   onOpen: (path: string) => void;
-  /** An object was chosen. */
+  /** Called when the user selects an object. */
   onChoose?: (path: string) => void;
 }
 
-/** What a storage holds at a path, page by page. */
+/** Lists the objects of a storage below a path, page by page. */
 export function ObjectBrowser({ storage, path, onOpen, onChoose }: Props) {
   const [after, setAfter] = useState<string | null>(null);
   const [before, setBefore] = useState<Row[]>([]);
@@ -38,7 +38,7 @@ export function ObjectBrowser({ storage, path, onOpen, onChoose }: Props) {
   }, [storage.id, path]);
   const { data, failure } = useLiveQuery({ query: ObjectsQuery, variables: { id: storage.id, path, after } });
   const page = data?.node && "objects" in data.node ? data.node.objects : null;
-  const shown = new Set(before.map((o) => o.id)); // the page before stands until the next one is there
+  const shown = new Set(before.map((o) => o.id)); // the previous page stays visible until the next one has arrived
   const next = (page?.objects ?? []).map((o) => ({ ...o, id: o.directory ? `${o.path}/` : o.path }));
   const rows = [...before, ...next.filter((o) => !shown.has(o.id))];
   const columns: Column<Row>[] = [

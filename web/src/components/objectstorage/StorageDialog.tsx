@@ -46,7 +46,7 @@ const fields = [
   "domain",
 ] as const;
 
-/** Adds an object storage or changes one, and asks it for a page. */
+/** Adds or changes an object storage, and tests the connection by listing a page of it. */
 export function StorageDialog({
   storage,
   onClose,
@@ -62,7 +62,7 @@ export function StorageDialog({
   const update = useAction(UpdateStorage);
   const test = useAction(TestStorage, true);
   const set = (some: Partial<Draft>) => setDraft({ ...draft, ...some });
-  const owed = draft.secret === "" && (storage ? needsSecret(storage, draft) : draft.accessKeyID !== "");
+  const secretRequired = draft.secret === "" && (storage ? needsSecret(storage, draft) : draft.accessKeyID !== "");
 
   async function stored(): Promise<string | null> {
     if (storage) {
@@ -102,7 +102,7 @@ export function StorageDialog({
       fields={fields}
       busy={create.busy || update.busy}
       failure={create.failure ?? update.failure}
-      disabled={!draft.name.trim() || !draft.bucket.trim() || owed}
+      disabled={!draft.name.trim() || !draft.bucket.trim() || secretRequired}
       onClose={onClose}
       onSubmit={() => void submit()}
     >
@@ -174,12 +174,12 @@ export function StorageDialog({
             <PasswordInput
               label={t("Secret")}
               autoComplete="new-password"
-              required={owed || !storage}
+              required={secretRequired || !storage}
               value={draft.secret}
               error={wrong.secret}
               onChange={(e) => set({ secret: e.currentTarget.value })}
               description={
-                storage && !owed
+                storage && !secretRequired
                   ? t("Leave empty to keep the stored secret. It is never shown.")
                   : storage
                     ? t("A new endpoint or access key requires the secret again.")

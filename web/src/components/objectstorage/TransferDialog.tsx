@@ -10,7 +10,7 @@ import { words } from "../../words";
 import { FormDialog } from "../admin/Form";
 import { nodesOf } from "../admin/usePages";
 import { ObjectBrowser } from "./ObjectBrowser";
-import { placeIn, StoragesQuery } from "./storage";
+import { StoragesQuery, s3URL } from "./storage";
 
 const ImportFolder = graphql(
   `mutation ImportFolder($input: ImportFolderInput!) { importFolder(input: $input) { vfolder { id } task { id status } } }`,
@@ -30,19 +30,21 @@ type Existing = (typeof existings)[number]["value"];
 interface Props {
   way: "import" | "export";
   folder: { id: string; name: string };
-  /** Where in the folder one stands. */
+  /** The directory of the folder that the user has open. */
   at?: string;
   onClose: () => void;
   onDone: () => void;
 }
 
-/** Brings objects into a folder, or sends its files to a storage; the folder's page shows how far it is. */
+/**
+ * Imports objects into a folder, or exports its files to an object storage. The page of the folder shows the progress.
+ */
 export function TransferDialog({ way, folder, at = "", onClose, onDone }: Props) {
   const { data } = useLiveQuery({ query: StoragesQuery, variables: { first: 100 } });
   const bringing = useAction(ImportFolder);
   const sending = useAction(ExportFolder);
   const [chosen, setChosen] = useState<string | null>(null);
-  const [place, setPlace] = useState(""); // in the storage
+  const [place, setPlace] = useState(""); // the path in the object storage
   const [inFolder, setInFolder] = useState(at);
   const [existing, setExisting] = useState<Existing>("UPDATE");
   const [browsing, setBrowsing] = useState(false);
@@ -101,7 +103,7 @@ export function TransferDialog({ way, folder, at = "", onClose, onDone }: Props)
                 setChosen(id);
                 setPlace("");
               }}
-              data={all.map((s) => ({ value: s.id, label: `${s.name} (${placeIn(s)})` }))}
+              data={all.map((s) => ({ value: s.id, label: `${s.name} (${s3URL(s)})` }))}
             />
           )}
           {storage ? (

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { changes, draftOf, needsSecret, placeIn, type Storage } from "./storage";
+import { changes, draftOf, needsSecret, type Storage, s3URL } from "./storage";
 
 const lake: Storage = {
   id: "1",
@@ -17,7 +17,7 @@ const lake: Storage = {
 };
 
 describe("an object storage in a form", () => {
-  it("sends only what changed", () => {
+  it("sends only changed fields", () => {
     expect(changes(lake, draftOf(lake))).toEqual({});
     expect(changes(lake, { ...draftOf(lake), region: "eu-1", readOnly: true })).toEqual({
       region: "eu-1",
@@ -25,7 +25,7 @@ describe("an object storage in a form", () => {
     });
     expect(changes(lake, { ...draftOf(lake), secret: "s" })).toEqual({ secret: "s" });
   });
-  it("asks for the secret again when it would go elsewhere", () => {
+  it("asks for the secret again for another endpoint or access key", () => {
     const draft = draftOf(lake);
     expect(needsSecret(lake, draft)).toBe(false);
     expect(needsSecret(lake, { ...draft, endpoint: "https://s3.example.org/" })).toBe(false);
@@ -33,5 +33,5 @@ describe("an object storage in a form", () => {
     expect(needsSecret(lake, { ...draft, accessKeyID: "AKIB" })).toBe(true);
     expect(needsSecret(lake, { ...draft, accessKeyID: "" })).toBe(false);
   });
-  it("is named as other programs name it", () => expect(placeIn(lake, "a/b")).toBe("s3://lake/team/a/b"));
+  it("is shown as an s3:// URL", () => expect(s3URL(lake, "a/b")).toBe("s3://lake/team/a/b"));
 });

@@ -19,7 +19,7 @@ export const StoragesQuery = graphql(
   [StorageFields],
 );
 
-/** What is written in the form of a storage. */
+/** The form state of an object storage. */
 export interface Draft {
   name: string;
   endpoint: string;
@@ -30,7 +30,7 @@ export interface Draft {
   accessKeyID: string;
   secret: string;
   readOnly: boolean;
-  /** For everybody in the domain. */
+  /** Whether all users of the domain can use it. */
   shared: boolean;
 }
 
@@ -47,18 +47,30 @@ export const draftOf = (s: Storage | null): Draft => ({
   shared: s?.domain != null,
 });
 
-const said = ["name", "endpoint", "region", "bucket", "prefix", "addressing", "accessKeyID", "readOnly"] as const;
+const comparedFields = [
+  "name",
+  "endpoint",
+  "region",
+  "bucket",
+  "prefix",
+  "addressing",
+  "accessKeyID",
+  "readOnly",
+] as const;
 
-/** What of a draft is another than what is stored; the secret only when it was written. */
+/** Returns the changed fields of a form; the secret only if the user typed one. */
 export function changes(s: Storage, d: Draft): Partial<Draft> {
   const was = draftOf(s);
-  const list: Partial<Draft> = Object.fromEntries(said.filter((k) => d[k] !== was[k]).map((k) => [k, d[k]]));
+  const list: Partial<Draft> = Object.fromEntries(comparedFields.filter((k) => d[k] !== was[k]).map((k) => [k, d[k]]));
   return d.secret === "" ? list : { ...list, secret: d.secret };
 }
 
-/** The server takes a secret to no other endpoint, and as no other key, than it was given for. */
+/**
+ * Reports whether the secret must be typed again. The server uses a stored secret only with the endpoint and access
+ * key that it was saved for.
+ */
 export const needsSecret = (s: Storage, d: Draft) =>
   d.accessKeyID !== "" && (s.accessKeyID !== d.accessKeyID || s.endpoint !== d.endpoint.trim().replace(/\/$/, ""));
 
-/** Where in a bucket a path leads, as people read it. */
-export const placeIn = (s: Pick<Storage, "bucket" | "prefix">, path = "") => `s3://${s.bucket}/${s.prefix}${path}`;
+/** Returns a path in a bucket as an s3:// URL. */
+export const s3URL = (s: Pick<Storage, "bucket" | "prefix">, path = "") => `s3://${s.bucket}/${s.prefix}${path}`;

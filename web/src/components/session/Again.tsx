@@ -5,7 +5,7 @@ import { useState } from "react";
 import { useClient } from "urql";
 import { fromGraphQL } from "../../api/errors";
 import { useAction } from "../../hooks/useAction";
-import { launchedHere, useLaunch } from "../../hooks/useLaunch";
+import { launchedInThisWindow, useLaunch } from "../../hooks/useLaunch";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
 import { Confirm } from "../Confirm";
@@ -18,12 +18,12 @@ interface Props {
   own: boolean;
 }
 
-/** Starting a session again: with changes as another one, or as it was. */
+/** Starts a session again: as a new one with changes, or with the same request and name. */
 export function Again({ session, over, own }: Props) {
   const client = useClient();
   const launch = useLaunch();
   const navigate = useNavigate();
-  const [asking, ask] = useDisclosure(false);
+  const [confirming, setConfirming] = useDisclosure(false);
   const [reading, setReading] = useState(false);
   const restart = useAction(RestartSession);
 
@@ -39,8 +39,8 @@ export function Again({ session, over, own }: Props) {
   async function again() {
     const done = await restart.run({ input: { id: session.id } });
     if (!done) return;
-    ask.close();
-    launchedHere.add(done.restartSession.session.id);
+    setConfirming.close();
+    launchedInThisWindow.add(done.restartSession.session.id);
     await navigate({ to: "/sessions/$id", params: { id: done.restartSession.session.id } });
   }
   return (
@@ -49,12 +49,16 @@ export function Again({ session, over, own }: Props) {
         {t("Clone")}
       </Button>
       {own && !session.replaced ? (
-        <Button variant="default" onClick={over ? () => void again() : ask.open} loading={over && restart.busy}>
+        <Button
+          variant="default"
+          onClick={over ? () => void again() : setConfirming.open}
+          loading={over && restart.busy}
+        >
           {t("Restart")}
         </Button>
       ) : null}
       <Confirm
-        opened={asking || (over && restart.failure !== null)}
+        opened={confirming || (over && restart.failure !== null)}
         title={t("Restart {{name}}?", { name: session.name })}
         action={t("Restart")}
         busy={restart.busy}
@@ -62,7 +66,7 @@ export function Again({ session, over, own }: Props) {
         onConfirm={() => void again()}
         onClose={() => {
           restart.clear();
-          ask.close();
+          setConfirming.close();
         }}
       >
         {over

@@ -9,10 +9,10 @@ import { when } from "../format";
 import { type ArrayRowData, CancelArray, countsOf, liveOf, RetryArray } from "./arrays";
 import { Members } from "./Members";
 
-/** An array as one row, which unfolds to its members. */
+/** Shows an array as one row, which expands to its members. */
 export function ArrayRow({ array, owners }: { array: ArrayRowData; owners: boolean }) {
   const [unfolded, fold] = useDisclosure(false);
-  const [asking, ask] = useDisclosure(false);
+  const [confirming, setConfirming] = useDisclosure(false);
   const viewer = useViewer();
   const cancel = useAction(CancelArray);
   const retry = useAction(RetryArray, true);
@@ -55,7 +55,7 @@ export function ArrayRow({ array, owners }: { array: ArrayRowData; owners: boole
         {owners ? <td className="clip">{array.owner?.email}</td> : null}
         <td className="num nowrap">
           {live > 0 ? (
-            <Button variant="subtle" color="red" size="compact-xs" onClick={ask.open}>
+            <Button variant="subtle" color="red" size="compact-xs" onClick={setConfirming.open}>
               {t("Stop all")}
             </Button>
           ) : null}
@@ -73,7 +73,7 @@ export function ArrayRow({ array, owners }: { array: ArrayRowData; owners: boole
         <td className="nowrap dim">{when(array.createdAt)}</td>
       </tr>
       {unfolded ? <Members array={array.id} owners={owners} /> : null}
-      {asking ? (
+      {confirming ? (
         <tr>
           <td colSpan={owners ? 9 : 8}>
             <Confirm
@@ -83,9 +83,9 @@ export function ArrayRow({ array, owners }: { array: ArrayRowData; owners: boole
               busy={cancel.busy}
               failure={cancel.failure}
               onConfirm={async () => {
-                if (await cancel.run({ input: { id: array.id } })) ask.close();
+                if (await cancel.run({ input: { id: array.id } })) setConfirming.close();
               }}
-              onClose={ask.close}
+              onClose={setConfirming.close}
             >
               {t("{{n}} sessions that have not ended are ended.", { n: live })}
             </Confirm>

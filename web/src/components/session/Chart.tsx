@@ -14,12 +14,12 @@ export function say(value: number, unit: string): string {
 interface Props {
   series: Series;
   name: string;
-  /** Says how well it is known even where it is measured. */
-  frank?: boolean;
+  /** Shows the quality of the values even if they are measured. */
+  showQuality?: boolean;
 }
 
-/** The values of one metric since the page was opened. */
-export function Chart({ series, name, frank }: Props) {
+/** Charts the values of one metric since the page was opened. */
+export function Chart({ series, name, showQuality }: Props) {
   const counter = isCounter(series.name);
   const points = counter ? rates(series.points) : series.points;
   const last = points.at(-1);
@@ -38,7 +38,7 @@ export function Chart({ series, name, frank }: Props) {
     <figure className="panel pad" style={{ margin: 0 }}>
       <figcaption className="row">
         <span>{name}</span>
-        {frank || series.quality !== "MEASURED" ? (
+        {showQuality || series.quality !== "MEASURED" ? (
           <span className="dim">{word("MetricQuality", series.quality)}</span>
         ) : null}
         <b className="push">{value}</b>

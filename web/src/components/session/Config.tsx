@@ -8,10 +8,10 @@ import { Container } from "./Container";
 import { Mounts } from "./Mounts";
 import type { SessionDetail } from "./session";
 
-/** What the viewer may not see, or what was removed since. */
+/** Shown for objects that were removed or that the viewer cannot see. */
 const gone = () => <span className="dim">{t("not visible to you")}</span>;
 
-/** What was asked for about when and where; nothing of it where nothing was. */
+/** Returns the requested scheduling and placement as labels and values, without the fields that were not requested. */
 function whenAndWhere(s: SessionDetail): [string, React.ReactNode][] {
   const facts: [string, React.ReactNode][] = [];
   if (s.startsAt) facts.push([t("Earliest start"), when(s.startsAt)]);

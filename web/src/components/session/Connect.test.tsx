@@ -8,7 +8,7 @@ const ssh = { __typename: "SSHEndpoint", host: "ssh.berth.example", port: 2222, 
 const dialog = (answers: object) =>
   stage(<Connect session={session} onClose={() => undefined} />, { answers: { ...answers } });
 
-it("has lines for SSH, VS Code and a port of choice", async () => {
+it("shows commands for SSH, VS Code and a port", async () => {
   const { user } = await dialog({ server: { ssh }, sshKeys: { __typename: "SSHKeyConnection", totalCount: 1 } });
   expect(await screen.findByText("ssh -p 2222 0193@ssh.berth.example")).toBeDefined();
   expect(screen.queryByText("Add an SSH key")).toBeNull();
@@ -21,12 +21,12 @@ it("has lines for SSH, VS Code and a port of choice", async () => {
   expect(await screen.findByText("ssh -N -L 8888:127.0.0.1:8888 -p 2222 0193@ssh.berth.example")).toBeDefined();
 });
 
-it("leads to the account when it has no key", async () => {
+it("links to the account page if the viewer has no SSH key", async () => {
   await dialog({ server: { ssh }, sshKeys: { __typename: "SSHKeyConnection", totalCount: 0 } });
   expect((await screen.findByText("Add an SSH key")).getAttribute("href")).toBe("/account/ssh-keys");
 });
 
-it("offers the command line where there is no SSH gateway", async () => {
+it("shows the berth command if the cluster has no SSH gateway", async () => {
   await dialog({ server: { ssh: null }, sshKeys: { __typename: "SSHKeyConnection", totalCount: 0 } });
   expect(await screen.findByText(/This cluster has no SSH gateway/)).toBeDefined();
   expect(screen.getByText("berth session exec -it 0193")).toBeDefined();

@@ -6,7 +6,7 @@ import { useFocusBack } from "../../hooks/useFocusBack";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
 import { Cli, Copy, FailureNote } from "../Note";
-import { type Endpoint, home, linesOf } from "./ssh";
+import { type Endpoint, home, sshCommands } from "./ssh";
 
 const ConnectQuery = graphql(
   `query ConnectSession { server { ssh { host port hostKey } } sshKeys(first: 1) { totalCount } }`,
@@ -17,7 +17,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** How programs of the viewer's computer reach a session: SSH, copies, editors, forwarded ports. */
+/** Shows how programs on the viewer's computer can reach a session: SSH, copies, editors, forwarded ports. */
 export function Connect({ session, onClose }: Props) {
   useFocusBack();
   const { data, failure } = useLiveQuery({ query: ConnectQuery });
@@ -49,7 +49,7 @@ function NoKey() {
   );
 }
 
-/** Without a gateway for SSH, the command line reaches sessions through the server. */
+/** Shown for a cluster without an SSH gateway: the command line then connects through the manager. */
 function NoGateway({ session }: { session: Props["session"] }) {
   return (
     <>
@@ -72,7 +72,7 @@ function NoGateway({ session }: { session: Props["session"] }) {
 
 function Ways({ endpoint, session }: { endpoint: Endpoint; session: Props["session"] }) {
   const [port, setPort] = useState<number | string>(8000);
-  const lines = linesOf(endpoint, session);
+  const lines = sshCommands(endpoint, session);
   return (
     <Tabs defaultValue="ssh" keepMounted={false}>
       <Tabs.List aria-label={t("Ways to connect")}>

@@ -6,7 +6,9 @@ import type { SessionDetail } from "./session";
 
 type Kernel = SessionDetail["kernels"][number];
 
-/** One container: its devices, GPUDirect, and the variables that programs over several of them read. */
+/**
+ * Shows one container: its devices, GPUDirect, and the environment variables that programs on several containers read.
+ */
 export function Container({ kernel: k }: { kernel: Kernel }) {
   const variables = Object.entries(k.variables).sort(([a], [b]) => (a < b ? -1 : 1));
   return (

@@ -2,7 +2,7 @@ import { t } from "../../i18n";
 import { duration, when } from "../format";
 import type { SessionDetail } from "./session";
 
-/** That a machine under a session is drained, until when, and what comes then. */
+/** Shows that the machine of a session is drained, the deadline, and what happens to the session then. */
 export function DrainNote({ session, now }: { session: SessionDetail; now: number }) {
   const agent = session.kernels.map((k) => k.agent).find((a) => a?.drainDeadline);
   if (!agent?.drainDeadline) return null;

@@ -5,7 +5,7 @@ import { Events } from "./Events";
 
 const at = "2026-01-02T03:04:05Z";
 
-it("tells the history of a session in English", async () => {
+it("shows the history of a session in English", async () => {
   await stage(
     <Events
       events={[
@@ -31,7 +31,7 @@ it("tells the history of a session in English", async () => {
   expect(within(step!).getByText("failed").className).toContain("tone-bad");
 });
 
-it("says so while there is no history", async () => {
+it("shows a text while there is no history", async () => {
   await stage(<Events events={[]} />);
   expect(await screen.findByText("No events yet")).toBeDefined();
 });

@@ -7,19 +7,19 @@ afterEach(() => vi.unstubAllGlobals());
 
 const session = { id: "s1", name: "train" };
 const kernels = [{ id: "k1", hostname: "main", role: "main" }];
-const props = { session, kernels, path: undefined, onOpen: () => undefined, live: true, over: false, enters: true };
+const props = { session, kernels, path: undefined, onOpen: () => undefined, live: true, over: false, canConnect: true };
 
-it("does not read files without the right to enter, or of a session that does not run", async () => {
+it("loads no files if the viewer cannot connect or the session does not run", async () => {
   const fetch = vi.fn();
   vi.stubGlobal("fetch", fetch);
-  await stage(<Files {...props} enters={false} />);
+  await stage(<Files {...props} canConnect={false} />);
   expect(await screen.findByText("You do not have the permission to connect to this session.")).toBeDefined();
   await stage(<Files {...props} live={false} over />);
   expect(await screen.findByText(/were removed with the session/)).toBeDefined();
   expect(fetch.mock.calls.filter(([url]) => String(url).includes("/files"))).toEqual([]);
 });
 
-it("says why the container does not answer, and tries again", async () => {
+it("shows why the container does not respond, and retries", async () => {
   const problem = { code: "UNAVAILABLE", detail: "the container did not answer in time" };
   vi.stubGlobal(
     "fetch",

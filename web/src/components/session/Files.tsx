@@ -19,16 +19,16 @@ interface Props {
   /** The session has ended. */
   over: boolean;
   /** The viewer can connect to the session. */
-  enters: boolean;
+  canConnect: boolean;
   kernels: readonly { id: string; hostname: string; role: string }[];
-  /** Undefined: the home directory. */
+  /** Undefined for the home directory. */
   path: string | undefined;
   onOpen: (path: string) => void;
 }
 
 /** The files in the containers of a session. */
 export function Files(props: Props) {
-  if (!props.enters)
+  if (!props.canConnect)
     return (
       <div className="panel">
         <Empty title={t("No access to the files")}>
@@ -92,7 +92,7 @@ function Container({ session: { id, name }, kernels, path, onOpen }: Props) {
             store={store}
             path={at}
             home={home ?? undefined}
-            writes
+            writable
             onFiles={send}
             onOpen={onOpen}
           />
@@ -102,7 +102,7 @@ function Container({ session: { id, name }, kernels, path, onOpen }: Props) {
   );
 }
 
-/** The home directory of a container; null until it is known. */
+/** Returns the home directory of a container; null until it is known. */
 function useHome(id: string) {
   const [home, setHome] = useState<string | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);

@@ -19,14 +19,14 @@ const Exempt = graphql(
   [IdleParts],
 );
 
-/** An end that is nearer than this shows in lists. */
-const near = 3600_000;
+/** A stop within this many milliseconds is shown in lists. */
+const shownWithin = 3600_000;
 
-/** That a session soon ends for being of no use, with the time that is left. */
+/** Shows that a session will soon be stopped because it is idle, and the remaining time. */
 export function IdleBadge({ idle, now }: { idle: Parts["idle"]; now: number }) {
   if (!idle) return null;
   const left = Date.parse(idle.endsAt) - now;
-  if (left > near && !idle.warnedAt) return null;
+  if (left > shownWithin && !idle.warnedAt) return null;
   return (
     <span className="badge tone-wait" title={`${idle.checker}: ${idle.reason} ${when(idle.endsAt)}`}>
       {idle.kind === "LIFETIME"
@@ -36,18 +36,26 @@ export function IdleBadge({ idle, now }: { idle: Parts["idle"]; now: number }) {
   );
 }
 
-/** What would end a session next, and for those who may, the way to leave it alone. */
-export function IdleNote({ session, now, may }: { session: Parts & { id: string }; now: number; may: boolean }) {
+/** Shows which check would stop a session next, and lets permitted users exempt the session. */
+export function IdleNote({
+  session,
+  now,
+  editable,
+}: {
+  session: Parts & { id: string };
+  now: number;
+  editable: boolean;
+}) {
   const { run, busy } = useAction(Exempt, true);
   const { idle, idleExempt } = session;
-  if (!idle && !idleExempt && !may) return null;
+  if (!idle && !idleExempt && !editable) return null;
   const left = idle ? Date.parse(idle.endsAt) - now : 0;
   return (
     <section className={`panel pad row idle${idle?.warnedAt ? " warned" : ""}`} aria-label={t("Idle check")}>
       <span role={idle?.warnedAt ? "alert" : undefined}>
         {idle ? (
           <>
-            <b className={idle.warnedAt || left < near ? "tone-wait" : undefined} title={when(idle.endsAt)}>
+            <b className={idle.warnedAt || left < shownWithin ? "tone-wait" : undefined} title={when(idle.endsAt)}>
               {left > 0 ? t("Stops in {{time}}", { time: duration(left) }) : t("Stops now")}
             </b>
             : {idle.reason}{" "}
@@ -62,7 +70,7 @@ export function IdleNote({ session, now, may }: { session: Parts & { id: string 
           <span className="dim">{t("No idle checker would stop this session.")}</span>
         )}
       </span>
-      {may ? (
+      {editable ? (
         <Switch
           className="push"
           label={t("Exempt from idle checks")}

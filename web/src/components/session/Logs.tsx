@@ -14,8 +14,8 @@ const KernelLogs = graphql(`
   }
 `);
 
-/** How many lines are painted; the rest is found by searching, or in the download. */
-const painted = 3000;
+/** The most lines that are rendered. Search and the download cover the others. */
+const maxRendered = 3000;
 
 interface Props {
   session: string;
@@ -84,7 +84,7 @@ export function Logs({ session, name, kernel, begun }: Props) {
         }}
       >
         {shown.length === 0 ? <span className="line dim">{find ? "" : t("No output yet.")}</span> : null}
-        {shown.slice(-painted).map((l) => (
+        {shown.slice(-maxRendered).map((l) => (
           <div key={l.number} className="line">
             {find ? <Marked text={l.text} find={find} /> : l.text || " "}
           </div>

@@ -16,7 +16,7 @@ const MembersQuery = graphql(`
   }
 `);
 
-/** The members of an array below its row: of each index the latest. */
+/** Shows the members of an array below its row: the latest session of each index. */
 export function Members({ array, owners }: { array: string; owners: boolean }) {
   const { data, failure } = useLiveQuery({
     query: MembersQuery,

@@ -29,7 +29,7 @@ const words: Record<string, string> = {
   disk_files: "Files on the disk",
 };
 
-/** What people look for first comes first; metrics of devices come right after CPU and memory. */
+/** Sorts metrics by importance; those of devices come right after CPU and memory. */
 const place = ({ name, deviceId }: Series) =>
   deviceId
     ? 2

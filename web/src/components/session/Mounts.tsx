@@ -25,7 +25,10 @@ function Name({ mount, kept }: { mount: Mount; kept: string | null }) {
   );
 }
 
-/** The folders of a session: where each is, whether it can be written to, and what became of it meanwhile. */
+/**
+ * Shows the folders of a session: where each is mounted, whether it is writable, and what has happened to it since the
+ * start.
+ */
 export function Mounts({ session }: { session: Session }) {
   if (session.mounts.length === 0) return <span className="dim">{t("none")}</span>;
   return (
@@ -55,7 +58,7 @@ export function Mounts({ session }: { session: Session }) {
   );
 }
 
-/** Says above all parts of a running session that folders were taken out of it, or can no longer be written to. */
+/** Warns above all tabs of a running session that folders were removed from it or became read-only. */
 export function MountsNote({ session }: { session: Session }) {
   const states = session.mounts.map((m) => ({ mount: m, ...mountState(m, session.history) }));
   const taken = states.filter((s) => s.kind === "taken");

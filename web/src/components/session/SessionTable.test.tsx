@@ -54,7 +54,7 @@ it("shows the state in English, and the exit code of a command that failed", asy
   expect(failed?.className).toContain("tone-bad");
 });
 
-it("names owners only in lists of several users", async () => {
+it("shows owners only in lists of several users", async () => {
   await stage(<Rows rows={[row("a")]} />);
   expect(await screen.findByText("a")).toBeDefined();
   expect(screen.queryByText("ada@berth.example")).toBeNull();

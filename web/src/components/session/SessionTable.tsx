@@ -34,9 +34,9 @@ interface Props {
   picked: ReadonlySet<string>;
   onPick: (picked: Set<string>) => void;
   owners: boolean;
-  /** By session; of those that are known. */
+  /** The known apps by session. */
   apps?: ReadonlyMap<string, readonly App[]>;
-  /** Each on one row, in the order of creation among the others. */
+  /** Arrays, each as one row, sorted by creation time among the sessions. */
   arrays?: ArrayRowData[];
 }
 
@@ -115,7 +115,7 @@ export function SessionTable({ rows, picked, onPick, owners, apps, arrays = [] }
   );
 }
 
-/** Sessions and arrays, the newest first. */
+/** Merges sessions and arrays, the newest first. */
 function together(rows: SessionRow[], arrays: ArrayRowData[]): (SessionRow | ArrayRowData)[] {
   return [...rows, ...arrays].sort((a, b) => b.createdAt.localeCompare(a.createdAt));
 }

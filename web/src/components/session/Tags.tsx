@@ -6,7 +6,7 @@ import { t } from "../../i18n";
 import { FailureNote } from "../Note";
 import { SetSessionTags } from "./again";
 
-/** Tags as links to the sessions that have them. */
+/** Shows tags as links to the sessions that have them. */
 export function TagChips({ tags }: { tags: readonly string[] }) {
   return (
     <>
@@ -21,18 +21,18 @@ export function TagChips({ tags }: { tags: readonly string[] }) {
 
 interface Props {
   session: { id: string; tags: readonly string[] };
-  may: boolean;
+  editable: boolean;
 }
 
-/** The tags of a session, to change. */
-export function Tags({ session, may }: Props) {
+/** Edits the tags of a session. */
+export function Tags({ session, editable }: Props) {
   const [editing, setEditing] = useState<string[] | null>(null);
   const { run, busy, failure, clear } = useAction(SetSessionTags);
   if (!editing) {
     return (
       <div className="row tags">
         <TagChips tags={session.tags} />
-        {may ? (
+        {editable ? (
           <Button variant="subtle" size="compact-xs" onClick={() => setEditing([...session.tags])}>
             {session.tags.length > 0 ? t("Edit tags") : t("Add tags")}
           </Button>

@@ -21,7 +21,7 @@ const theme = {
   selectionBackground: "#23534c",
 };
 
-/** How often a connection is tried before the person is asked. */
+/** The number of connection attempts before the user is asked. */
 const maxTries = 6;
 
 export default function Terminal({ session, status }: { session: string; status: string }) {

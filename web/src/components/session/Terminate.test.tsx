@@ -6,7 +6,7 @@ import { Terminate } from "./Terminate";
 
 const running = (id: string) => ({ id, name: `train-${id}`, status: "RUNNING" });
 
-it("stops each session, with force if that is chosen", async () => {
+it("stops each session, with force if that is selected", async () => {
   const onDone = vi.fn();
   const { api, user } = await stage(
     <Terminate sessions={[running("a"), running("b")]} opened onClose={() => undefined} onDone={onDone} />,
@@ -22,7 +22,7 @@ it("stops each session, with force if that is chosen", async () => {
   expect(await screen.findByText("2 sessions are stopping.")).toBeDefined();
 });
 
-it("stays open with the reason when a session could not be stopped", async () => {
+it("stays open with the error if a session could not be stopped", async () => {
   const onDone = vi.fn();
   const { user } = await stage(
     <Terminate sessions={[running("a")]} opened onClose={() => undefined} onDone={onDone} />,
@@ -39,7 +39,7 @@ it("stays open with the reason when a session could not be stopped", async () =>
   expect(onDone).not.toHaveBeenCalled();
 });
 
-it("says that a pending session only leaves the queue", async () => {
+it("explains that a pending session is only removed from the queue", async () => {
   await stage(<Terminate sessions={[{ ...running("a"), status: "PENDING" }]} opened onClose={() => undefined} />);
   expect(await screen.findByText("The session has not started. It is removed from the queue.")).toBeDefined();
 });

@@ -20,7 +20,7 @@ interface Props {
   onDone?: () => void;
 }
 
-/** Ends sessions after saying what goes with them. */
+/** Stops sessions after a confirmation that lists what will be lost. */
 export function Terminate({ sessions, opened, onClose, onDone }: Props) {
   const { run, failure, clear } = useAction(TerminateSession);
   const [busy, setBusy] = useState(false);

@@ -30,7 +30,7 @@ export const RetryArray = graphql(`
 type Edge = NonNullable<NonNullable<ResultOf<typeof ArraysQuery>["sessionArrays"]["edges"]>[number]>;
 export type ArrayRowData = NonNullable<Edge["node"]>;
 
-/** How many members of an array are in which state, those that matter now first. */
+/** Returns the number of members in each state, the most important states first. */
 export function countsOf(a: ArrayRowData): { text: string; tone: string }[] {
   const c = a.counts;
   return [

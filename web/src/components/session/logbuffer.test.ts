@@ -8,13 +8,13 @@ const chunk = (text: string, offset: number) => ({
 });
 
 describe("append", () => {
-  it("joins lines that chunks cut", () => {
+  it("joins lines that chunks have split", () => {
     const log = append(append(emptyLog, chunk("epoch 1\nepo", 0)), chunk("ch 2\n", 11));
     expect(log.lines).toEqual(["epoch 1", "epoch 2", ""]);
     expect(log.next).toBe(16);
   });
 
-  it("drops what a reconnection repeats", () => {
+  it("drops chunks that a reconnection repeats", () => {
     const log = append(emptyLog, chunk("one\ntwo\n", 0));
     expect(append(log, chunk("one\ntwo\n", 0))).toBe(log);
     expect(append(log, chunk("two\nthree é\n", 4)).lines).toEqual(["one", "two", "three é", ""]);
@@ -28,7 +28,7 @@ describe("append", () => {
 });
 
 describe("visible", () => {
-  it("cuts a line that does not end, and finds the next", () => {
+  it("truncates a long line, and continues with the next", () => {
     let log = emptyLog;
     for (let at = 0; at < 10 << 20; at += 65536) {
       log = append(log, { text: "<b>".repeat(65536 / 3 + 1).slice(0, 65536), offset: at, nextOffset: at + 65536 });
@@ -37,10 +37,10 @@ describe("visible", () => {
     expect(log.lines.map((l) => l.length)).toEqual([keepColumns, 4]);
     expect(log.lines[0]!.endsWith("…")).toBe(true);
   });
-  it("keeps of a progress line that never ends its last state", () => {
+  it("keeps the last state of a progress line without an end", () => {
     const log = append(emptyLog, { text: `${"10%\r".repeat(100_000)}99%\r`, offset: 0, nextOffset: 400_004 });
     expect(visible(log.lines[0]!)).toBe("99%");
   });
-  it("takes out colours", () => expect(visible("\u001b[32mok\u001b[0m done")).toBe("ok done"));
+  it("removes colors", () => expect(visible("\u001b[32mok\u001b[0m done")).toBe("ok done"));
   it("shows the last state of a progress line", () => expect(visible("10%\r50%\r100%\r")).toBe("100%"));
 });

@@ -5,23 +5,23 @@ export interface Chunk {
 }
 
 export interface LogBuffer {
-  /** Whole lines; the last entry is the line still being written. */
+  /** Complete lines, and last the line that is still being written. */
   lines: string[];
-  /** Number of the first kept line, from 1. */
+  /** The number of the first kept line, counted from 1. */
   first: number;
-  /** Where the log goes on; null before the first chunk. */
+  /** The byte offset of the next chunk; null before the first chunk. */
   next: number | null;
 }
 
 export const emptyLog: LogBuffer = { lines: [""], first: 1, next: null };
 
-/** More than this is for the download. */
+/** The most lines that are kept. The download contains all. */
 export const keepLines = 20_000;
 
-/** A longer line is cut; the download has all of it. */
+/** The most characters of a line that are kept. The download contains all. */
 export const keepColumns = 10_000;
 
-/** What is kept of a line: what \r has not overwritten, up to keepColumns. */
+/** Returns the kept part of a line: without text that \r has overwritten, up to keepColumns. */
 function cut(line: string): string {
   if (line.length <= keepColumns) return line;
   const end = line.replace(/\r+$/, "").lastIndexOf("\r") + 1;
@@ -29,19 +29,20 @@ function cut(line: string): string {
   return last.length <= keepColumns ? last : `${last.slice(0, keepColumns - 1)}…`;
 }
 
-// Colours and cursor movements have no meaning in a list of lines.
+// Colors and cursor movements have no meaning in a list of lines.
 const escapes = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
 
 /**
- * Adds a piece. After a reconnection the server repeats pieces; what is already
- * there is left out by its byte offset.
+ * Appends a chunk. After a reconnection, the server repeats chunks; the part that the buffer already has is skipped by
+ * byte offset.
  */
 export function append(log: LogBuffer, chunk: Chunk, keep = keepLines): LogBuffer {
   let text = chunk.text;
   if (log.next !== null && chunk.offset < log.next) {
     if (chunk.nextOffset <= log.next) return log;
     const raw = new TextEncoder().encode(text);
-    // Replaced bytes change the length; then a repeated line is better than a lost one.
+    // If invalid bytes were replaced, the lengths differ and the offset is unknown. Then it is better to repeat text
+    // than to lose it.
     if (raw.length === chunk.nextOffset - chunk.offset) {
       text = new TextDecoder().decode(raw.subarray(log.next - chunk.offset));
     }
@@ -53,7 +54,7 @@ export function append(log: LogBuffer, chunk: Chunk, keep = keepLines): LogBuffe
   return { lines: surplus ? lines.slice(surplus) : lines, first: log.first + surplus, next: chunk.nextOffset };
 }
 
-/** A line as it is shown: without escapes, and of text overwritten by \r only the last. */
+/** Returns a line as it is shown: without escape sequences, and without text that \r has overwritten. */
 export function visible(line: string): string {
   const clean = line.replace(escapes, "").replace(/\r+$/, "");
   return clean.slice(clean.lastIndexOf("\r") + 1);

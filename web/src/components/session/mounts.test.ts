@@ -15,24 +15,24 @@ const history = [
 ];
 
 describe("a mount", () => {
-  it("is as it was made when nothing was told", () =>
+  it("has its original state without events", () =>
     expect(mountState({ ...mount, readOnly: true }, [])).toEqual({
       kind: "read_only",
       since: null,
       name: null,
       why: null,
     }));
-  it("became writable at the last change of its own, whatever the order", () => {
+  it("became writable at its own last event, in any order of events", () => {
     const expected = { kind: "writable", since: "2026-11-22T10:05:00Z", name: "digits", why: null };
     expect(mountState(mount, history)).toEqual(expected);
     expect(mountState(mount, [...history].reverse())).toEqual(expected);
   });
-  it("is not explained by a change that it has not made yet", () =>
+  it("ignores events that do not match its current state", () =>
     expect(mountState({ ...mount, readOnly: true }, history).since).toBeNull());
   it.each([
     ["while it ran", "/home/work/digits is empty"],
     ["while it waited", "the session starts without /home/work/digits"],
-  ])("was taken away %s, at its own time and for one reason, and keeps its name", (_, end) => {
+  ])("was removed %s, with its time, its reason and its name", (_, end) => {
     const told = {
       at: "2026-11-22T10:20:00Z",
       code: "folder_revoked",

@@ -12,7 +12,7 @@ const sample = (value: number, more: Partial<Sample> = {}): Sample => ({
 });
 
 describe("extend", () => {
-  it("keeps one line per container, metric and device", () => {
+  it("keeps one series per container, metric and device", () => {
     let series = extend([], "k1", 1, [sample(1), sample(5, { deviceId: "gpu0" })]);
     series = extend(series, "k2", 1, [sample(9)]);
     expect(series.map((s) => s.points[0]!.value)).toEqual([1, 5, 9]);
@@ -25,7 +25,7 @@ describe("extend", () => {
     expect(series[0]!.points).toEqual([{ at: 5, value: 1 }]);
   });
 
-  it("forgets the oldest", () => {
+  it("drops the oldest samples", () => {
     let series = extend([], "k", 0, [sample(0)]);
     for (let at = 1; at <= keepPoints; at++) series = extend(series, "k", at, [sample(at)]);
     expect(series[0]!.points).toHaveLength(keepPoints);

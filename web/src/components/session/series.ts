@@ -1,6 +1,6 @@
 import type { words } from "../../words";
 
-/** How a sample came about. */
+/** Whether a sample is measured, estimated or unavailable. */
 export type Quality = keyof typeof words.MetricQuality;
 
 export interface Sample {
@@ -22,10 +22,10 @@ export interface Series {
   points: { at: number; value: number }[];
 }
 
-/** Enough for half an hour at the agents' usual pace. */
+/** The number of kept samples: half an hour at the default interval of agents. */
 export const keepPoints = 360;
 
-/** Adds one round of samples of one container; metrics may come and go. */
+/** Adds one round of samples of a container. Metrics can appear and disappear. */
 export function extend(series: readonly Series[], kernel: string, at: number, samples: readonly Sample[]): Series[] {
   const next = new Map(series.map((s) => [s.key, s]));
   for (const m of samples) {
@@ -47,14 +47,14 @@ export function extend(series: readonly Series[], kernel: string, at: number, sa
   return [...next.values()];
 }
 
-/** Counters that only grow are shown as what they grow by each second. */
+/** Reports whether a metric is a counter, which is shown as its increase per second. */
 export const isCounter = (name: string) => /^(net|io)_|_ms$/.test(name);
 
 export function rates(points: Series["points"]): Series["points"] {
   return points.slice(1).map((p, i) => {
     const before = points[i]!;
     const seconds = Math.max(0.001, (p.at - before.at) / 1000);
-    // A counter that falls was started anew.
+    // A counter that decreases was reset.
     return { at: p.at, value: Math.max(0, p.value - before.value) / seconds };
   });
 }

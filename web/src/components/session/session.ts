@@ -42,5 +42,5 @@ export const RenameSession = graphql(`
   }
 `);
 
-/** A session as its page shows it. */
+/** A session with the fields that its page shows. */
 export type SessionDetail = FragmentOf<typeof SessionParts>;

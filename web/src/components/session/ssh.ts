@@ -4,24 +4,24 @@ import { quote } from "../format";
 export interface Endpoint {
   host: string;
   port: number;
-  /** As a line of authorized_keys has it. */
+  /** The public host key in the format of authorized_keys. */
   hostKey: string;
 }
 
-/** An address that also holds a port needs brackets around IPv6. */
+/** Puts brackets around an IPv6 address, which are required before a port. */
 const bracketed = (host: string) => (host.includes(":") ? `[${host}]` : host);
 
-const usual = 22;
+const defaultPort = 22;
 
-/** Lines to paste that reach a session by SSH; the gateway takes the session as the user name. */
-export function linesOf({ host, port, hostKey }: Endpoint, session: { id: string; name: string }) {
+/** Returns commands that connect to a session by SSH. The gateway expects the session as the user name. */
+export function sshCommands({ host, port, hostKey }: Endpoint, session: { id: string; name: string }) {
   const to = `${session.id}@${host}`;
   const copyTo = `${session.id}@${bracketed(host)}`;
-  const p = port === usual ? "" : `-p ${port} `;
-  const copy = port === usual ? "scp" : `scp -P ${port}`;
+  const p = port === defaultPort ? "" : `-p ${port} `;
+  const copy = port === defaultPort ? "scp" : `scp -P ${port}`;
   const alias = `berth-${session.name.replace(/[^\w.-]+/g, "-")}`;
-  const known = `${port === usual ? host : `[${host}]:${port}`} ${hostKey.trim()}`;
-  const remote = `ssh-remote+${session.id}@${bracketed(host)}${port === usual ? "" : `:${port}`}`;
+  const known = `${port === defaultPort ? host : `[${host}]:${port}`} ${hostKey.trim()}`;
+  const remote = `ssh-remote+${session.id}@${bracketed(host)}${port === defaultPort ? "" : `:${port}`}`;
   return {
     shell: `ssh ${p}${to}`,
     command: `ssh ${p}${to} hostname`,
@@ -37,5 +37,5 @@ export function linesOf({ host, port, hostKey }: Endpoint, session: { id: string
   };
 }
 
-/** Where sessions start. */
+/** The initial working directory of sessions. */
 export const home = "/home/work";

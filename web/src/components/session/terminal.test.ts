@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { address, decode } from "./terminal";
 
-it("takes the stream byte off output", () => {
+it("removes the stream byte from output", () => {
   expect(decode(new Uint8Array([1, 104, 105]).buffer)).toEqual({ type: "output", data: new Uint8Array([104, 105]) });
 });
 
@@ -12,7 +12,7 @@ it.each([
   ["not json", { type: "unknown" }],
 ])("reads %s", (text, want) => expect(decode(text)).toEqual(want));
 
-it("keeps to the page's own scheme and host", () => {
+it("uses the scheme and host of the page", () => {
   expect(address({ protocol: "https:", host: "b.example" }, "s/1", 80, 24)).toBe(
     "wss://b.example/sessions/s%2F1/terminal?tty=1&cols=80&rows=24",
   );

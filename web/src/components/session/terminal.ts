@@ -1,4 +1,4 @@
-/** The terminal's side of the wire: binary is bytes, text is JSON. See docs/http.md. */
+/** A message of the terminal's WebSocket: binary frames are output, text frames are JSON. See docs/http.md. */
 export type Frame =
   | { type: "output"; data: Uint8Array }
   | { type: "started" }

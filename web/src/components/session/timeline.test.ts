@@ -17,13 +17,13 @@ const session = (more: Partial<TimelineSession>): TimelineSession => ({
 const states = (s: TimelineSession) => timeline(s, now).map((step) => `${step.key}:${step.state}`);
 
 describe("timeline", () => {
-  it("begins with the queue", () => {
+  it("begins with the step queued", () => {
     const [queued, ...rest] = timeline(session({}), now);
     expect(queued).toEqual({ key: "queued", state: "now", at: at(0), took: 60_000 });
     expect(rest.every((s) => s.state === "todo" && s.at === null)).toBe(true);
   });
 
-  it("measures each step by the one that follows", () => {
+  it("measures each step until the next one", () => {
     const steps = timeline(
       session({
         status: "RUNNING",
@@ -43,7 +43,7 @@ describe("timeline", () => {
     expect(steps.at(-1)!.state).toBe("todo");
   });
 
-  it("skips what a cancelled session never reached", () => {
+  it("skips steps that a cancelled session never reached", () => {
     const s = session({ status: "CANCELLED", terminatedAt: at(9) });
     expect(states(s)).toEqual([
       "queued:done",
@@ -56,7 +56,7 @@ describe("timeline", () => {
     expect(timeline(s, now)[0]!.took).toBe(9_000);
   });
 
-  it("passes over a step that was not needed", () => {
+  it("skips a step that was not needed", () => {
     const s = session({
       status: "RUNNING",
       scheduledAt: at(5),
@@ -75,7 +75,7 @@ describe("timeline", () => {
     ]);
   });
 
-  it("forgets a placement that was taken back", () => {
+  it("ignores a placement that was undone", () => {
     const s = session({
       history: [
         { at: at(5), toStatus: "SCHEDULED" },

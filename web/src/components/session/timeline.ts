@@ -1,4 +1,4 @@
-/** What the timeline needs of a session; the page's query selects at least this. */
+/** The fields of a session that the timeline needs. */
 export interface TimelineSession {
   status: string;
   createdAt: string;
@@ -14,11 +14,11 @@ export interface Step {
   key: "queued" | "placed" | "pulling" | "starting" | "running" | "ended";
   state: StepState;
   at: string | null;
-  /** Milliseconds until the next reached step, or until now for the present one. */
+  /** Milliseconds until the next reached step; for the current step, until now. */
   took: number | null;
 }
 
-/** Which status begins each step, in the order a session goes through them. */
+/** The status that begins each step, in the order of a session's life. */
 const begins: [Step["key"], string[]][] = [
   ["queued", ["PENDING"]],
   ["placed", ["SCHEDULED"]],
@@ -34,7 +34,7 @@ export function timeline(session: TimelineSession, now: number): Step[] {
   const at = new Map<string, string>([["queued", session.createdAt]]);
   for (const event of session.history) {
     const step = begins.find(([, statuses]) => event.toStatus && statuses.includes(event.toStatus));
-    // A session that was put back in the queue passes a step again: the last time counts.
+    // A session that was rescheduled passes a step again: the last time counts.
     if (step && step[0] !== "queued" && event.toStatus !== "PREPARED" && event.toStatus !== "TERMINATING") {
       at.set(step[0], event.at);
     }
@@ -50,7 +50,7 @@ export function timeline(session: TimelineSession, now: number): Step[] {
     const reached = at.has(key) && i <= present;
     const time = reached ? at.get(key)! : null;
     const following = begins.slice(i + 1, present + 1).find(([next]) => at.has(next));
-    // An image that is there already needs no pulling.
+    // An image that the agent already has is not pulled.
     const skipped = !reached && begins.slice(i + 1, present + 1).some(([later]) => later !== "ended" && at.has(later));
     const until = following ? Date.parse(at.get(following[0])!) : i === present && !over ? now : null;
     return {

@@ -2,7 +2,7 @@ import { t } from "../../i18n";
 import { bytes } from "../format";
 import { countsBytes, type Task } from "./task";
 
-/** How far a task is, in what it counts; nothing while that is not known. */
+/** Shows the progress of a task in its unit; nothing while that is unknown. */
 export function Progress({ task }: { task: Pick<Task, "kind" | "title" | "done" | "total"> }) {
   const { kind, title, done, total } = task;
   if (total === 0) return null;

@@ -4,7 +4,7 @@ import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { t } from "../../i18n";
 import { Confirm } from "../Confirm";
-import { cancelWord, goesOn, mayCancel, mayRetry, type Task, TaskFields } from "./task";
+import { canCancel, cancelWord, canRetry, isUnfinished, type Task, TaskFields } from "./task";
 
 const CancelTask = graphql(
   `mutation CancelTask($input: CancelTaskInput!) { cancelTask(input: $input) { task { ...TaskFields } } }`,
@@ -15,21 +15,21 @@ const RetryTask = graphql(
   [TaskFields],
 );
 
-/** Ends a task that goes on, and runs one again that failed or was cancelled. */
+/** Cancels an unfinished task, and retries one that failed or was cancelled. */
 export function TaskButtons({ task, onChanged }: { task: Task; onChanged?: () => void }) {
   const cancel = useAction(CancelTask);
   const retry = useAction(RetryTask, true);
-  const [asking, ask] = useDisclosure(false);
+  const [confirming, setConfirming] = useDisclosure(false);
   const name = task.title || task.kind;
   const input = { input: { id: task.id } };
-  const going = goesOn(task);
+  const unfinished = isUnfinished(task);
   const close = () => {
     cancel.clear();
-    ask.close();
+    setConfirming.close();
   };
   return (
     <>
-      {mayRetry(task) ? (
+      {canRetry(task) ? (
         <Button
           variant="subtle"
           size="compact-xs"
@@ -42,21 +42,21 @@ export function TaskButtons({ task, onChanged }: { task: Task; onChanged?: () =>
           {t("Retry")}
         </Button>
       ) : null}
-      {mayCancel(task) ? (
+      {canCancel(task) ? (
         <Button
           variant="subtle"
           color="red"
           size="compact-xs"
-          aria-label={going ? t("Cancel {{name}}", { name }) : t("Abandon {{name}}", { name })}
-          onClick={ask.open}
+          aria-label={unfinished ? t("Cancel {{name}}", { name }) : t("Abandon {{name}}", { name })}
+          onClick={setConfirming.open}
         >
-          {going ? t("Cancel") : t("Abandon")}
+          {unfinished ? t("Cancel") : t("Abandon")}
         </Button>
       ) : null}
       <Confirm
-        opened={asking}
-        title={going ? t("Cancel {{name}}?", { name }) : t("Abandon {{name}}?", { name })}
-        action={going ? t("Cancel task") : t("Abandon task")}
+        opened={confirming}
+        title={unfinished ? t("Cancel {{name}}?", { name }) : t("Abandon {{name}}?", { name })}
+        action={unfinished ? t("Cancel task") : t("Abandon task")}
         busy={cancel.busy}
         failure={cancel.failure}
         onClose={close}

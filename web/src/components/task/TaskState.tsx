@@ -3,11 +3,11 @@ import { Link } from "@tanstack/react-router";
 import { t } from "../../i18n";
 import { Status } from "../Status";
 import { Progress } from "./Progress";
-import { goesOn, useFollowed } from "./task";
+import { isUnfinished, usePolledTasks } from "./task";
 
-/** How a task that was just asked for gets on; one need not wait for its end. */
+/** Shows the progress of a task that was just started. The user can close it at any time. */
 export function TaskState({ id, onClose }: { id: string; onClose: () => void }) {
-  const task = useFollowed([id])[0];
+  const task = usePolledTasks([id])[0];
   return (
     <div className="stack" role="status">
       {task ? (
@@ -21,7 +21,7 @@ export function TaskState({ id, onClose }: { id: string; onClose: () => void }) 
       ) : (
         <p className="dim">{t("Loading…")}</p>
       )}
-      {task && !goesOn(task) ? null : (
+      {task && !isUnfinished(task) ? null : (
         <p className="dim">
           {t("It continues even if you leave this page.")} <Link to="/admin/tasks">{t("All tasks")}</Link>
         </p>

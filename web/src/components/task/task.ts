@@ -7,29 +7,30 @@ export const TaskFields = graphql(
 );
 export type Task = ResultOf<typeof TaskFields>;
 
-const GoingOnQuery = graphql(`query GoingOn($ids: [ID!]!) { nodes(ids: $ids) { id ... on Task { ...TaskFields } } }`, [
-  TaskFields,
-]);
+const TasksByIdQuery = graphql(
+  `query GoingOn($ids: [ID!]!) { nodes(ids: $ids) { id ... on Task { ...TaskFields } } }`,
+  [TaskFields],
+);
 
-const every = 2000;
-/** As many nodes as the server gives at once. */
-const most = 100;
+const pollInterval = 2000;
+/** The most nodes that the server returns in one request. */
+const maxNodes = 100;
 
-export const goesOn = (task: Pick<Task, "status">) => task.status === "WAITING" || task.status === "RUNNING";
+export const isUnfinished = (task: Pick<Task, "status">) => task.status === "WAITING" || task.status === "RUNNING";
 
 const ofBytes = new Set(["vfolder.clone", "vfolder.copy_files", "objectstorage.import", "objectstorage.export"]);
-/** What is copied is counted in bytes; what is deleted, in files; all else in steps. */
+/** Reports whether the progress is counted in bytes. Deletions count files, and all other tasks count steps. */
 export const countsBytes = (kind: string) => ofBytes.has(kind);
 
-/** Kinds that are undone when they are cancelled, which one may do after they failed, too. */
-const undone = new Set(["vfolder.clone", "vfolder.hand_over", "objectstorage.export"]);
-/** A deletion is not taken back once it was asked for. */
-const forEver = new Set(["vfolder.delete"]);
+/** Kinds whose effects are undone by a cancellation. They can also be cancelled after a failure. */
+const undoneByCancel = new Set(["vfolder.clone", "vfolder.hand_over", "objectstorage.export"]);
+/** Kinds that cannot be cancelled. */
+const notCancellable = new Set(["vfolder.delete"]);
 
-export const mayCancel = (task: Pick<Task, "kind" | "status">) =>
-  !forEver.has(task.kind) && (goesOn(task) || (task.status === "FAILED" && undone.has(task.kind)));
-/** A clone that was cancelled is not there any more to be gone on with. */
-export const mayRetry = (task: Pick<Task, "kind" | "status">) =>
+export const canCancel = (task: Pick<Task, "kind" | "status">) =>
+  !notCancellable.has(task.kind) && (isUnfinished(task) || (task.status === "FAILED" && undoneByCancel.has(task.kind)));
+/** Reports whether a task can be retried. A cancelled clone cannot, because its target folder is deleted. */
+export const canRetry = (task: Pick<Task, "kind" | "status">) =>
   task.status === "FAILED" || (task.status === "CANCELLED" && task.kind !== "vfolder.clone");
 
 const cancelWords: Record<string, string> = {
@@ -41,24 +42,24 @@ const cancelWords: Record<string, string> = {
   "vfolder.hand_over":
     "The folder stays with its owner. The task cannot be cancelled after the transfer of the files has started.",
 };
-/** What becomes of a task that is cancelled, as a phrase to translate. */
+/** Returns what happens to a cancelled task, as a phrase to translate. */
 export const cancelWord = (kind: string) =>
   cancelWords[kind] ??
   "The task stops after its current step. Completed work stays, and you can retry the task to continue.";
 
-/** Reads tasks again and again while they go on; lists that show them follow. */
-export function useFollowed(ids: string[]): Task[] {
+/** Polls tasks until they have ended. Lists with these tasks update through the cache. */
+export function usePolledTasks(ids: string[]): Task[] {
   const { data, refetch } = useLiveQuery({
-    query: GoingOnQuery,
-    variables: { ids: ids.slice(0, most) },
+    query: TasksByIdQuery,
+    variables: { ids: ids.slice(0, maxNodes) },
     pause: ids.length === 0,
   });
   const key = ids.join();
   const tasks = (data?.nodes ?? []).flatMap((n) => (n && "attempt" in n ? [n] : []));
-  const open = ids.length > 0 && (tasks.length === 0 || tasks.some(goesOn));
+  const open = ids.length > 0 && (tasks.length === 0 || tasks.some(isUnfinished));
   useEffect(() => {
     if (!open) return;
-    const timer = setInterval(refetch, every);
+    const timer = setInterval(refetch, pollInterval);
     return () => clearInterval(timer);
   }, [key, open]);
   return tasks;

@@ -3,7 +3,7 @@ import { pages } from "../../components/account/nav";
 import { t } from "../../i18n";
 import "../../components/account/account.css";
 
-/** What one is and holds oneself: the pages of the account beside their navigation. */
+/** The account pages with their navigation. */
 export function Account() {
   return (
     <div className="account">

@@ -28,7 +28,7 @@ const ActivityQuery = graphql(`
 
 type Where = NonNullable<VariablesOf<typeof ActivityQuery>["where"]>;
 
-/** What one did, and what others did as or to oneself. */
+/** Lists the viewer's actions, and actions of others on the viewer's account or on their behalf. */
 export function Activity() {
   const { user } = useViewer();
   const [show, setShow] = useState("all");

@@ -35,7 +35,7 @@ export function Keypairs() {
   const list = nodesOf(data?.keypairs);
   const name = asking?.keypair.name ?? "";
 
-  function calm() {
+  function closeConfirmation() {
     rotate.clear();
     remove.clear();
     setAsking(null);
@@ -53,7 +53,7 @@ export function Keypairs() {
       toast({ text: t("{{name}} was deleted.", { name }) });
     }
     refetch();
-    calm();
+    closeConfirmation();
   }
   return (
     <>
@@ -108,7 +108,7 @@ export function Keypairs() {
       <Confirm
         opened={asking !== null}
         onConfirm={() => void confirmed()}
-        onClose={calm}
+        onClose={closeConfirmation}
         busy={rotate.busy || remove.busy}
         failure={rotate.failure ?? remove.failure}
         title={asking?.what === "rotate" ? t("A new secret for {{name}}?", { name }) : t("Delete {{name}}?", { name })}

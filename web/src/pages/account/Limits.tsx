@@ -16,7 +16,7 @@ const MyLimitsQuery = graphql(`
   }
 `);
 
-/** What binds in one project on one resource group, and what is left. */
+/** Shows the effective limits in one project on one resource group, and their usage. */
 export function Limits() {
   const { user, projects, resourceGroups } = useViewer();
   const [project, setProject] = useState(projects[0]?.id ?? "");

@@ -23,8 +23,8 @@ const RevokeLogin = graphql(
   `mutation RevokeLogin($input: RevokeLoginSessionInput!) { revokeLoginSession(input: $input) { id } }`,
 );
 
-/** How often the list is read again while somebody looks at it. */
-const pace = 10_000;
+/** Milliseconds between two refreshes of the list while the page is visible. */
+const refreshInterval = 10_000;
 
 type Login = Node<ResultOf<typeof LoginsQuery>["loginSessions"]>;
 
@@ -35,7 +35,7 @@ export function Logins() {
   const [busy, setBusy] = useState(false);
   const [turn, setTurn] = useState(0);
   useEffect(() => {
-    const timer = setInterval(() => document.visibilityState === "visible" && refetch(), pace);
+    const timer = setInterval(() => document.visibilityState === "visible" && refetch(), refreshInterval);
     return () => clearInterval(timer);
   }, []);
   const logins = nodesOf(data?.loginSessions).sort(

@@ -1,4 +1,4 @@
-import { Belonging } from "../../components/account/Belonging";
+import { Memberships } from "../../components/account/Memberships";
 import { ProfileForm } from "../../components/account/ProfileForm";
 import { ProfileQuery } from "../../components/account/profile";
 import { FailureNote } from "../../components/Note";
@@ -15,7 +15,7 @@ export function Profile() {
       </div>
       <FailureNote failure={failure} />
       {user ? <ProfileForm key={user.id} user={user} /> : null}
-      {user ? <Belonging user={user} /> : null}
+      {user ? <Memberships user={user} /> : null}
     </>
   );
 }

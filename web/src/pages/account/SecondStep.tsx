@@ -2,7 +2,7 @@ import { Button, PasswordInput, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useRouter } from "@tanstack/react-router";
 import { useState } from "react";
-import { renewed } from "../../api/auth";
+import { refreshSession } from "../../api/auth";
 import { byField } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { Enrol } from "../../components/account/Enrol";
@@ -32,10 +32,10 @@ export function SecondStep() {
   const [enrolling, setEnrolling] = useState(false);
   const { history } = useRouter();
 
-  /** Where a domain requires the step, a new one comes before anything else. */
+  /** If the domain requires two-step login, the user must set it up again immediately. */
   async function off() {
     if (!required) return refetch();
-    await renewed();
+    await refreshSession();
     history.push("/login?next=%2Faccount%2Fsecond-step");
   }
   return (

@@ -3,15 +3,15 @@ import "../../components/admin/admin.css";
 import { pagesOf } from "../../components/admin/nav";
 import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
-import { Nothing } from "../Lost";
+import { NotFoundInFrame } from "../NotFound";
 
-/** The administrators' pages with their navigation; a page that is not the viewer's is not there. */
+/** The admin pages with their navigation. A page that the viewer has no permission for is "not found". */
 export function Admin() {
   const shown = pagesOf(useViewer());
   const { pathname } = useLocation();
   const at = pathname.replace(/\/+$/, "");
   const pages = shown.flatMap((g) => g.pages);
-  if (pages.length === 0) return <Nothing />;
+  if (pages.length === 0) return <NotFoundInFrame />;
   if (at === "/admin") return <Navigate to={pages[0]!.to} replace />;
   return (
     <div className="admin">
@@ -32,7 +32,7 @@ export function Admin() {
         ))}
       </nav>
       <div className="content">
-        {pages.some((p) => at === p.to || at.startsWith(`${p.to}/`)) ? <Outlet /> : <Nothing />}
+        {pages.some((p) => at === p.to || at.startsWith(`${p.to}/`)) ? <Outlet /> : <NotFoundInFrame />}
       </div>
     </div>
   );

@@ -116,7 +116,7 @@ export function Agents() {
           <Empty title={t("No agent has joined yet")} />
         </div>
       ) : null}
-      {agents.length > 0 ? <AgentsTable agents={agents} groups={groups} may={superadmin} /> : null}
+      {agents.length > 0 ? <AgentsTable agents={agents} groups={groups} editable={superadmin} /> : null}
       {superadmin ? <ManagersTable /> : null}
     </>
   );

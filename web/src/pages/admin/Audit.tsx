@@ -8,8 +8,8 @@ import "../../components/admin/rules/rules.css";
 import {
   AuditQuery,
   exportUrl,
+  formatMicroseconds,
   notExported,
-  spent,
   type TrailFilter,
   whereOf,
   wrongIn,
@@ -20,7 +20,7 @@ import { useNames } from "../../hooks/useNames";
 import { t } from "../../i18n";
 import { outcomeWord } from "../../words";
 
-/** What the file cannot be narrowed to, as the filter's labels say it. */
+/** The labels of the filters that the CSV export does not support. */
 const labels: Record<keyof TrailFilter, string> = {
   from: "From",
   to: "Until",
@@ -38,7 +38,7 @@ export function Audit() {
   const [open, setOpen] = useState<Entry | null>(null);
   const narrow = (more: TrailFilter) => void navigate({ search: (old) => clean({ ...old, ...more }), replace: true });
   const wrong = Object.keys(wrongIn(filter)).length > 0;
-  // What cannot be meant is shown at its input; the rows stay.
+  // The last valid filter. An invalid value is shown at its input, and the rows stay.
   const [meant, setMeant] = useState(filter);
   if (!wrong && meant !== filter) setMeant(filter);
   const pages = usePages({
@@ -80,7 +80,12 @@ export function Audit() {
         </span>
       ),
     },
-    { head: t("Duration"), wide: true, num: true, cell: (e) => <span className="nowrap">{spent(e.durationUs)}</span> },
+    {
+      head: t("Duration"),
+      wide: true,
+      num: true,
+      cell: (e) => <span className="nowrap">{formatMicroseconds(e.durationUs)}</span>,
+    },
     { head: t("Client address"), wide: true, cell: (e) => <span className="mono dim">{e.clientAddress}</span> },
   ];
   return (

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { graphql, type ResultOf } from "../../api/graphql";
 import { FilterBox } from "../../components/admin/Filter";
 import { FormDialog } from "../../components/admin/Form";
-import { holdsTo, isSuper } from "../../components/admin/nav";
+import { hasPermission, isSuper } from "../../components/admin/nav";
 import { PolicyPick } from "../../components/admin/Pickers";
 import { DomainPanel } from "../../components/admin/people/DomainPanel";
 import { signUps } from "../../components/admin/people/DomainRules";
@@ -39,10 +39,10 @@ const CreateDomain = graphql(
   `mutation CreateDomain($input: CreateDomainInput!) { createDomain(input: $input) { domain { id } } }`,
 );
 
-/** The domains, where ownership, limits and the rules for people begin. */
+/** Lists the domains, the top units of ownership and limits. */
 export function Domains() {
   const viewer = useViewer();
-  const makes = isSuper(viewer) || holdsTo(viewer, "CREATE", "DOMAIN");
+  const makes = isSuper(viewer) || hasPermission(viewer, "CREATE", "DOMAIN");
   const { open } = useSearch({ from: "/frame/admin/domains" });
   const navigate = useNavigate({ from: "/admin/domains" });
   const show = (id: string | undefined) => void navigate({ search: { open: id }, replace: true });

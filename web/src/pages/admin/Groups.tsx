@@ -2,11 +2,11 @@ import { Button, SegmentedControl } from "@mantine/core";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
+import { AvailableGroups } from "../../components/admin/rules/AvailableGroups";
 import { GroupDialog } from "../../components/admin/rules/GroupDialog";
 import { GroupPanel } from "../../components/admin/rules/GroupPanel";
-import { type Group, GroupFields, openTo, sessionTypes } from "../../components/admin/rules/group";
-import { mayCreate } from "../../components/admin/rules/rights";
-import { WhichGroups } from "../../components/admin/rules/WhichGroups";
+import { accessPhrase, type Group, GroupFields, sessionTypes } from "../../components/admin/rules/group";
+import { canCreate } from "../../components/admin/rules/rights";
 import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
 import "../../components/admin/rules/rules.css";
 import { usePages } from "../../components/admin/usePages";
@@ -35,7 +35,7 @@ export function Groups() {
   const shown = pages.rows.find((g) => g.id === open);
   const columns: Column<Group>[] = [
     { head: t("Resource group"), cell: (g) => <RowButton onOpen={() => show(g.id)}>{g.name}</RowButton> },
-    { head: t("Open to"), cell: (g) => <span className={g.active ? undefined : "dim"}>{t(...openTo(g))}</span> },
+    { head: t("Open to"), cell: (g) => <span className={g.active ? undefined : "dim"}>{t(...accessPhrase(g))}</span> },
     {
       head: t("Session types"),
       cell: (g) =>
@@ -61,14 +61,14 @@ export function Groups() {
             { value: "who", label: t("Access") },
           ]}
         />
-        {mayCreate(viewer, "RESOURCE_GROUP") ? (
+        {canCreate(viewer, "RESOURCE_GROUP") ? (
           <Button className="push" onClick={() => setEdited("new")}>
             {t("New group")}
           </Button>
         ) : null}
       </div>
       {view === "who" ? (
-        <WhichGroups
+        <AvailableGroups
           whose={whose}
           onChange={(more) => void navigate({ search: { view: "who", ...more }, replace: true })}
           onOpen={show}

@@ -3,9 +3,9 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { CheckerDialog } from "../../components/admin/idle/CheckerDialog";
-import { bound, CheckerPanel } from "../../components/admin/idle/CheckerPanel";
-import { type Checker, CheckerFields, kindOf, looksFor } from "../../components/admin/idle/checker";
-import { holdsTo, isSuper } from "../../components/admin/nav";
+import { bindingText, CheckerPanel } from "../../components/admin/idle/CheckerPanel";
+import { type Checker, CheckerFields, kindOf, rulePhrase } from "../../components/admin/idle/checker";
+import { hasPermission, isSuper } from "../../components/admin/nav";
 import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
 import "../../components/admin/rules/rules.css";
 import { usePages } from "../../components/admin/usePages";
@@ -23,10 +23,10 @@ const CheckersQuery = graphql(
   [CheckerFields],
 );
 
-/** The rules by which sessions that are of no use any more end. */
+/** Lists the idle checkers. */
 export function Idle() {
   const viewer = useViewer();
-  const may = isSuper(viewer) || holdsTo(viewer, "UPDATE", "RESOURCE_GROUP");
+  const editable = isSuper(viewer) || hasPermission(viewer, "UPDATE", "RESOURCE_GROUP");
   const { open } = useSearch({ from: "/frame/admin/idle" });
   const navigate = useNavigate({ from: "/admin/idle" });
   const [edited, setEdited] = useState<Checker | "new" | null>(null);
@@ -39,14 +39,18 @@ export function Idle() {
       head: t("Criterion"),
       cell: (c) => (
         <>
-          {t(kindOf(c.kind).label)} <span className="dim">{t(...looksFor(c))}</span>
+          {t(kindOf(c.kind).label)} <span className="dim">{t(...rulePhrase(c))}</span>
         </>
       ),
     },
     {
       head: t("Bound to"),
       cell: (c) =>
-        c.bindings.length === 0 ? <span className="dim">{t("not bound")}</span> : c.bindings.map(bound).join(", "),
+        c.bindings.length === 0 ? (
+          <span className="dim">{t("not bound")}</span>
+        ) : (
+          c.bindings.map(bindingText).join(", ")
+        ),
     },
     { head: t("Enabled"), cell: (c) => (c.enabled ? t("yes") : <span className="tone-wait">{t("no")}</span>) },
     { head: t("Description"), wide: true, cell: (c) => <span className="dim">{c.description}</span> },
@@ -55,7 +59,7 @@ export function Idle() {
     <>
       <div className="page-head">
         <h1>{t("Idle checkers")}</h1>
-        {may ? (
+        {editable ? (
           <Button className="push" onClick={() => setEdited("new")}>
             {t("New checker")}
           </Button>
@@ -73,7 +77,7 @@ export function Idle() {
       {shown ? (
         <CheckerPanel
           checker={shown}
-          may={may}
+          editable={editable}
           onEdit={() => setEdited(shown)}
           onClose={() => show(undefined)}
           onDone={pages.reload}

@@ -1,11 +1,14 @@
 import { Button, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
+import { ImageVersions } from "../../components/admin/registries/ImageVersions";
+import { RegistryFields } from "../../components/admin/registries/registry";
 import { StarterFields, Starters } from "../../components/admin/Starters";
 import { nodesOf } from "../../components/admin/usePages";
 import { Confirm } from "../../components/Confirm";
 import { bytes, slotsLine } from "../../components/format";
 import { FailureNote } from "../../components/Note";
+import { TaskFields } from "../../components/task/task";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { useViewer } from "../../hooks/useViewer";
@@ -16,14 +19,17 @@ import { Registries } from "./Registries";
 const ImagesQuery = graphql(
   `
   query Images {
-    registries(first: 100, orderBy: [{ field: NAME }]) { edges { node { id name host plainHttp lastScannedAt } } }
+    registries(first: 100, orderBy: [{ field: NAME }]) { edges { node { ...RegistryFields } } }
+    tasks(first: 50, where: { kind: "image.scan" }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
+      edges { node { subjectID ...TaskFields } }
+    }
     starterImages { ...StarterFields }
     images(first: 100, orderBy: [{ field: NAME, direction: ASC }]) {
-      totalCount edges { node { id name reference architecture sizeBytes minimumSlots status registry { id name } } }
+      totalCount edges { node { id name reference architecture sizeBytes minimumSlots status moved deprecated registry { id name } } }
     }
   }
 `,
-  [StarterFields],
+  [StarterFields, RegistryFields, TaskFields],
 );
 const RegisterImage = graphql(
   `mutation RegisterImage($input: RegisterImageInput!) { registerImage(input: $input) { image { id name } } }`,
@@ -36,6 +42,7 @@ export function Images() {
   const register = useAction(RegisterImage);
   const forget = useAction(DeleteImage);
   const [reference, setReference] = useState("");
+  const [shown, setShown] = useState<{ id: string; name: string } | null>(null);
   const [gone, setGone] = useState<{ id: string; name: string } | null>(null);
   const images = (data?.images.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
 
@@ -67,7 +74,12 @@ export function Images() {
         </form>
       </div>
       <FailureNote failure={failure ?? register.failure} />
-      <Registries registries={data ? nodesOf(data.registries) : undefined} may={superadmin} onDone={refetch} />
+      <Registries
+        registries={data ? nodesOf(data.registries) : undefined}
+        scans={nodesOf(data?.tasks)}
+        editable={superadmin}
+        onDone={refetch}
+      />
       {images.length > 0 ? (
         <div className="panel scroll-x">
           <table className="grid">
@@ -97,9 +109,19 @@ export function Images() {
                   <td className="num nowrap">{bytes(i.sizeBytes)}</td>
                   <td>{slotsLine(i.minimumSlots)}</td>
                   <td>
-                    {<span className={i.status === "GONE" ? "tone-bad" : ""}>{word("ImageStatus", i.status)}</span>}
+                    <span className={i.status === "GONE" ? "tone-bad" : ""}>{word("ImageStatus", i.status)}</span>
+                    {i.moved ? <div className="dim">{t("tag moved")}</div> : null}
+                    {i.deprecated ? <div className="dim">{t("deprecated")}</div> : null}
                   </td>
-                  <td style={{ width: 1 }}>
+                  <td className="nowrap" style={{ width: 1 }}>
+                    <Button
+                      variant="subtle"
+                      size="compact-xs"
+                      aria-label={t("Versions of {{name}}", { name: i.name })}
+                      onClick={() => setShown(i)}
+                    >
+                      {t("Versions")}
+                    </Button>
                     <Button
                       variant="subtle"
                       color="red"
@@ -116,6 +138,16 @@ export function Images() {
             </tbody>
           </table>
         </div>
+      ) : null}
+      {shown ? (
+        <ImageVersions
+          key={shown.id}
+          id={shown.id}
+          name={shown.name}
+          may={superadmin}
+          onClose={() => setShown(null)}
+          onDone={refetch}
+        />
       ) : null}
       <Starters all={data?.starterImages ?? []} />
       <Confirm

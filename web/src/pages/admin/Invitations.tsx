@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { useState } from "react";
 import { graphql, type ResultOf } from "../../api/graphql";
 import { FilterBox } from "../../components/admin/Filter";
-import { holdsTo, seesAll } from "../../components/admin/nav";
+import { canReadAll, hasPermission } from "../../components/admin/nav";
 import { invitationStatus } from "../../components/admin/people/invitation";
 import { NewInvitation } from "../../components/admin/people/NewInvitation";
 import { Waiting } from "../../components/admin/people/Waiting";
@@ -33,7 +33,7 @@ const Revoke = graphql(
 
 type Row = Node<ResultOf<typeof InvitationsQuery>["invitations"]>;
 
-/** Who was asked in, and who asks to come in. */
+/** Lists invitations, and users who wait for approval. */
 export function Invitations() {
   const viewer = useViewer();
   const { run, busy, failure: refused, clear } = useAction(Revoke);
@@ -44,9 +44,9 @@ export function Invitations() {
     pick: (data) => data.invitations,
   });
   const [making, make] = useState(false);
-  const [going, setGoing] = useState<Row | null>(null);
-  const invites = administers(viewer) || holdsTo(viewer, "CREATE", "INVITATION");
-  const revokes = administers(viewer) || holdsTo(viewer, "DELETE", "INVITATION");
+  const [revoking, setRevoking] = useState<Row | null>(null);
+  const invites = administers(viewer) || hasPermission(viewer, "CREATE", "INVITATION");
+  const revokes = administers(viewer) || hasPermission(viewer, "DELETE", "INVITATION");
   return (
     <>
       <div className="page-head">
@@ -70,7 +70,7 @@ export function Invitations() {
           columns={[
             { head: t("E-mail"), cell: (i) => <b>{i.email}</b> },
             { head: t("Status"), cell: (i) => <Status status={invitationStatus(i)} /> },
-            ...(seesAll(viewer) ? [{ head: t("Domain"), cell: (i: Row) => i.domain.name }] : []),
+            ...(canReadAll(viewer) ? [{ head: t("Domain"), cell: (i: Row) => i.domain.name }] : []),
             { head: t("Project"), wide: true, cell: (i) => i.project?.name ?? "" },
             { head: t("Created"), wide: true, cell: (i) => <span className="dim nowrap">{when(i.createdAt)}</span> },
             {
@@ -93,7 +93,7 @@ export function Invitations() {
                     aria-label={t("Revoke the invitation of {{email}}", { email: i.email })}
                     onClick={() => {
                       clear();
-                      setGoing(i);
+                      setRevoking(i);
                     }}
                   >
                     {t("Revoke")}
@@ -106,14 +106,14 @@ export function Invitations() {
         </PagedTable>
       </section>
       <Confirm
-        opened={going !== null}
-        title={t("Revoke the invitation of {{email}}?", { email: going?.email ?? "" })}
+        opened={revoking !== null}
+        title={t("Revoke the invitation of {{email}}?", { email: revoking?.email ?? "" })}
         action={t("Revoke")}
         busy={busy}
         failure={refused}
-        onClose={() => setGoing(null)}
+        onClose={() => setRevoking(null)}
         onConfirm={async () => {
-          if (going && (await run({ input: { id: going.id } }))) setGoing(null);
+          if (revoking && (await run({ input: { id: revoking.id } }))) setRevoking(null);
         }}
       >
         <p>{t("Its link stops working.")}</p>

@@ -3,12 +3,12 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { FilterBox } from "../../components/admin/Filter";
+import { EffectiveLimits } from "../../components/admin/rules/EffectiveLimits";
 import { PolicyDialog } from "../../components/admin/rules/PolicyDialog";
 import { PolicyPanel } from "../../components/admin/rules/PolicyPanel";
 import { PolicyWords } from "../../components/admin/rules/PolicyWords";
 import { type Policy, PolicyFields } from "../../components/admin/rules/policy";
-import { mayCreate } from "../../components/admin/rules/rights";
-import { WhatBinds } from "../../components/admin/rules/WhatBinds";
+import { canCreate } from "../../components/admin/rules/rights";
 import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
 import "../../components/admin/rules/rules.css";
 import { usePages } from "../../components/admin/usePages";
@@ -45,7 +45,7 @@ export function Policies() {
         {view === "who" ? null : <span className="dim">{t("limits for domains, projects, users and keypairs")}</span>}
       </div>
       {view === "who" ? (
-        <WhatBinds
+        <EffectiveLimits
           place={place}
           onChange={(more) => void navigate({ search: (old) => ({ ...old, ...more }), replace: true })}
         />
@@ -75,7 +75,7 @@ function List() {
     <>
       <div className="row">
         <FilterBox label={t("Filter by name")} value={q} onChange={setQ} />
-        {mayCreate(viewer, "RESOURCE_POLICY") ? (
+        {canCreate(viewer, "RESOURCE_POLICY") ? (
           <Button className="push" onClick={() => setEdited("new")}>
             {t("New policy")}
           </Button>

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { graphql, type ResultOf } from "../../api/graphql";
 import { PresetDialog } from "../../components/admin/rules/PresetDialog";
 import { PresetFields } from "../../components/admin/rules/preset";
-import { mayCreate } from "../../components/admin/rules/rights";
+import { canCreate } from "../../components/admin/rules/rights";
 import { type Column, Table } from "../../components/admin/Table";
 import "../../components/admin/rules/rules.css";
 import { type Node, nodesOf } from "../../components/admin/usePages";
@@ -39,7 +39,7 @@ export function Presets() {
   const { data, failure, refetch } = useLiveQuery({ query: PresetsQuery, variables: { group: group ?? null } });
   const remove = useAction(DeletePreset);
   const [edited, setEdited] = useState<Row | "new" | null>(null);
-  const [going, setGoing] = useState<Row | null>(null);
+  const [deleting, setDeleting] = useState<Row | null>(null);
   const rows = nodesOf(data?.resourcePresets);
   const groups = nodesOf(data?.resourceGroups);
   const columns: Column<Row>[] = [
@@ -88,7 +88,7 @@ export function Presets() {
               aria-label={t("Delete {{name}}", { name: p.name })}
               onClick={() => {
                 remove.clear();
-                setGoing(p);
+                setDeleting(p);
               }}
             >
               {t("Delete")}
@@ -100,8 +100,8 @@ export function Presets() {
   ];
   const shown = rows.some((p) => p.permissions.length > 1) ? columns : columns.slice(0, -1);
   async function confirmed() {
-    if (!going || !(await remove.run({ input: { id: going.id } }))) return;
-    setGoing(null);
+    if (!deleting || !(await remove.run({ input: { id: deleting.id } }))) return;
+    setDeleting(null);
     refetch();
   }
   return (
@@ -122,7 +122,7 @@ export function Presets() {
             ...groups.map((g) => ({ value: g.id, label: t("All presets in {{group}}", { group: g.name }) })),
           ]}
         />
-        {mayCreate(viewer, "RESOURCE_PRESET") ? (
+        {canCreate(viewer, "RESOURCE_PRESET") ? (
           <Button className="push" onClick={() => setEdited("new")}>
             {t("New preset")}
           </Button>
@@ -148,12 +148,12 @@ export function Presets() {
         />
       ) : null}
       <Confirm
-        opened={going !== null}
-        title={t("Delete {{name}}?", { name: going?.name ?? "" })}
+        opened={deleting !== null}
+        title={t("Delete {{name}}?", { name: deleting?.name ?? "" })}
         action={t("Delete")}
         busy={remove.busy}
         failure={remove.failure}
-        onClose={() => setGoing(null)}
+        onClose={() => setDeleting(null)}
         onConfirm={() => void confirmed()}
       >
         {t("Running sessions that use it are not affected.")}

@@ -3,7 +3,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { graphql, type ResultOf } from "../../api/graphql";
 import { FilterBox, FilterSelect } from "../../components/admin/Filter";
-import { holds, holdsTo, seesAll } from "../../components/admin/nav";
+import { canReadAll, hasPermission, hasRoleFor } from "../../components/admin/nav";
 import { DomainPick } from "../../components/admin/Pickers";
 import { CreateProject } from "../../components/admin/people/CreateProject";
 import { ProjectPanel } from "../../components/admin/people/ProjectPanel";
@@ -44,7 +44,7 @@ const ProjectsQuery = graphql(
 );
 const DomainNameQuery = graphql(`query DomainName($id: ID!) { node(id: $id) { id ... on Domain { name } } }`);
 
-/** The projects that the viewer sees, and what he may do about them. */
+/** Lists the projects that the viewer can see, with the actions that they can use. */
 export function Projects() {
   const viewer = useViewer();
   const { open, domain } = useSearch({ from: "/frame/admin/projects" });
@@ -69,8 +69,8 @@ export function Projects() {
   const chosen = domain
     ? { value: domain, label: named.data?.node && "name" in named.data.node ? named.data.node.name : "" }
     : null;
-  const many = seesAll(viewer) || holds(viewer, "DOMAIN");
-  const makes = administers(viewer) || holdsTo(viewer, "CREATE", "PROJECT");
+  const many = canReadAll(viewer) || hasRoleFor(viewer, "DOMAIN");
+  const makes = administers(viewer) || hasPermission(viewer, "CREATE", "PROJECT");
   const columns: Column<Row>[] = [
     { head: t("Project"), cell: (p) => <RowButton onOpen={() => show({ open: p.id })}>{p.name}</RowButton> },
     ...(many ? [{ head: t("Domain"), cell: (p: Row) => p.domain.name }] : []),

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
-import { holdsTo, isSuper } from "../../components/admin/nav";
+import { hasPermission, isSuper } from "../../components/admin/nav";
 import { ProviderDialog } from "../../components/admin/people/ProviderDialog";
 import { type Provider, ProviderFields, UpdateProvider } from "../../components/admin/people/providerdraft";
 import { RowButton, Table } from "../../components/admin/Table";
@@ -27,22 +27,22 @@ const DeleteProvider = graphql(
 `,
 );
 
-/** The issuers that vouch for people, by OpenID Connect. */
+/** Lists the OpenID Connect identity providers. */
 export function Providers() {
   const viewer = useViewer();
-  const may = (op: "CREATE" | "UPDATE" | "DELETE") => isSuper(viewer) || holdsTo(viewer, op, "IDENTITY_PROVIDER");
+  const can = (op: "CREATE" | "UPDATE" | "DELETE") => isSuper(viewer) || hasPermission(viewer, op, "IDENTITY_PROVIDER");
   const { data, failure, refetch } = useLiveQuery({ query: ProvidersQuery });
   const update = useAction(UpdateProvider, true);
   const remove = useAction(DeleteProvider);
   const [edited, edit] = useState<Provider | "new" | null>(null);
-  const [going, setGoing] = useState<Provider | null>(null);
+  const [deleting, setDeleting] = useState<Provider | null>(null);
   const list = nodesOf(data?.identityProviders);
   return (
     <>
       <div className="page-head">
         <h1>{t("Identity providers")}</h1>
         <span className="dim">{t("OpenID Connect")}</span>
-        {may("CREATE") ? (
+        {can("CREATE") ? (
           <Button className="push" onClick={() => edit("new")}>
             {t("New provider")}
           </Button>
@@ -65,7 +65,7 @@ export function Providers() {
               head: t("Provider"),
               cell: (p) => (
                 <>
-                  {may("UPDATE") ? <RowButton onOpen={() => edit(p)}>{p.name}</RowButton> : <b>{p.name}</b>}{" "}
+                  {can("UPDATE") ? <RowButton onOpen={() => edit(p)}>{p.name}</RowButton> : <b>{p.name}</b>}{" "}
                   <span className="dim">{p.displayName}</span>
                 </>
               ),
@@ -81,7 +81,7 @@ export function Providers() {
               wide: true,
               cell: (p) => [p.domain.name, p.project?.name].filter(Boolean).join(" / "),
             },
-            ...(may("UPDATE") || may("DELETE")
+            ...(can("UPDATE") || can("DELETE")
               ? [
                   {
                     head: "",
@@ -104,7 +104,7 @@ export function Providers() {
                             {t("Test")}
                           </Button>
                         ) : null}
-                        {may("UPDATE") ? (
+                        {can("UPDATE") ? (
                           <Button
                             variant="subtle"
                             size="compact-xs"
@@ -118,7 +118,7 @@ export function Providers() {
                             {p.active ? t("Deactivate") : t("Activate")}
                           </Button>
                         ) : null}
-                        {may("DELETE") ? (
+                        {can("DELETE") ? (
                           <Button
                             variant="subtle"
                             color="red"
@@ -126,7 +126,7 @@ export function Providers() {
                             aria-label={t("Delete {{name}}", { name: p.name })}
                             onClick={() => {
                               remove.clear();
-                              setGoing(p);
+                              setDeleting(p);
                             }}
                           >
                             {t("Delete")}
@@ -141,17 +141,17 @@ export function Providers() {
         />
       ) : null}
       <Confirm
-        opened={going !== null}
-        title={t("Delete {{name}}?", { name: going?.name ?? "" })}
+        opened={deleting !== null}
+        title={t("Delete {{name}}?", { name: deleting?.name ?? "" })}
         action={t("Delete")}
-        typed={going?.name}
+        typed={deleting?.name}
         busy={remove.busy}
         failure={remove.failure}
-        onClose={() => setGoing(null)}
+        onClose={() => setDeleting(null)}
         onConfirm={async () => {
-          if (!going || !(await remove.run({ input: { id: going.id } }))) return;
-          toast({ text: t("{{name}} was deleted.", { name: going.name }) });
-          setGoing(null);
+          if (!deleting || !(await remove.run({ input: { id: deleting.id } }))) return;
+          toast({ text: t("{{name}} was deleted.", { name: deleting.name }) });
+          setDeleting(null);
           refetch();
         }}
       >

@@ -1,71 +1,66 @@
-import { Button, Checkbox, Modal, PasswordInput, TextInput } from "@mantine/core";
-import { useState } from "react";
-import { byField } from "../../api/errors";
+import { Button } from "@mantine/core";
+import { useEffect, useRef, useState } from "react";
 import { graphql } from "../../api/graphql";
+import { type Check, RegistryChecks } from "../../components/admin/registries/RegistryChecks";
+import { RegistryForm } from "../../components/admin/registries/RegistryForm";
+import type { Registry } from "../../components/admin/registries/registry";
+import { ScanReport } from "../../components/admin/registries/ScanReport";
 import { Confirm } from "../../components/Confirm";
 import { when } from "../../components/format";
-import { Empty, FailureNote } from "../../components/Note";
+import { Empty } from "../../components/Note";
+import { Progress } from "../../components/task/Progress";
+import { TaskButtons } from "../../components/task/TaskButtons";
+import { isUnfinished, type Task, TaskFields, usePolledTasks } from "../../components/task/task";
 import { useAction } from "../../hooks/useAction";
-import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
 
-const CreateRegistry = graphql(
-  `mutation CreateRegistry($input: CreateRegistryInput!) { createRegistry(input: $input) { registry { id name } } }`,
-);
-const UpdateRegistry = graphql(
-  `
-  mutation UpdateRegistry($input: UpdateRegistryInput!) {
-    updateRegistry(input: $input) { registry { id name plainHttp } }
-  }
-`,
-);
 const DeleteRegistry = graphql(
   `mutation DeleteRegistry($input: DeleteRegistryInput!) { deleteRegistry(input: $input) { id } }`,
 );
-const ScanRegistry = graphql(`
-  mutation ScanRegistry($input: ScanRegistryInput!) {
-    scanRegistry(input: $input) { registry { id lastScannedAt } results { reference error } }
-  }
-`);
-
-export interface Registry {
-  id: string;
-  name: string;
-  host: string;
-  plainHttp: boolean;
-  lastScannedAt: string | null;
-}
+const ScanRegistry = graphql(
+  `mutation ScanRegistry($input: ScanRegistryInput!) { scanRegistry(input: $input) { task { subjectID ...TaskFields } } }`,
+  [TaskFields],
+);
 
 interface Props {
   registries: Registry[] | undefined;
-  /** Whether the viewer may change them. */
-  may: boolean;
+  /** The latest scans, newest first. */
+  scans: (Task & { subjectID: string | null })[];
+  /** Whether the viewer can change the registries. */
+  editable: boolean;
   onDone: () => void;
 }
 
-export function Registries({ registries, may, onDone }: Props) {
+type Opened = { kind: "form"; registry: Registry | null } | { kind: "test" | "report" | "remove"; registry: Registry };
+
+export function Registries({ registries, scans, editable, onDone }: Props) {
   const scan = useAction(ScanRegistry, true);
   const remove = useAction(DeleteRegistry);
-  const [scanning, setScanning] = useState<string | null>(null);
-  const [edited, setEdited] = useState<Registry | "new" | null>(null);
-  const [removed, setRemoved] = useState<Registry | null>(null);
-
-  async function scanOne(id: string) {
-    setScanning(id);
-    const done = await scan.run({ input: { id } });
-    setScanning(null);
-    if (!done) return;
-    const { results } = done.scanRegistry;
-    for (const r of results.filter((x) => x.error).slice(0, 3))
-      toast({ failure: { code: "UNAVAILABLE", message: `${r.reference}: ${r.error}` } });
-    toast({ text: t("{{count}} tags were scanned.", { count: results.length }) });
-    onDone();
-  }
+  const [opened, open] = useState<Opened | null>(null);
+  const [checks, setChecks] = useState<readonly Check[]>([]);
+  const polled = usePolledTasks(scans.filter(isUnfinished).map((x) => x.id));
+  const latest = (id: string) => {
+    const task = scans.find((x) => x.subjectID === id);
+    return polled.find((x) => x.id === task?.id) ?? task;
+  };
+  // The list of images changes when a scan has ended.
+  const ended = polled.filter((x) => !isUnfinished(x)).length;
+  const before = useRef(0);
+  useEffect(() => {
+    if (ended > before.current) onDone();
+    before.current = ended;
+  }, [ended, onDone]);
+  const close = () => open(null);
   return (
     <section className="panel" aria-labelledby="registries">
       <div className="panel-head">
         <h2 id="registries">{t("Registries")}</h2>
-        <Button className="push" variant="default" disabled={!may} onClick={() => setEdited("new")}>
+        <Button
+          className="push"
+          variant="default"
+          disabled={!editable}
+          onClick={() => open({ kind: "form", registry: null })}
+        >
           {t("Add a registry")}
         </Button>
       </div>
@@ -74,64 +69,40 @@ export function Registries({ registries, may, onDone }: Props) {
       ) : null}
       <ul className="rows">
         {(registries ?? []).map((r) => (
-          <li key={r.id}>
-            <b>{r.name}</b> <code>{r.host}</code> {r.plainHttp ? <span className="dim">{t("plain HTTP")}</span> : null}
-            <span className="push dim">
-              {r.lastScannedAt ? t("scanned {{at}}", { at: when(r.lastScannedAt) }) : t("never scanned")}
-            </span>
-            <Button
-              variant="light"
-              size="compact-xs"
-              loading={scanning === r.id}
-              disabled={!may}
-              aria-label={t("Scan {{name}}", { name: r.name })}
-              onClick={() => void scanOne(r.id)}
-            >
-              {t("Scan")}
-            </Button>
-            <Button
-              variant="subtle"
-              size="compact-xs"
-              disabled={!may}
-              aria-label={t("Edit {{name}}", { name: r.name })}
-              onClick={() => setEdited(r)}
-            >
-              {t("Edit")}
-            </Button>
-            <Button
-              variant="subtle"
-              color="red"
-              size="compact-xs"
-              disabled={!may}
-              aria-label={t("Remove {{name}}", { name: r.name })}
-              onClick={() => {
-                remove.clear();
-                setRemoved(r);
-              }}
-            >
-              {t("Remove")}
-            </Button>
-          </li>
+          <Row
+            key={r.id}
+            registry={r}
+            task={latest(r.id)}
+            editable={editable}
+            onScan={async () => {
+              if (await scan.run({ input: { id: r.id } })) onDone();
+            }}
+            onOpen={(kind) => {
+              remove.clear();
+              setChecks([]);
+              open({ kind, registry: r });
+            }}
+            onChanged={onDone}
+          />
         ))}
       </ul>
-      {edited ? (
-        <RegistryForm
-          key={edited === "new" ? "new" : edited.id}
-          registry={edited === "new" ? null : edited}
-          onClose={() => setEdited(null)}
-          onDone={onDone}
-        />
+      {opened?.kind === "form" ? (
+        <RegistryForm key={opened.registry?.id ?? "new"} registry={opened.registry} onClose={close} onDone={onDone} />
       ) : null}
+      {opened?.kind === "test" ? (
+        <RegistryChecks registry={opened.registry} checks={checks} onChecks={setChecks} onClose={close} />
+      ) : null}
+      {opened?.kind === "report" ? <ScanReport registry={opened.registry} onClose={close} /> : null}
       <Confirm
-        opened={removed !== null}
-        title={t("Remove the registry {{name}}?", { name: removed?.name ?? "" })}
+        opened={opened?.kind === "remove"}
+        title={t("Remove the registry {{name}}?", { name: opened?.registry?.name ?? "" })}
         action={t("Remove")}
         busy={remove.busy}
         failure={remove.failure}
-        onClose={() => setRemoved(null)}
+        onClose={close}
         onConfirm={async () => {
-          if (removed && (await remove.run({ input: { id: removed.id } }))) {
-            setRemoved(null);
+          if (opened?.registry && (await remove.run({ input: { id: opened.registry.id } }))) {
+            close();
             onDone();
           }
         }}
@@ -142,100 +113,68 @@ export function Registries({ registries, may, onDone }: Props) {
   );
 }
 
-/** Adds a registry, or changes one: then what is left empty stays, and the host is fixed because images are named by it. */
-function RegistryForm({
-  registry,
-  onClose,
-  onDone,
-}: {
-  registry: Registry | null;
-  onClose: () => void;
-  onDone: () => void;
-}) {
-  const [draft, setDraft] = useState({
-    name: registry?.name ?? "",
-    host: registry?.host ?? "",
-    plainHttp: registry?.plainHttp ?? false,
-    username: "",
-    password: "",
-  });
-  const [anonymous, setAnonymous] = useState(false);
-  const create = useAction(CreateRegistry);
-  const update = useAction(UpdateRegistry);
-  const { field, rest } = byField(create.failure ?? update.failure, ["name", "host", "username", "password"]);
-  const set = (more: Partial<typeof draft>) => setDraft({ ...draft, ...more });
-  async function submit(event: React.FormEvent) {
-    event.preventDefault();
-    const { username, password, name, host, plainHttp } = draft;
-    const credentials = anonymous ? { username: "", password: "" } : username ? { username, password } : {};
-    const done = registry
-      ? await update.run({ input: { id: registry.id, name, plainHttp, ...credentials } })
-      : await create.run({ input: { name, host, plainHttp, ...credentials } });
-    if (!done) return;
-    onDone();
-    onClose();
-  }
+interface RowProps {
+  registry: Registry;
+  task: Task | undefined;
+  editable: boolean;
+  onScan: () => void;
+  onOpen: (kind: "form" | "test" | "report" | "remove") => void;
+  onChanged: () => void;
+}
+
+function Row({ registry: r, task, editable, onScan, onOpen, onChanged }: RowProps) {
+  const scanning = task !== undefined && isUnfinished(task);
+  const actions = [
+    { kind: "test", text: t("Test"), label: t("Test {{name}}", { name: r.name }) },
+    { kind: "report", text: t("Report"), label: t("Report on {{name}}", { name: r.name }) },
+    { kind: "form", text: t("Edit"), label: t("Edit {{name}}", { name: r.name }) },
+    { kind: "remove", text: t("Remove"), label: t("Remove {{name}}", { name: r.name }) },
+  ] as const;
+  const facts = [
+    r.plainHttp ? t("plain HTTP") : "",
+    r.lastScannedAt ? t("scanned {{at}}", { at: when(r.lastScannedAt) }) : t("never scanned"),
+    r.scanEvery > 0 ? t("every {{hours}} h", { hours: Math.round(r.scanEvery / 360) / 10 }) : "",
+    task?.status === "FAILED" ? "" : (task?.message ?? ""),
+  ];
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={<h2>{registry ? t("Edit {{name}}", { name: registry.name }) : t("Add a registry")}</h2>}
-      closeButtonProps={{ "aria-label": t("Close") }}
-    >
-      <form className="stack" onSubmit={submit}>
-        <TextInput
-          label={t("Name")}
-          required
-          data-autofocus
-          value={draft.name}
-          error={field.name}
-          onChange={(e) => set({ name: e.currentTarget.value })}
-        />
-        <TextInput
-          label={t("Host and port")}
-          required
-          disabled={registry !== null}
-          placeholder="registry.example:5000"
-          value={draft.host}
-          error={field.host}
-          onChange={(e) => set({ host: e.currentTarget.value })}
-        />
-        <Checkbox
-          label={t("Use plain HTTP")}
-          checked={draft.plainHttp}
-          onChange={(e) => set({ plainHttp: e.currentTarget.checked })}
-        />
-        {registry ? (
-          <Checkbox
-            label={t("From now on, log in without a password")}
-            checked={anonymous}
-            onChange={(e) => setAnonymous(e.currentTarget.checked)}
-          />
-        ) : null}
-        <TextInput
-          label={
-            registry
-              ? t("New user. Leave empty to keep the stored user and password.")
-              : t("User, if the registry requires one")
-          }
-          disabled={anonymous}
-          value={draft.username}
-          error={field.username}
-          onChange={(e) => set({ username: e.currentTarget.value })}
-        />
-        <PasswordInput
-          label={t("Password")}
-          autoComplete="off"
-          disabled={anonymous}
-          value={draft.password}
-          error={field.password}
-          onChange={(e) => set({ password: e.currentTarget.value })}
-        />
-        <FailureNote failure={rest} />
-        <Button type="submit" loading={create.busy || update.busy} disabled={!draft.name || !draft.host}>
-          {registry ? t("Save") : t("Add")}
-        </Button>
-      </form>
-    </Modal>
+    <li>
+      <div style={{ flex: 1, minWidth: 0 }}>
+        <b>{r.name}</b> <code>{r.host}</code>
+        <div className="dim">{facts.filter(Boolean).join(" · ")}</div>
+        {task?.status === "FAILED" ? <div className="bad">{task.message}</div> : null}
+      </div>
+      {scanning ? (
+        <>
+          <Progress task={task} />
+          {editable ? <TaskButtons task={task} onChanged={onChanged} /> : null}
+        </>
+      ) : null}
+      <div className="row tight keep" style={{ flex: "none" }}>
+        {scanning ? null : (
+          <Button
+            variant="light"
+            size="compact-xs"
+            disabled={!editable}
+            aria-label={t("Scan {{name}}", { name: r.name })}
+            onClick={onScan}
+          >
+            {t("Scan")}
+          </Button>
+        )}
+        {actions.map((a) => (
+          <Button
+            key={a.kind}
+            variant="subtle"
+            color={a.kind === "remove" ? "red" : undefined}
+            size="compact-xs"
+            disabled={!editable}
+            aria-label={a.label}
+            onClick={() => onOpen(a.kind)}
+          >
+            {a.text}
+          </Button>
+        ))}
+      </div>
+    </li>
   );
 }

@@ -18,7 +18,7 @@ const SetRetention = graphql(`
 
 type Row = ResultOf<typeof RetentionQuery>["retention"][number];
 
-/** What people call a category, and for how long a new platform keeps it. */
+/** The label of each category, and its default retention in days. */
 const known: Record<string, { label: string; usual: number }> = {
   AUDIT: { label: "Audit log", usual: 365 },
   LOGINS: { label: "Login history", usual: 365 },

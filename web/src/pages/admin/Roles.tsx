@@ -4,7 +4,7 @@ import { graphql } from "../../api/graphql";
 import { FilterBox } from "../../components/admin/Filter";
 import { RoleDialog } from "../../components/admin/rules/RoleDialog";
 import { RolePanel } from "../../components/admin/rules/RolePanel";
-import { mayCreate } from "../../components/admin/rules/rights";
+import { canCreate } from "../../components/admin/rules/rights";
 import { brief, type Role, RoleFields } from "../../components/admin/rules/role";
 import { entityName } from "../../components/admin/rules/TrailFilters";
 import { type Column, PagedTable, RowButton } from "../../components/admin/Table";
@@ -59,7 +59,7 @@ export function Roles() {
       </div>
       <div className="row">
         <FilterBox label={t("Filter by name")} value={q} onChange={setQ} />
-        {mayCreate(viewer, "ROLE") ? (
+        {canCreate(viewer, "ROLE") ? (
           <Button className="push" onClick={() => setEdited("new")}>
             {t("New role")}
           </Button>
@@ -84,7 +84,7 @@ export function Roles() {
   );
 }
 
-/** What a role allows, in a line. */
+/** Shows the permissions of a role in one line. */
 function Words({ role }: { role: Role }) {
   return (
     <ul className="tags">

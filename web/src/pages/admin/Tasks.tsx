@@ -2,14 +2,14 @@ import { Button } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { FilterSelect } from "../../components/admin/Filter";
-import { holdsTo } from "../../components/admin/nav";
+import { hasPermission } from "../../components/admin/nav";
 import { type Column, PagedTable } from "../../components/admin/Table";
 import { usePages } from "../../components/admin/usePages";
 import { duration, when } from "../../components/format";
 import { Status } from "../../components/Status";
 import { Progress } from "../../components/task/Progress";
 import { TaskButtons } from "../../components/task/TaskButtons";
-import { goesOn, type Task, TaskFields, useFollowed } from "../../components/task/task";
+import { isUnfinished, type Task, TaskFields, usePolledTasks } from "../../components/task/task";
 import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { stateWord, taskWord } from "../../words";
@@ -26,17 +26,17 @@ const TasksQuery = graphql(
 );
 const statuses = ["WAITING", "RUNNING", "DONE", "FAILED", "CANCELLED"] as const;
 
-/** Work that goes on by itself, and what came of it. */
+/** Lists background tasks and their results. */
 export function Tasks() {
   const viewer = useViewer();
-  const changes = administers(viewer) || holdsTo(viewer, "UPDATE", "TASK");
+  const changes = administers(viewer) || hasPermission(viewer, "UPDATE", "TASK");
   const [status, setStatus] = useState<(typeof statuses)[number]>();
   const pages = usePages({
     query: TasksQuery,
     variables: { where: status ? { status } : null },
     pick: (data) => data.tasks,
   });
-  useFollowed(pages.rows.filter(goesOn).map((x) => x.id));
+  usePolledTasks(pages.rows.filter(isUnfinished).map((x) => x.id));
 
   const columns: Column<Task>[] = [
     {

@@ -3,7 +3,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { FilterBox, FilterSelect } from "../../components/admin/Filter";
-import { holds, holdsTo, seesAll } from "../../components/admin/nav";
+import { canReadAll, hasPermission, hasRoleFor } from "../../components/admin/nav";
 import { DomainPick, ProjectPick } from "../../components/admin/Pickers";
 import { CreateUser } from "../../components/admin/people/CreateUser";
 import { type People, type UserRow, UsersQuery, whereOf } from "../../components/admin/people/filter";
@@ -23,7 +23,7 @@ const NamesQuery = graphql(`
   query FilterNames($ids: [ID!]!) { nodes(ids: $ids) { id ... on Domain { name } ... on Project { name } } }
 `);
 
-/** The users whom the viewer sees, and what he may do about them. */
+/** Lists the users that the viewer can see, with the actions that they can use. */
 export function Users() {
   const viewer = useViewer();
   const filter = useSearch({ from: "/frame/admin/users" });
@@ -32,7 +32,7 @@ export function Users() {
   const [creating, create] = useState(false);
 
   const where = whereOf(filter);
-  // A project is of one domain already.
+  // A project belongs to a domain, so the domain filter is not needed.
   const domain = filter.project ? undefined : filter.domain;
   const pages = usePages({
     query: UsersQuery,
@@ -48,8 +48,8 @@ export function Users() {
     const found = (names.data?.nodes ?? []).find((n) => n?.id === id);
     return id ? { value: id, label: found && "name" in found ? found.name : "" } : null;
   };
-  const adds = administers(viewer) || holdsTo(viewer, "CREATE", "USER");
-  const many = seesAll(viewer) || holds(viewer, "DOMAIN");
+  const adds = administers(viewer) || hasPermission(viewer, "CREATE", "USER");
+  const many = canReadAll(viewer) || hasRoleFor(viewer, "DOMAIN");
 
   if (filter.view === "import" && adds) {
     return (

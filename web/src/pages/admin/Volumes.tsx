@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { Capabilities } from "../../components/admin/rules/Capabilities";
-import { spoken } from "../../components/admin/rules/holder";
+import { holderText } from "../../components/admin/rules/holder";
 import { VolumeMatrix } from "../../components/admin/rules/VolumeMatrix";
 import { VolumePanel } from "../../components/admin/rules/VolumePanel";
 import { type Column, RowButton, Table } from "../../components/admin/Table";
@@ -22,7 +22,7 @@ const VolumesQuery = graphql(
 
 const tones: Record<string, string> = { HEALTHY: "tone-ok", DEGRADED: "tone-wait", UNAVAILABLE: "tone-bad" };
 
-/** Bytes read and written in a second, of what the product tells. */
+/** Returns the read and write throughput, as far as the storage product reports it. */
 function pace({ performance: p }: Volume): string {
   if (p === null) return t("not reported");
   const flow = (n: number | null, key: string) => (n === null ? [] : [t(key, { rate: `${bytes(n)}/s` })]);
@@ -32,7 +32,7 @@ function pace({ performance: p }: Volume): string {
   );
 }
 
-/** Where folders live, how it is there, and who may use it for what. */
+/** Lists the volumes with their state, and the permissions on their folders. */
 export function Volumes() {
   const { data, failure, refetch } = useLiveQuery({ query: VolumesQuery });
   const [open, setOpen] = useState<string | null>(null);
@@ -80,7 +80,7 @@ export function Volumes() {
           <span className="tone-wait">{t("no one")}</span>
         ) : (
           <span className="dim">
-            {v.grants.slice(0, 3).map(spoken).join(", ")}
+            {v.grants.slice(0, 3).map(holderText).join(", ")}
             {v.grants.length > 3 ? " …" : ""}
           </span>
         ),

@@ -1,5 +1,5 @@
-// Command paced is a volume plugin for tests: a plain directory that tells rates as
-// long as the file pace in it says some.
+// Command paced is a volume plugin for tests: a plain directory that reports rates while its file
+// "pace" contains some.
 package main
 
 import (

@@ -6,7 +6,7 @@ import { useNow } from "../../../hooks/useNow";
 import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { Conditions, Cordon } from "../../device/Cordon";
-import { inTrouble } from "../../device/PluginNote";
+import { hasProblem } from "../../device/PluginNote";
 import { slotsLine, when } from "../../format";
 import { Status } from "../../Status";
 import type { Option } from "../Filter";
@@ -31,16 +31,16 @@ const Remove = graphql(
 interface Props {
   agents: AgentRow[];
   groups: Option[];
-  /** Whether the viewer may change them. */
-  may: boolean;
+  /** Whether the viewer can change the agents. */
+  editable: boolean;
 }
 
-export function AgentsTable({ agents, groups, may }: Props) {
+export function AgentsTable({ agents, groups, editable }: Props) {
   const update = useAction(UpdateAgent, true);
   const undrain = useAction(Undrain, true);
   const remove = useAction(Remove);
   const [gone, setGone] = useState<AgentRow | null>(null);
-  const [expelled, setExpelled] = useState<AgentRow | null>(null);
+  const [removing, setRemoving] = useState<AgentRow | null>(null);
   const [moved, setMoved] = useState<{ agent: AgentRow; to: string } | null>(null);
   const [closing, setClosing] = useState<AgentRow | null>(null);
   const [plugins, setPlugins] = useState<string | null>(null);
@@ -86,7 +86,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
           w={140}
           value={a.resourceGroup.id}
           data={groups}
-          disabled={!may}
+          disabled={!editable}
           onChange={(to) =>
             a.sessionsLeft > 0 && to
               ? setMoved({ agent: a, to })
@@ -129,7 +129,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
             title={t("Plugins of {{name}}", { name: a.name })}
             onClick={() => setPlugins(a.id)}
           >
-            <span className={a.plugins.some(inTrouble) ? "tone-wait" : undefined}>
+            <span className={a.plugins.some(hasProblem) ? "tone-wait" : undefined}>
               {a.plugins.map((p) => p.name).join(", ")}
             </span>
           </Button>
@@ -137,7 +137,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
     },
     { head: t("Last seen"), wide: true, cell: (a) => <span className="dim nowrap">{when(a.lastSeenAt)}</span> },
   ];
-  if (may) {
+  if (editable) {
     columns.push({
       head: t("Actions"),
       cell: (a) => (
@@ -208,7 +208,7 @@ export function AgentsTable({ agents, groups, may }: Props) {
               aria-label={t("Expel {{name}}", { name: a.name })}
               onClick={() => {
                 remove.clear();
-                setExpelled(a);
+                setRemoving(a);
               }}
             >
               {t("Expel")}
@@ -237,18 +237,18 @@ export function AgentsTable({ agents, groups, may }: Props) {
           "Its sessions fail, or are rescheduled if their resource group says so. If the agent reconnects, its remaining containers are stopped.",
         )}
       </Confirm>
-      {opened ? <PluginsDialog agent={opened} may={may} onClose={() => setPlugins(null)} /> : null}
+      {opened ? <PluginsDialog agent={opened} editable={editable} onClose={() => setPlugins(null)} /> : null}
       <Confirm
-        key={expelled?.id}
-        opened={expelled !== null}
-        title={t("Expel {{name}} from the cluster?", { name: expelled?.name ?? "" })}
+        key={removing?.id}
+        opened={removing !== null}
+        title={t("Expel {{name}} from the cluster?", { name: removing?.name ?? "" })}
         action={t("Expel")}
-        typed={expelled?.name}
+        typed={removing?.name}
         busy={remove.busy}
         failure={remove.failure}
-        onClose={() => setExpelled(null)}
+        onClose={() => setRemoving(null)}
         onConfirm={async () => {
-          if (expelled && (await remove.run({ input: { id: expelled.id, expel: true } }))) setExpelled(null);
+          if (removing && (await remove.run({ input: { id: removing.id, expel: true } }))) setRemoving(null);
         }}
       >
         {t(

@@ -5,7 +5,7 @@ import { t } from "../../../i18n";
 import { FormDialog } from "../Form";
 import { type AgentRow, UpdateAgent } from "./agent";
 
-/** Closes a machine to new sessions, with the reason that people read. */
+/** Cordons a machine, with a reason that users can read. */
 export function CordonDialog({ agent, onClose }: { agent: AgentRow; onClose: () => void }) {
   const { run, busy, failure } = useAction(UpdateAgent);
   const [reason, setReason] = useState("");

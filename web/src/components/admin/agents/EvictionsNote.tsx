@@ -6,7 +6,7 @@ const EvictionsQuery = graphql(
   `query EvictionsStopped { cluster { evictionsStopped { resourceGroup unreachable agents } } }`,
 );
 
-/** Names the groups so many of whose agents are out of reach that no session ends for it. */
+/** Names the resource groups in which evictions are suspended because too many agents are unreachable. */
 export function EvictionsNote() {
   const { data } = useLiveQuery({ query: EvictionsQuery });
   return (data?.cluster.evictionsStopped ?? []).map((g) => (

@@ -8,7 +8,7 @@ const ManagersQuery = graphql(`
   query Managers { cluster { managers { id address version leads } storageProxies { name version lastSeenAt } } }
 `);
 
-/** Lists which versions run beside the agents, as an upgrade replaces one role after the other. */
+/** Lists the managers with their versions, because an upgrade replaces them one by one. */
 export function ManagersTable() {
   const { data } = useLiveQuery({ query: ManagersQuery });
   const rows = [

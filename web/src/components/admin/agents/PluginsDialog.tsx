@@ -13,8 +13,16 @@ const Restart = graphql(
   [AgentFields],
 );
 
-/** The plugins of a machine, what their checks found, and a button to restart each. */
-export function PluginsDialog({ agent, may, onClose }: { agent: AgentRow; may: boolean; onClose: () => void }) {
+/** Shows the plugins of a machine with the results of their checks, and a button that restarts each plugin. */
+export function PluginsDialog({
+  agent,
+  editable,
+  onClose,
+}: {
+  agent: AgentRow;
+  editable: boolean;
+  onClose: () => void;
+}) {
   const { run, busy, failure } = useAction(Restart);
   return (
     <Modal
@@ -28,7 +36,7 @@ export function PluginsDialog({ agent, may, onClose }: { agent: AgentRow; may: b
         {agent.plugins.map((p) => (
           <div key={p.name} className="stack small">
             <PluginNote plugin={p} />
-            {may ? (
+            {editable ? (
               <Button
                 variant="default"
                 size="compact-xs"
@@ -42,7 +50,7 @@ export function PluginsDialog({ agent, may, onClose }: { agent: AgentRow; may: b
             ) : null}
           </div>
         ))}
-        {may ? (
+        {editable ? (
           <p className="dim">
             {t(
               "Sessions keep their devices while a plugin restarts. New sessions wait until the restart has finished.",

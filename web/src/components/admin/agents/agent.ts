@@ -18,7 +18,7 @@ export const UpdateAgent = graphql(
   [AgentFields],
 );
 
-/** What happens to sessions that still run at the deadline of a drain. */
+/** What happens to the sessions that still run at the deadline of a drain. */
 export const drainActions = [
   {
     value: "RESCHEDULE",

@@ -9,7 +9,7 @@ import { FormDialog } from "../Form";
 import { Part, SidePanel } from "../Panel";
 import { DomainPick, GroupPick, ProjectPick } from "../Pickers";
 import { printTime } from "../rules/amounts";
-import { type Binding, type Checker, CheckerFields, kindOf, looksFor } from "./checker";
+import { type Binding, type Checker, CheckerFields, kindOf, rulePhrase } from "./checker";
 import { Trial } from "./Trial";
 
 const Delete = graphql(
@@ -34,14 +34,14 @@ const Unbind = graphql(
 
 interface Props {
   checker: Checker;
-  may: boolean;
+  editable: boolean;
   onEdit: () => void;
   onClose: () => void;
   onDone: () => void;
 }
 
-/** One idle checker: its rule, its bindings, and the sessions that it would end now. */
-export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
+/** Shows one idle checker: its rule, its bindings, and the sessions that it would end now. */
+export function CheckerPanel({ checker, editable, onEdit, onClose, onDone }: Props) {
   const [deleting, setDeleting] = useState(false);
   const [binding, setBinding] = useState(false);
   const { run, busy, failure, clear } = useAction(Delete);
@@ -56,7 +56,7 @@ export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
       <Part
         title={t("Settings")}
         aside={
-          may ? (
+          editable ? (
             <>
               <Button variant="default" onClick={onEdit}>
                 {t("Edit")}
@@ -84,7 +84,7 @@ export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
           ) : null}
           <dt>{t("Criterion")}</dt>
           <dd>
-            {t(kindOf(checker.kind).label)}: {t(...looksFor(checker))}
+            {t(kindOf(checker.kind).label)}: {t(...rulePhrase(checker))}
           </dd>
           <dt>{t("Enabled")}</dt>
           <dd>{checker.enabled ? t("yes") : t("no")}</dd>
@@ -115,7 +115,7 @@ export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
       <Part
         title={t("Bound to")}
         aside={
-          may ? (
+          editable ? (
             <Button variant="light" onClick={() => setBinding(true)}>
               {t("Bind")}
             </Button>
@@ -128,15 +128,15 @@ export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
           <ul className="rows" aria-label={t("Bound to")}>
             {checker.bindings.map((b) => (
               <li key={b.id}>
-                <span>{bound(b)}</span>
-                {may ? (
+                <span>{bindingText(b)}</span>
+                {editable ? (
                   <Button
                     className="push"
                     variant="subtle"
                     color="red"
                     size="compact-xs"
                     loading={unbind.busy}
-                    aria-label={t("Unbind {{what}}", { what: bound(b) })}
+                    aria-label={t("Unbind {{what}}", { what: bindingText(b) })}
                     onClick={async () => {
                       if (await unbind.run({ input: placeOf(checker.id, b) })) onDone();
                     }}
@@ -172,8 +172,8 @@ export function CheckerPanel({ checker, may, onEdit, onClose, onDone }: Props) {
   );
 }
 
-/** Describes the bindings of a checker. */
-export function bound(b: Binding): string {
+/** Returns the scope of a binding as text. */
+export function bindingText(b: Binding): string {
   if (b.everywhere) return t("everywhere");
   if (b.domain) return t("domain {{name}}", { name: b.domain.name });
   if (b.project) return t("project {{name}}", { name: b.project.name });

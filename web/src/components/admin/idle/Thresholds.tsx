@@ -3,7 +3,7 @@ import { t } from "../../../i18n";
 import { word } from "../../../words";
 import type { Draft } from "./checker";
 
-/** Up to which use each kind of slot counts as unused. */
+/** Edits the utilization up to which each slot counts as idle. */
 export function Thresholds({
   draft,
   error,

@@ -18,7 +18,9 @@ const TrialQuery = graphql(`
 
 const shown = 5;
 
-/** The sessions that a checker would end now: an existing checker, or a new one as if it applied everywhere. */
+/**
+ * Shows the sessions that a checker would end now. A new checker is evaluated as if it applied to the whole cluster.
+ */
 export function Trial(asked: { checker?: string; input?: VariablesOf<typeof TrialQuery>["input"] }) {
   const [settled] = useDebouncedValue(JSON.stringify(asked), 400);
   const [{ data, error, fetching }] = useQuery({

@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
-import { draftOf, looksFor, readDraft } from "./checker";
+import { draftOf, readDraft, rulePhrase } from "./checker";
 
-it("sends thresholds only of what is measured", () => {
+it("sends thresholds only for measured slots", () => {
   const draft = { ...draftOf(null), name: " gpu " };
   expect(readDraft(draft).input).toMatchObject({ name: "gpu", timeout: 3600, warning: 300, thresholds: [] });
   expect(readDraft({ ...draft, kind: "UTILIZATION" }).input.thresholds).toEqual([{ slot: "cpu", percent: 5 }]);
 });
 
-it("says what is wrong", () => {
+it("returns an error for each invalid field", () => {
   const draft = draftOf(null);
   const { wrong } = readDraft({
     ...draft,
@@ -20,7 +20,7 @@ it("says what is wrong", () => {
   expect(wrong.warning).toEqual(["Enter a value from {{least}} to {{most}}.", { least: "0 s", most: "1 min" }]);
 });
 
-it("says in a few words what a checker looks for", () => {
+it("describes the rule of a checker", () => {
   const base = {
     id: "1",
     name: "a",
@@ -34,12 +34,12 @@ it("says in a few words what a checker looks for", () => {
     ignoredApps: [],
     bindings: [],
   };
-  expect(looksFor({ ...base, kind: "NETWORK", match: "ALL", thresholds: [] })).toEqual([
+  expect(rulePhrase({ ...base, kind: "NETWORK", match: "ALL", thresholds: [] })).toEqual([
     "unused for {{time}}",
     { time: "2 h" },
   ]);
   expect(
-    looksFor({
+    rulePhrase({
       ...base,
       kind: "UTILIZATION",
       match: "ANY",

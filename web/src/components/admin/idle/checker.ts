@@ -52,7 +52,7 @@ const times = {
 export type Time = keyof typeof times;
 const year = 365 * 86_400;
 
-/** A checker as it is typed. */
+/** The form state of a checker. */
 export interface Draft {
   name: string;
   description: string;
@@ -85,7 +85,7 @@ export function draftOf(c: Checker | null): Draft {
   };
 }
 
-/** The input for the server and the errors, as phrases to translate. */
+/** Returns the input for the server, and the errors as phrases to translate. */
 export function readDraft(draft: Draft) {
   const wrong: Record<string, [key: string, values?: Record<string, string>]> = {};
   const read = (time: Time, most: number) => {
@@ -120,8 +120,8 @@ export function readDraft(draft: Draft) {
   return { input, wrong };
 }
 
-/** The rule of a checker in a few words. */
-export function looksFor(c: Checker): [key: string, values: Record<string, string>] {
+/** Returns the rule of a checker as a short phrase to translate. */
+export function rulePhrase(c: Checker): [key: string, values: Record<string, string>] {
   const time = printTime(c.timeout);
   if (c.kind === "LIFETIME") return ["runs for {{time}}", { time }];
   if (c.kind === "NETWORK") return ["unused for {{time}}", { time }];

@@ -6,7 +6,7 @@ import { useLiveQuery } from "../../../hooks/useLiveQuery";
 import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { FormDialog } from "../Form";
-import { holdsTo, isSuper } from "../nav";
+import { hasPermission, isSuper } from "../nav";
 import { DomainPick, PolicyPick } from "../Pickers";
 import { type ProjectType, projectTypes } from "./projecttype";
 
@@ -68,7 +68,7 @@ export function CreateProject({
             error={wrong.description}
             onChange={(e) => set({ description: e.currentTarget.value })}
           />
-          {isSuper(viewer) || holdsTo(viewer, "CREATE", "PROJECT") ? (
+          {isSuper(viewer) || hasPermission(viewer, "CREATE", "PROJECT") ? (
             <DomainPick
               key={name}
               label={t("Domain")}

@@ -9,10 +9,10 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import type { Option } from "../Filter";
 import { Form } from "../Form";
-import { holdsTo, isSuper } from "../nav";
+import { hasPermission, isSuper } from "../nav";
 import { DomainPick, PolicyPick, ProjectsPick } from "../Pickers";
 import { makePassword } from "./password";
-import { roleNames, roles } from "./rights";
+import { grantableRoles, roleNames } from "./rights";
 import { ShownOnce } from "./ShownOnce";
 import { type Role, UpdateUser } from "./userdraft";
 
@@ -29,7 +29,7 @@ interface Props {
   onDone: () => void;
 }
 
-/** Makes a user; a password that was made here is shown once. */
+/** Creates a user. A generated password is shown once. */
 export function CreateUser({ domain: first, onClose, onDone }: Props) {
   useFocusBack();
   const viewer = useViewer();
@@ -80,7 +80,7 @@ export function CreateUser({ domain: first, onClose, onDone }: Props) {
     >
       {made ? (
         <ShownOnce
-          said={t("{{name}} can log in with this password. It is shown only now.", { name: made.email })}
+          text={t("{{name}} can log in with this password. It is shown only now.", { name: made.email })}
           secret={made.password}
           onClose={onClose}
         />
@@ -121,7 +121,7 @@ export function CreateUser({ domain: first, onClose, onDone }: Props) {
                 />
               </div>
               <div className="pair">
-                {isSuper(viewer) || holdsTo(viewer, "CREATE", "USER") ? (
+                {isSuper(viewer) || hasPermission(viewer, "CREATE", "USER") ? (
                   <DomainPick
                     label={t("Domain")}
                     required
@@ -142,7 +142,7 @@ export function CreateUser({ domain: first, onClose, onDone }: Props) {
                 ) : null}
                 <Select
                   label={t("Role")}
-                  data={roles(viewer).map((value) => ({ value, label: t(roleNames[value]) }))}
+                  data={grantableRoles(viewer).map((value) => ({ value, label: t(roleNames[value]) }))}
                   value={person.role}
                   error={wrong.role}
                   onChange={(role) => role && set({ role: role as Role })}

@@ -14,13 +14,13 @@ import { nodesOf } from "../usePages";
 import { DomainRules } from "./DomainRules";
 import { DeleteDomain, DomainQuery } from "./domain";
 import { UpdateDomain } from "./domaindraft";
-import { Life } from "./Life";
+import { LifecycleButtons } from "./LifecycleButtons";
 import { Limits } from "./Limits";
-import { may } from "./rights";
+import { can } from "./rights";
 import { VolumeAccess } from "./VolumeAccess";
-import { seesVolumes } from "./volumes";
+import { canListVolumeUsers } from "./volumes";
 
-/** One domain: the rules for its people, what binds it, and its end. */
+/** Shows one domain: the rules for its users, its limits, and the button that purges it. */
 export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () => void; onGone: () => void }) {
   const viewer = useViewer();
   const { data, failure, refetch, fetching } = useLiveQuery({ query: DomainQuery, variables: { id } });
@@ -44,8 +44,8 @@ export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () =
         <dt>{t("Status")}</dt>
         <dd className="row">
           <Status status={domain.active ? "ACTIVE" : "INACTIVE"} />
-          {may(domain, "DELETE") && domain.id !== viewer.user.domain.id ? (
-            <Life
+          {can(domain, "DELETE") && domain.id !== viewer.user.domain.id ? (
+            <LifecycleButtons
               name={domain.name}
               active={domain.active}
               busy={update.busy || purge.busy}
@@ -88,14 +88,14 @@ export function DomainPanel({ id, onClose, onGone }: { id: string; onClose: () =
         <Tabs.List aria-label={t("About {{name}}", { name: domain.name })}>
           <Tabs.Tab value="rules">{t("Settings")}</Tabs.Tab>
           <Tabs.Tab value="limits">{t("Limits")}</Tabs.Tab>
-          {seesVolumes(viewer) ? <Tabs.Tab value="volumes">{t("Volumes")}</Tabs.Tab> : null}
+          {canListVolumeUsers(viewer) ? <Tabs.Tab value="volumes">{t("Volumes")}</Tabs.Tab> : null}
         </Tabs.List>
         <Tabs.Panel value="rules" pt="md">
           <DomainRules
             key={domain.id}
             domain={domain}
             registries={nodesOf(data.registries)}
-            editable={may(domain, "UPDATE")}
+            editable={can(domain, "UPDATE")}
           />
         </Tabs.Panel>
         <Tabs.Panel value="limits" pt="md">

@@ -27,7 +27,7 @@ interface Props {
   editable: boolean;
 }
 
-/** The rules of a domain: requirements for its users, and the allowed registries. */
+/** Shows the rules of a domain: the requirements for its users, and the allowed registries. */
 export function DomainRules({ domain, registries, editable }: Props) {
   return editable ? (
     <Edit domain={domain} registries={registries} />

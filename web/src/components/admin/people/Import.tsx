@@ -7,7 +7,7 @@ import { t } from "../../../i18n";
 import { save } from "../../account/save";
 import type { Option } from "../Filter";
 import { Form } from "../Form";
-import { holdsTo, isSuper } from "../nav";
+import { hasPermission, isSuper } from "../nav";
 import { DomainPick, ProjectsPick } from "../Pickers";
 import { ImportRows } from "./ImportRows";
 import { csvColumns, example, type Imported, passwordsCsv } from "./imported";
@@ -25,7 +25,7 @@ interface Outcome {
   results: Imported[];
 }
 
-/** Users of a file: looked at row by row before anything is made. */
+/** Imports users from a file. The rows can be previewed before any user is created. */
 export function Import({ onClose }: { onClose: () => void }) {
   const viewer = useViewer();
   const file = useRef<HTMLInputElement>(null);
@@ -36,17 +36,17 @@ export function Import({ onClose }: { onClose: () => void }) {
   const [csv, setCsv] = useState("");
   const [preview, setPreview] = useState<Outcome | null>(null);
   const [done, setDone] = useState<Outcome | null>(null);
-  /** The preview does not match the current file any more. */
-  const change = (set: () => void) => {
+  /** Clears the preview, which no longer matches the input. */
+  const changeInput = (set: () => void) => {
     set();
     setPreview(null);
     clear();
   };
-  const ask = async (dryRun: boolean) =>
+  const sendImport = async (dryRun: boolean) =>
     (await run({ input: { domain: domain.value, csv, projects: projects.map((p) => p.value), passwords, dryRun } }))
       ?.importUsers ?? null;
   async function commit() {
-    const result = await ask(false);
+    const result = await sendImport(false);
     if (!result) return;
     setPreview(null);
     setDone(result);
@@ -54,7 +54,7 @@ export function Import({ onClose }: { onClose: () => void }) {
   async function read(chosen: File | undefined) {
     if (!chosen) return;
     const text = await chosen.text();
-    change(() => setCsv(text));
+    changeInput(() => setCsv(text));
   }
 
   if (done) {
@@ -97,12 +97,12 @@ export function Import({ onClose }: { onClose: () => void }) {
           busy={busy && !preview}
           disabled={!csv.trim()}
           plain={preview !== null}
-          onSubmit={async () => setPreview(await ask(true))}
+          onSubmit={async () => setPreview(await sendImport(true))}
         >
           {(wrong) => (
             <>
               <div className="pair">
-                {isSuper(viewer) || holdsTo(viewer, "CREATE", "USER") ? (
+                {isSuper(viewer) || hasPermission(viewer, "CREATE", "USER") ? (
                   <DomainPick
                     label={t("Domain")}
                     required
@@ -111,7 +111,7 @@ export function Import({ onClose }: { onClose: () => void }) {
                     error={wrong.domain}
                     onChange={(value, label) =>
                       value &&
-                      change(() => {
+                      changeInput(() => {
                         setDomain({ value, label });
                         setProjects([]);
                       })
@@ -123,7 +123,7 @@ export function Import({ onClose }: { onClose: () => void }) {
                   domain={domain.value}
                   value={projects}
                   error={wrong.projects}
-                  onChange={(list) => change(() => setProjects(list))}
+                  onChange={(list) => changeInput(() => setProjects(list))}
                 />
               </div>
               <div className="row">
@@ -143,7 +143,7 @@ export function Import({ onClose }: { onClose: () => void }) {
                   }}
                 />
                 <span className="dim">{t("or paste it below")}</span>
-                <Button className="push" variant="subtle" onClick={() => change(() => setCsv(example))}>
+                <Button className="push" variant="subtle" onClick={() => changeInput(() => setCsv(example))}>
                   {t("Show an example")}
                 </Button>
               </div>
@@ -162,7 +162,7 @@ export function Import({ onClose }: { onClose: () => void }) {
                 error={wrong.csv}
                 onChange={(e) => {
                   const text = e.currentTarget.value;
-                  change(() => setCsv(text));
+                  changeInput(() => setCsv(text));
                 }}
               />
               <div className="row">
@@ -170,7 +170,7 @@ export function Import({ onClose }: { onClose: () => void }) {
                 <SegmentedControl
                   aria-label={t("Users without a password in the file")}
                   value={passwords}
-                  onChange={(v) => change(() => setPasswords(v as typeof passwords))}
+                  onChange={(v) => changeInput(() => setPasswords(v as typeof passwords))}
                   data={[
                     { value: "GENERATED", label: t("get a generated password") },
                     { value: "GIVEN", label: t("are rejected") },

@@ -8,7 +8,7 @@ import { type Imported, reason } from "./imported";
 
 const first = 100;
 
-/** The result or preview of each row. The list can be restricted to rows with errors. */
+/** Shows the result or the preview of each row. The list can be filtered to rows with errors. */
 export function ImportRows({ results, preview }: { results: readonly Imported[]; preview?: boolean }) {
   const [only, setOnly] = useState(false);
   const [all, setAll] = useState(false);

@@ -26,7 +26,7 @@ interface Props {
   onChanged: () => void;
 }
 
-/** The policies that are attached to somebody, and what binds him in the end. */
+/** Shows the policies that are attached to a user, project or domain, and the effective limits. */
 export function Limits({ holder, attached, mayAttach, onChanged }: Props) {
   const [adding, setAdding] = useState(false);
   const [resourceGroup, setGroup] = useState<string | null>(null);

@@ -34,7 +34,7 @@ const node = {
   },
 };
 
-it("lists members, and offers no changes to members", async () => {
+it("lists members, without actions for members", async () => {
   await stage(<Members project={project(["READ"])} />, { answers: { node } });
   const emails = (await screen.findAllByText(/@berth.example/)).map((e) => e.textContent);
   expect(emails).toEqual(["ada@berth.example", "bo@berth.example"]);
@@ -42,7 +42,7 @@ it("lists members, and offers no changes to members", async () => {
   expect(screen.queryByRole("checkbox")).toBeNull();
 });
 
-it("lets those who may choose members remove one, after a confirmation", async () => {
+it("lets users who manage the members remove one after a confirmation", async () => {
   const { api, user } = await stage(<Members project={project(["READ", "MANAGE_MEMBERS"])} />, {
     viewer: viewerAs("ADMIN"),
     answers: { node, removeMembership: { project: { __typename: "Project", id: "p1" } } },

@@ -13,25 +13,25 @@ import { UserPick } from "../Pickers";
 import { type Node, usePages } from "../usePages";
 import { AddMembership, membersWhere, RemoveMembership } from "./members";
 import { MembersQuery, type OneProject } from "./project";
-import { adminOf, may } from "./rights";
+import { adminOf, can } from "./rights";
 
 type Member = Node<
   Extract<NonNullable<ResultOf<typeof MembersQuery>["node"]>, { memberships: unknown }>["memberships"]
 >;
 
-/** The members of a project, and its administrators among them. */
+/** Shows the members of a project, and which of them are its administrators. */
 export function Members({ project }: { project: OneProject }) {
   const viewer = useViewer();
   const set = useAction(AddMembership, true);
   const remove = useAction(RemoveMembership);
   const [q, setQ] = useState("");
-  const [going, setGoing] = useState<Member | null>(null);
+  const [removing, setRemoving] = useState<Member | null>(null);
   const pages = usePages({
     query: MembersQuery,
     variables: { id: project.id, where: membersWhere(q) },
     pick: (data) => (data.node && "memberships" in data.node ? data.node.memberships : null),
   });
-  const chooses = may(project, "MANAGE_MEMBERS");
+  const chooses = can(project, "MANAGE_MEMBERS");
   const count = project.memberships.totalCount;
   async function change(user: string, admin?: boolean) {
     if (await set.run({ input: { project: project.id, user, admin } })) pages.reload();
@@ -86,7 +86,7 @@ export function Members({ project }: { project: OneProject }) {
                     aria-label={t("Remove {{email}} from {{name}}", { email: m.user.email, name: project.name })}
                     onClick={() => {
                       remove.clear();
-                      setGoing(m);
+                      setRemoving(m);
                     }}
                   >
                     {t("Remove")}
@@ -105,20 +105,20 @@ export function Members({ project }: { project: OneProject }) {
         </Button>
       ) : null}
       <Confirm
-        opened={going !== null}
-        title={t("Remove {{email}} from {{name}}?", { email: going?.user.email ?? "", name: project.name })}
+        opened={removing !== null}
+        title={t("Remove {{email}} from {{name}}?", { email: removing?.user.email ?? "", name: project.name })}
         action={t("Remove")}
         busy={remove.busy}
         failure={remove.failure}
-        onClose={() => setGoing(null)}
+        onClose={() => setRemoving(null)}
         onConfirm={async () => {
-          if (!going || !(await remove.run({ input: { project: project.id, user: going.user.id } }))) return;
-          setGoing(null);
+          if (!removing || !(await remove.run({ input: { project: project.id, user: removing.user.id } }))) return;
+          setRemoving(null);
           pages.reload();
         }}
       >
         <p>
-          {going?.user.id === viewer.user.id
+          {removing?.user.id === viewer.user.id
             ? t("You lose access to the project, unless you administer its domain.")
             : t("They lose access to the project and its folders. Their running sessions are not affected.")}
         </p>

@@ -7,7 +7,7 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import type { Option } from "../Filter";
 import { Form } from "../Form";
-import { holdsTo, isSuper } from "../nav";
+import { hasPermission, isSuper } from "../nav";
 import { DomainPick, ProjectPick } from "../Pickers";
 import { ShownOnce } from "./ShownOnce";
 
@@ -22,7 +22,7 @@ const spans = [
   { value: "720", label: "30 days" },
 ];
 
-/** Makes an invitation; its link is shown once, to be sent by hand. */
+/** Creates an invitation. Its link is shown once; the administrator sends it. */
 export function NewInvitation({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
   useFocusBack();
   const viewer = useViewer();
@@ -43,7 +43,7 @@ export function NewInvitation({ onClose, onDone }: { onClose: () => void; onDone
     >
       {link ? (
         <ShownOnce
-          said={t("Send this link to {{email}}. It is shown only now, and only this person can use it.", {
+          text={t("Send this link to {{email}}. It is shown only now, and only this person can use it.", {
             email: email.trim(),
           })}
           secret={link}
@@ -75,7 +75,7 @@ export function NewInvitation({ onClose, onDone }: { onClose: () => void; onDone
                 error={wrong.email}
                 onChange={(e) => setEmail(e.currentTarget.value)}
               />
-              {isSuper(viewer) || holdsTo(viewer, "CREATE", "INVITATION") ? (
+              {isSuper(viewer) || hasPermission(viewer, "CREATE", "INVITATION") ? (
                 <DomainPick
                   label={t("Domain")}
                   required

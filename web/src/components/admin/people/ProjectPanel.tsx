@@ -10,23 +10,23 @@ import { FailureNote } from "../../Note";
 import { Status } from "../../Status";
 import { Form } from "../Form";
 import { SidePanel } from "../Panel";
-import { Life } from "./Life";
+import { LifecycleButtons } from "./LifecycleButtons";
 import { Limits } from "./Limits";
 import { Members } from "./Members";
 import { DeleteProject, type OneProject, ProjectQuery, UpdateProject } from "./project";
 import { projectTypes } from "./projecttype";
-import { adminOf, may } from "./rights";
+import { adminOf, can } from "./rights";
 import { VolumeAccess } from "./VolumeAccess";
-import { seesVolumes } from "./volumes";
+import { canListVolumeUsers } from "./volumes";
 
 interface Props {
   id: string;
   onClose: () => void;
-  /** It is gone. */
+  /** Called after the project was deleted. */
   onGone: () => void;
 }
 
-/** One project: its members, its limits and its name. */
+/** Shows one project: its members, its limits and its name. */
 export function ProjectPanel({ id, onClose, onGone }: Props) {
   const viewer = useViewer();
   const { data, failure, refetch, fetching } = useLiveQuery({ query: ProjectQuery, variables: { id } });
@@ -51,8 +51,8 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
         <dt>{t("Status")}</dt>
         <dd className="row">
           <Status status={project.active ? "ACTIVE" : "INACTIVE"} />
-          {may(project, "DELETE") ? (
-            <Life
+          {can(project, "DELETE") ? (
+            <LifecycleButtons
               name={project.name}
               active={project.active}
               busy={update.busy || purge.busy}
@@ -85,7 +85,7 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
         <dd>{when(project.createdAt)}</dd>
         <dt>{t("Resources in use")}</dt>
         <dd>{slotsLine(project.occupied) || t("nothing")}</dd>
-        {may(project, "UPDATE") || !project.description ? null : (
+        {can(project, "UPDATE") || !project.description ? null : (
           <>
             <dt>{t("Description")}</dt>
             <dd>{project.description}</dd>
@@ -96,8 +96,8 @@ export function ProjectPanel({ id, onClose, onGone }: Props) {
         <Tabs.List aria-label={t("About {{name}}", { name: project.name })}>
           <Tabs.Tab value="members">{t("Members")}</Tabs.Tab>
           <Tabs.Tab value="limits">{t("Limits")}</Tabs.Tab>
-          {seesVolumes(viewer) ? <Tabs.Tab value="volumes">{t("Volumes")}</Tabs.Tab> : null}
-          {may(project, "UPDATE") ? <Tabs.Tab value="name">{t("Name")}</Tabs.Tab> : null}
+          {canListVolumeUsers(viewer) ? <Tabs.Tab value="volumes">{t("Volumes")}</Tabs.Tab> : null}
+          {can(project, "UPDATE") ? <Tabs.Tab value="name">{t("Name")}</Tabs.Tab> : null}
         </Tabs.List>
         <Tabs.Panel value="members" pt="md">
           <Members project={project} />

@@ -31,7 +31,7 @@ const fields = [
 ];
 
 interface Props {
-  /** Null makes a new one. */
+  /** Null creates a new provider. */
   provider: Provider | null;
   onClose: () => void;
   onDone: () => void;

@@ -13,7 +13,7 @@ const Reset = graphql(`
   }
 `);
 
-/** Gives somebody a password that they must change; a generated one is shown once. */
+/** Sets a temporary password, which the user must change at the next login. A generated one is shown once. */
 export function ResetPassword({ user, onClose }: { user: { id: string; email: string }; onClose: () => void }) {
   useFocusBack();
   const { run, busy, failure } = useAction(Reset);
@@ -33,7 +33,7 @@ export function ResetPassword({ user, onClose }: { user: { id: string; email: st
         <ShownOnce
           secret={done.made}
           onClose={onClose}
-          said={
+          text={
             done.made
               ? t(
                   "Send this password to the user. It is shown only now, and the user must choose a new one at the next login.",

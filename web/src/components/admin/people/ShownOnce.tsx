@@ -2,11 +2,11 @@ import { Button } from "@mantine/core";
 import { t } from "../../../i18n";
 import { Cli } from "../../Note";
 
-/** A secret that was just made, and is not shown again; without one, only that it is done. */
-export function ShownOnce({ said, secret, onClose }: { said: string; secret: string | null; onClose: () => void }) {
+/** Shows a new secret, which is not shown again. Without a secret, it only reports success. */
+export function ShownOnce({ text, secret, onClose }: { text: string; secret: string | null; onClose: () => void }) {
   return (
     <div className="stack" role="status">
-      <p>{said}</p>
+      <p>{text}</p>
       {secret ? <Cli line={secret} /> : null}
       <div className="row" style={{ justifyContent: "flex-end" }}>
         <Button autoFocus onClick={onClose}>

@@ -9,7 +9,7 @@ import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import { when } from "../../format";
 import { FailureNote } from "../../Note";
-import { isSuper, seesAll } from "../nav";
+import { canReadAll, isSuper } from "../nav";
 import { Part } from "../Panel";
 import { nodesOf } from "../usePages";
 import { ResetPassword } from "./ResetPassword";
@@ -41,7 +41,7 @@ interface Props {
   onChanged: () => void;
 }
 
-/** How a user gets in, and how to help him, or to keep somebody out. */
+/** Shows the credentials of a user, with actions that reset or revoke them. */
 export function UserAccess({ user, editable, onChanged }: Props) {
   const viewer = useViewer();
   const self = user.id === viewer.user.id;
@@ -49,13 +49,13 @@ export function UserAccess({ user, editable, onChanged }: Props) {
     <div className="stack side">
       <Secrets user={user} editable={editable && !self} onChanged={onChanged} />
       <Logins user={user.id} mayEnd={editable} />
-      {seesAll(viewer) ? <Keypairs user={user.id} mayChange={isSuper(viewer)} /> : null}
+      {canReadAll(viewer) ? <Keypairs user={user.id} mayChange={isSuper(viewer)} /> : null}
     </div>
   );
 }
 
 function Secrets({ user, editable, onChanged }: Props) {
-  const [asking, ask] = useState<"password" | "totp" | null>(null);
+  const [confirming, setConfirming] = useState<"password" | "totp" | null>(null);
   const totp = useAction(ResetTotp);
   const on = user.account?.totpEnabledAt ?? null;
   return (
@@ -66,7 +66,7 @@ function Secrets({ user, editable, onChanged }: Props) {
           {user.account?.passwordChangedAt ? when(user.account.passwordChangedAt) : t("never")}
           {user.account?.passwordChangeRequired ? <span className="tone-wait">{t("change required")}</span> : null}
           {editable ? (
-            <Button variant="default" size="compact-xs" onClick={() => ask("password")}>
+            <Button variant="default" size="compact-xs" onClick={() => setConfirming("password")}>
               {t("Reset password")}
             </Button>
           ) : null}
@@ -75,35 +75,35 @@ function Secrets({ user, editable, onChanged }: Props) {
         <dd className="row">
           {on ? t("on since {{at}}", { at: when(on) }) : t("off")}
           {editable && on ? (
-            <Button variant="default" size="compact-xs" onClick={() => ask("totp")}>
+            <Button variant="default" size="compact-xs" onClick={() => setConfirming("totp")}>
               {t("Reset two-step login")}
             </Button>
           ) : null}
         </dd>
       </dl>
-      {asking === "password" ? (
+      {confirming === "password" ? (
         <ResetPassword
           user={user}
           onClose={() => {
-            ask(null);
+            setConfirming(null);
             onChanged();
           }}
         />
       ) : null}
       <Confirm
-        opened={asking === "totp"}
+        opened={confirming === "totp"}
         title={t("Reset the two-step login of {{name}}?", { name: user.email })}
         action={t("Reset")}
         busy={totp.busy}
         failure={totp.failure}
         onConfirm={async () => {
           if (await totp.run({ input: { user: user.id } })) {
-            ask(null);
+            setConfirming(null);
             toast({ text: t("Two-step login was turned off.") });
           }
         }}
         onClose={() => {
-          ask(null);
+          setConfirming(null);
           totp.clear();
         }}
       >

@@ -21,7 +21,7 @@ const ActivityQuery = graphql(`
   }
 `);
 
-/** The latest actions of a user, actions on their account, and their logins. */
+/** Shows the latest actions of a user, actions on their account, and their logins. */
 export function UserActivity({ user }: { user: OneUser }) {
   const { data, failure } = useLiveQuery({ query: ActivityQuery, variables: { user: user.id, email: user.email } });
   const entries = nodesOf(data?.auditEntries);

@@ -5,27 +5,27 @@ import { t } from "../../../i18n";
 import { slotsLine, when } from "../../format";
 import { FailureNote } from "../../Note";
 import { Status } from "../../Status";
-import { seesAll } from "../nav";
+import { canReadAll } from "../nav";
 import { SidePanel } from "../Panel";
 import { Limits } from "./Limits";
-import { adminOf, may, reaches, roleNames } from "./rights";
-import { Standing } from "./Standing";
+import { adminOf, can, canChangeUser, roleNames } from "./rights";
 import { UserAccess } from "./UserAccess";
 import { UserActivity } from "./UserActivity";
 import { UserProfile } from "./UserProfile";
 import { UserProjects } from "./UserProjects";
+import { UserStatus } from "./UserStatus";
 import { UserQuery } from "./user";
 import { VolumeAccess } from "./VolumeAccess";
-import { seesVolumes } from "./volumes";
+import { canListVolumeUsers } from "./volumes";
 
 interface Props {
   id: string;
   onClose: () => void;
-  /** The list may show him elsewhere now, or no more. */
+  /** Called when the user may have to move or disappear in the list. */
   onMoved: () => void;
 }
 
-/** One user: their name, projects, limits, credentials and activity. */
+/** Shows one user: their name, projects, limits, credentials and activity. */
 export function UserPanel({ id, onClose, onMoved }: Props) {
   const viewer = useViewer();
   const { data, failure, refetch, fetching } = useLiveQuery({ query: UserQuery, variables: { id } });
@@ -41,7 +41,7 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
     );
   }
   const admin = adminOf(viewer, user.domain.id);
-  const editable = may(user, "UPDATE") && reaches(viewer, user.role);
+  const editable = can(user, "UPDATE") && canChangeUser(viewer, user.role);
   return (
     <SidePanel title={user.email} onClose={onClose}>
       <dl className="facts">
@@ -49,7 +49,7 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
         <dd className="row">
           <Status status={user.status} />
           {editable && user.id !== viewer.user.id ? (
-            <Standing
+            <UserStatus
               user={user}
               onMoved={onMoved}
               onGone={() => {
@@ -75,9 +75,9 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
           <Tabs.Tab value="profile">{t("Profile")}</Tabs.Tab>
           <Tabs.Tab value="projects">{t("Projects")}</Tabs.Tab>
           <Tabs.Tab value="limits">{t("Limits")}</Tabs.Tab>
-          {seesVolumes(viewer) ? <Tabs.Tab value="volumes">{t("Volumes")}</Tabs.Tab> : null}
-          {admin || seesAll(viewer) ? <Tabs.Tab value="access">{t("Logins and keys")}</Tabs.Tab> : null}
-          {admin || seesAll(viewer) ? <Tabs.Tab value="activity">{t("Activity")}</Tabs.Tab> : null}
+          {canListVolumeUsers(viewer) ? <Tabs.Tab value="volumes">{t("Volumes")}</Tabs.Tab> : null}
+          {admin || canReadAll(viewer) ? <Tabs.Tab value="access">{t("Logins and keys")}</Tabs.Tab> : null}
+          {admin || canReadAll(viewer) ? <Tabs.Tab value="activity">{t("Activity")}</Tabs.Tab> : null}
         </Tabs.List>
         <Tabs.Panel value="profile" pt="md">
           <UserProfile key={user.id} user={user} editable={editable} />
@@ -89,7 +89,7 @@ export function UserPanel({ id, onClose, onMoved }: Props) {
           <Limits
             holder={{ kind: "user", id: user.id, name: user.email }}
             attached={user.policies}
-            mayAttach={admin && reaches(viewer, user.role)}
+            mayAttach={admin && canChangeUser(viewer, user.role)}
             onChanged={refetch}
           />
         </Tabs.Panel>

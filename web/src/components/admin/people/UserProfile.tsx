@@ -6,7 +6,7 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { when } from "../../format";
 import { Form } from "../Form";
-import { roleNames, roles } from "./rights";
+import { grantableRoles, roleNames } from "./rights";
 import type { OneUser } from "./user";
 import { changed, changesOf, draftOf, type Role, UpdateUser, type UserDraft } from "./userdraft";
 
@@ -32,7 +32,10 @@ function Edit({ user }: { user: OneUser }) {
   const { input, wrong: unread } = changesOf(user, draft);
   const set = (more: Partial<UserDraft>) => setDraft({ ...draft, ...more });
   const self = user.id === viewer.user.id;
-  const options = [...new Set([...roles(viewer), user.role])].map((value) => ({ value, label: t(roleNames[value]) }));
+  const options = [...new Set([...grantableRoles(viewer), user.role])].map((value) => ({
+    value,
+    label: t(roleNames[value]),
+  }));
 
   async function save() {
     if (!input) return;

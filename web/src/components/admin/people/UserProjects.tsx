@@ -5,10 +5,10 @@ import { t } from "../../../i18n";
 import { Part } from "../Panel";
 import { ProjectPick } from "../Pickers";
 import { AddMembership, RemoveMembership } from "./members";
-import { adminOf, may } from "./rights";
+import { adminOf, can } from "./rights";
 import type { OneUser } from "./user";
 
-/** The projects of a user. Viewers who can manage the members of a project can change them. */
+/** Shows the projects of a user. Viewers who can manage the members of a project can change them. */
 export function UserProjects({ user, onChanged }: { user: OneUser; onChanged: () => void }) {
   const viewer = useViewer();
   const set = useAction(AddMembership, true);
@@ -26,7 +26,7 @@ export function UserProjects({ user, onChanged }: { user: OneUser; onChanged: ()
           {user.memberships.map((m) => (
             <li key={m.id}>
               <b className="clip">{m.project.name}</b>
-              {may(m.project, "MANAGE_MEMBERS") ? (
+              {can(m.project, "MANAGE_MEMBERS") ? (
                 <span className="push row">
                   <Checkbox
                     label={t("project administrator")}

@@ -7,9 +7,9 @@ import { t } from "../../../i18n";
 import { FailureNote } from "../../Note";
 import { FormDialog } from "../Form";
 import { Part } from "../Panel";
-import { type Atom, atoms, given, type Volume, VolumeFields } from "../rules/volume";
+import { type Atom, atoms, permissionPhrases, type Volume, VolumeFields } from "../rules/volume";
 import { nodesOf } from "../usePages";
-import { may } from "./rights";
+import { can } from "./rights";
 import { grantsTo } from "./volumes";
 
 const VolumesQuery = graphql(
@@ -23,8 +23,8 @@ const RemoveGrant = graphql(
   `mutation UngrantVolume($input: RevokeVolumeInput!) { revokeVolume(input: $input) { volume { id } } }`,
 );
 
-const said = (list: readonly Atom[]) =>
-  given(list)
+const permissionText = (list: readonly Atom[]) =>
+  permissionPhrases(list)
     .map((x) => t(x))
     .join(", ");
 
@@ -34,7 +34,7 @@ export interface VolumeHolder {
   name: string;
 }
 
-/** The permissions of a domain, project or user on the folders of each volume. */
+/** Shows the permissions of a domain, project or user on the folders of each volume. */
 export function VolumeAccess({ holder }: { holder: VolumeHolder }) {
   const { data, failure, refetch } = useLiveQuery({ query: VolumesQuery });
   const [edited, setEdited] = useState<Volume | null>(null);
@@ -50,12 +50,16 @@ export function VolumeAccess({ holder }: { holder: VolumeHolder }) {
               <li key={v.id}>
                 <span style={{ minWidth: 0, flex: 1 }}>
                   <b>{v.name}</b> <span className="dim">{v.backend}</span>
-                  <div>{own ? said(own.permissions) : <span className="dim">{t("no grants of its own")}</span>}</div>
+                  <div>
+                    {own ? permissionText(own.permissions) : <span className="dim">{t("no grants of its own")}</span>}
+                  </div>
                   {everybody ? (
-                    <div className="dim">{t("everyone: {{what}}", { what: said(everybody.permissions) })}</div>
+                    <div className="dim">
+                      {t("everyone: {{what}}", { what: permissionText(everybody.permissions) })}
+                    </div>
                   ) : null}
                 </span>
-                {may(v, "GRANT") ? (
+                {can(v, "GRANT") ? (
                   <Button
                     variant="default"
                     size="compact-xs"

@@ -8,7 +8,7 @@ import { Confirm } from "../../Confirm";
 import { when } from "../../format";
 import { type Column, PagedTable } from "../Table";
 import { usePages } from "../usePages";
-import { may } from "./rights";
+import { can } from "./rights";
 import { UpdateUser } from "./userdraft";
 
 const WaitingRow = graphql(
@@ -26,7 +26,7 @@ const WaitingQuery = graphql(
   [WaitingRow],
 );
 
-/** Users who signed up and wait for approval. */
+/** Shows users who signed up and wait for approval. */
 export function Waiting() {
   const pages = usePages({ query: WaitingQuery, variables: {}, pick: (data) => data.users });
   const { run, busy, failure, clear } = useAction(UpdateUser);
@@ -52,7 +52,7 @@ export function Waiting() {
       head: "",
       num: true,
       cell: (u) =>
-        may(u, "UPDATE") ? (
+        can(u, "UPDATE") ? (
           <span className="row keep" style={{ justifyContent: "flex-end" }}>
             <Button
               size="compact-xs"
@@ -77,7 +77,7 @@ export function Waiting() {
         ) : null,
     },
   ];
-  // Those who were let in or refused a moment ago are still in the list that was read.
+  // Users who were approved or rejected a moment ago are still in the cached list.
   const rows = pages.rows.filter((u) => u.status === "BEFORE_VERIFICATION");
   return (
     <section className="stack" aria-label={t("Pending sign-ups")}>

@@ -24,7 +24,7 @@ export const DeleteDomain = graphql(
 );
 
 type Data = ResultOf<typeof DomainQuery>;
-/** A domain as its panel shows it. */
+/** A domain with the fields that its panel shows. */
 export type OneDomain = Extract<NonNullable<Data["node"]>, { signUp: unknown }>;
 /** The registries that a domain can allow. */
 export type Registries = Node<Data["registries"]>[];

@@ -13,12 +13,12 @@ const lab: KnownDomain = {
   registries: [{ id: "r2" }, { id: "r1" }],
 };
 
-it("sends nothing when nothing changed, in whatever order the registries come", () => {
+it("sends nothing without a change, in any order of the registries", () => {
   expect(domainChanges(lab, domainDraftOf(lab))).toEqual({ input: { id: "d1" }, changed: false, wrong: {} });
   expect(domainChanges(lab, { ...domainDraftOf(lab), registries: ["r2", "r1"] }).changed).toBe(false);
 });
 
-it("sends only what changed", () => {
+it("sends only changed fields", () => {
   const draft = { ...domainDraftOf(lab), totpRequired: true, passwordMaxAgeDays: " 90 ", registries: [] };
   expect(domainChanges(lab, draft).input).toEqual({
     id: "d1",
@@ -28,7 +28,7 @@ it("sends only what changed", () => {
   });
 });
 
-it("names numbers that are none", () => {
+it("returns an error for each invalid number", () => {
   const { wrong } = domainChanges(lab, { ...domainDraftOf(lab), passwordMinLength: "", passwordMaxAgeDays: "-1" });
   expect(Object.keys(wrong)).toEqual(["passwordMinLength", "passwordMaxAgeDays"]);
 });

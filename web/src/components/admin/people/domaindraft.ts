@@ -14,7 +14,7 @@ export const UpdateDomain = graphql(`
 type Input = VariablesOf<typeof UpdateDomain>["input"];
 export type SignUp = NonNullable<Input["signUp"]>;
 
-/** The domain as the server has it. */
+/** The stored settings of a domain. */
 export interface KnownDomain {
   id: string;
   name: string;
@@ -27,7 +27,7 @@ export interface KnownDomain {
   registries: { id: string }[];
 }
 
-/** A domain's settings as they are typed. */
+/** The form state of a domain's settings. */
 export interface DomainDraft {
   name: string;
   description: string;
@@ -53,7 +53,7 @@ export const domainDraftOf = (d: KnownDomain): DomainDraft => ({
 const numbers = ["passwordMinLength", "passwordMaxAgeDays"] as const;
 const plain = ["name", "description", "totpRequired", "signUp", "registriesRestricted"] as const;
 
-/** The changes as the input of the server, and the names of the fields with invalid numbers. */
+/** Returns the changes as input for the server, and the names of the fields with invalid numbers. */
 export function domainChanges(
   domain: KnownDomain,
   draft: DomainDraft,

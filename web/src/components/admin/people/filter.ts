@@ -7,7 +7,7 @@ const UserRow = graphql(`
 `);
 export type UserRow = ResultOf<typeof UserRow>;
 
-/** Of all domains, or of one. */
+/** The users of all domains, or of one domain. */
 export const UsersQuery = graphql(
   `
   query Users($where: UserWhereInput, $domain: ID!, $inDomain: Boolean!, $first: Int, $after: Cursor) {
@@ -32,14 +32,14 @@ export type Where = NonNullable<VariablesOf<typeof UsersQuery>["where"]>;
 const roles = ["USER", "ADMIN", "SUPERADMIN", "MONITOR"] as const;
 const statuses = ["ACTIVE", "INACTIVE", "BEFORE_VERIFICATION", "DELETED"] as const;
 
-/** How the list of users is narrowed, as it stands in the address. */
+/** The filter of the list of users, which is kept in the URL. */
 export interface People {
   q?: string;
   domain?: string;
   project?: string;
   role?: (typeof roles)[number];
   status?: (typeof statuses)[number];
-  /** The user beside the list. */
+  /** The user whose panel is open beside the list. */
   open?: string;
   view?: "import";
 }

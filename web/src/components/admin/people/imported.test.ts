@@ -11,20 +11,20 @@ const row = (more: Partial<Imported>): Imported => ({
   ...more,
 });
 
-it("writes only the passwords that were made", () => {
+it("writes only the generated passwords", () => {
   expect(passwordsCsv([row({}), row({ status: "FAILED", error: "is taken" })])).toBe("");
   expect(passwordsCsv([row({ password: "s3cret-one" }), row({ email: "bo@example.org" })])).toBe(
     "email,password\nada@example.org,s3cret-one\n",
   );
 });
 
-it("keeps passwords exact and other fields no formula", () => {
+it("keeps passwords exact, and makes no other field a formula", () => {
   expect(passwordsCsv([row({ email: "+mal@example.org", password: '=a"b,c' })])).toBe(
     'email,password\n"\'+mal@example.org","=a""b,c"\n',
   );
 });
 
-it("names the column that is wrong, unless it is the whole row", () => {
+it("names the invalid column, unless the whole row is invalid", () => {
   expect(reason(row({ error: "is already taken", field: "email" }))).toBe("email: is already taken");
   expect(reason(row({ error: "has 2 fields where the header has 3", field: "csv" }))).toBe(
     "has 2 fields where the header has 3",
@@ -32,6 +32,6 @@ it("names the column that is wrong, unless it is the whole row", () => {
   expect(reason(row({}))).toBe("");
 });
 
-it("shows an example with columns that there are", () => {
+it("uses only valid columns in the example", () => {
   for (const column of example.split("\n")[0]!.split(",")) expect(csvColumns).toContain(column);
 });

@@ -1,4 +1,4 @@
-/** The state of an invitation. An expired one can no longer be used. */
+/** Returns the status of an invitation. An expired one can no longer be used. */
 export function invitationStatus(
   i: { usedAt: string | null; revokedAt: string | null; expiresAt: string },
   now = Date.now(),

@@ -11,5 +11,5 @@ export const RemoveMembership = graphql(`
   }
 `);
 
-/** Members whose e-mail address or name contains a text. */
+/** Returns the condition for members whose e-mail address or name contains a text. */
 export const membersWhere = (q: string) => (q.trim() ? { userContainsFold: q.trim() } : null);

@@ -42,5 +42,5 @@ export const MembersQuery = graphql(`
   }
 `);
 
-/** A project as its panel shows it. */
+/** A project with the fields that its panel shows. */
 export type OneProject = Extract<NonNullable<ResultOf<typeof ProjectQuery>["node"]>, { memberships: unknown }>;

@@ -1,5 +1,5 @@
 import { words } from "../../../words";
 
-/** The types of projects, as people call them. */
+/** Names of the project types. */
 export const projectTypes = words.ProjectType;
 export type ProjectType = keyof typeof projectTypes;

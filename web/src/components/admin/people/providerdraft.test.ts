@@ -23,7 +23,7 @@ const corp: Provider = {
   project: { id: "x", name: "vision" },
 };
 
-it("keeps the secret that is not typed, and takes the project away", () => {
+it("keeps the secret if none is typed, and removes the project", () => {
   const draft = { ...providerDraftOf(corp, ""), project: null };
   expect(changedProvider("p1", draft)).toEqual({
     id: "p1",
@@ -37,7 +37,7 @@ it("keeps the secret that is not typed, and takes the project away", () => {
   expect(changedProvider("p1", { ...draft, clientSecret: "s" })).toMatchObject({ clientSecret: "s" });
 });
 
-it("makes one of what is typed", () => {
+it("creates a provider from the form", () => {
   const draft = {
     ...providerDraftOf(null, "d1"),
     name: " corp ",
@@ -58,15 +58,15 @@ it("makes one of what is typed", () => {
 });
 
 it.each([
-  ["nobody in particular may be let in", { autoProvision: true, emailDomains: "" }, "emailDomains"],
-  ["an e-mail is no domain", { autoProvision: false, emailDomains: "ada@corp.example" }, "emailDomains"],
-  ["an issuer is an address", { issuer: "login.corp.example" }, "issuer"],
-  ["without a question in it", { issuer: "https://login.corp.example?x=1" }, "issuer"],
-] as const)("sees that %s", (_, more, field) =>
+  ["neither groups nor domains are listed", { autoProvision: true, emailDomains: "" }, "emailDomains"],
+  ["an e-mail address instead of a domain", { autoProvision: false, emailDomains: "ada@corp.example" }, "emailDomains"],
+  ["an issuer that is not a URL", { issuer: "login.corp.example" }, "issuer"],
+  ["an issuer with a query string", { issuer: "https://login.corp.example?x=1" }, "issuer"],
+] as const)("returns an error: %s", (_, more, field) =>
   expect(Object.keys(providerWrong({ ...providerDraftOf(corp, ""), ...more }))).toEqual([field]),
 );
 
-it("finds nothing wrong with what is right", () => expect(providerWrong(providerDraftOf(corp, ""))).toEqual({}));
+it("accepts a valid form", () => expect(providerWrong(providerDraftOf(corp, ""))).toEqual({}));
 
-it("names the way back", () =>
+it("returns the redirect URI", () =>
   expect(callbackOf("https://berth.example", "corp")).toBe("https://berth.example/auth/oidc/corp/callback"));

@@ -25,7 +25,7 @@ export const UpdateProvider = graphql(
   [ProviderFields],
 );
 
-/** A provider as it is typed; lists are words apart. */
+/** The form state of an identity provider. Lists are separated by spaces. */
 export interface ProviderDraft {
   name: string;
   displayName: string;
@@ -56,7 +56,7 @@ export const providerDraftOf = (p: Provider | null, domain: string): ProviderDra
 
 const words = (text: string) => text.split(/[\s,;]+/).filter(Boolean);
 
-/** Errors that are found before the request. */
+/** Returns the errors that can be found without a request. */
 export function providerWrong(draft: ProviderDraft): Partial<Record<keyof ProviderDraft, string>> {
   const wrong: Partial<Record<keyof ProviderDraft, string>> = {};
   if (draft.autoProvision && words(draft.emailDomains).length === 0)
@@ -81,7 +81,9 @@ export const newProvider = (d: ProviderDraft): VariablesOf<typeof CreateProvider
   project: d.project,
 });
 
-/** Name, issuer and domain stay; a secret that is not typed stays too. */
+/**
+ * Returns the update of a provider. Its name, issuer and domain cannot change; an empty secret keeps the stored one.
+ */
 export const changedProvider = (id: string, d: ProviderDraft): VariablesOf<typeof UpdateProvider>["input"] => ({
   id,
   displayName: d.displayName.trim(),
@@ -93,5 +95,5 @@ export const changedProvider = (id: string, d: ProviderDraft): VariablesOf<typeo
   ...(d.project ? { project: d.project } : { clearProject: true }),
 });
 
-/** The redirect address that must be registered at the provider. */
+/** Returns the redirect URI that must be registered at the provider. */
 export const callbackOf = (origin: string, name: string) => `${origin}/auth/oidc/${encodeURIComponent(name)}/callback`;

@@ -6,14 +6,14 @@ import type { Role } from "./userdraft";
 
 type Operation = ReturnType<typeof graphql.scalar<"AccessOperation">>;
 
-export const may = (object: { permissions: readonly Operation[] } | null | undefined, op: Operation) =>
+export const can = (object: { permissions: readonly Operation[] } | null | undefined, op: Operation) =>
   object?.permissions.includes(op) ?? false;
 
 export const adminOf = (viewer: Viewer, domain: string) =>
   isSuper(viewer) || (viewer.user.role === "ADMIN" && viewer.user.domain.id === domain);
 
-/** The roles that a viewer may give to others: no higher than his own. */
-export const roles = (viewer: Viewer): Role[] =>
+/** Returns the roles that a viewer can grant: none above their own. */
+export const grantableRoles = (viewer: Viewer): Role[] =>
   isSuper(viewer)
     ? ["USER", "ADMIN", "SUPERADMIN", "MONITOR"]
     : viewer.user.role === "ADMIN"
@@ -22,5 +22,5 @@ export const roles = (viewer: Viewer): Role[] =>
 
 export const roleNames = words.UserRole;
 
-/** Whether the viewer may change somebody with a role: those above him he may not. */
-export const reaches = (viewer: Viewer, role: Role) => roles(viewer).includes(role);
+/** Reports whether the viewer can change a user with this role: the role must not be above their own. */
+export const canChangeUser = (viewer: Viewer, role: Role) => grantableRoles(viewer).includes(role);

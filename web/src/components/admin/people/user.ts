@@ -21,5 +21,5 @@ export const UserQuery = graphql(
   [AttachmentFields],
 );
 
-/** A user as their panel shows them. */
+/** A user with the fields that their panel shows. */
 export type OneUser = Extract<NonNullable<ResultOf<typeof UserQuery>["node"]>, { email: string }>;

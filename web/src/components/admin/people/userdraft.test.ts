@@ -15,13 +15,13 @@ const ada: Known = {
   },
 };
 
-it("sends nothing when nothing changed", () => {
+it("sends nothing without a change", () => {
   const { input, wrong } = changesOf(ada, draftOf(ada));
   expect(wrong).toEqual({});
   expect(changed(input)).toBe(false);
 });
 
-it("sends only what changed", () => {
+it("sends only changed fields", () => {
   const draft = {
     ...draftOf(ada),
     fullName: " Ada K. ",
@@ -38,7 +38,7 @@ it("sends only what changed", () => {
   });
 });
 
-it("takes the container's ids away only together", () => {
+it("clears the container's user and group IDs only together", () => {
   const none = { ...draftOf(ada), containerUid: "", containerGid: "", containerGids: "" };
   expect(changesOf(ada, none).input).toEqual({ id: "u1", clearContainer: true });
   const { input, wrong } = changesOf(ada, { ...none, containerGid: "1000" });
@@ -46,7 +46,7 @@ it("takes the container's ids away only together", () => {
   expect(Object.keys(wrong)).toEqual(["containerUid"]);
 });
 
-it("names numbers that are none", () => {
+it("returns an error for each invalid number", () => {
   const { input, wrong } = changesOf(ada, { ...draftOf(ada), containerUid: "root", containerGids: "20 -3" });
   expect(input).toBeNull();
   expect(Object.keys(wrong)).toEqual(["containerUid", "containerGids"]);

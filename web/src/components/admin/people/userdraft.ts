@@ -18,7 +18,7 @@ type Input = VariablesOf<typeof UpdateUser>["input"];
 export type Role = NonNullable<Input["role"]>;
 export type Status = NonNullable<Input["status"]>;
 
-/** The user as the server has it. */
+/** The stored settings of a user. */
 export interface Known {
   id: string;
   username: string;
@@ -33,7 +33,7 @@ export interface Known {
   } | null;
 }
 
-/** A user as he is typed: every number a text, lists a line or a blank apart. */
+/** The form state of a user: numbers are strings, and list items are separated by line breaks or spaces. */
 export interface UserDraft {
   username: string;
   fullName: string;
@@ -65,7 +65,7 @@ export function draftOf(user: Known): UserDraft {
 const ids = ["containerUid", "containerGid", "containerGids"] as const;
 const same = (a: readonly unknown[], b: readonly unknown[]) => a.length === b.length && a.every((x, i) => x === b[i]);
 
-/** What changed, as the server takes it; null when a number is none, and then which. */
+/** Returns the changes as input for the server, or the invalid fields. */
 export function changesOf(
   user: Known,
   draft: UserDraft,

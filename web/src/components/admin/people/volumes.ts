@@ -1,7 +1,7 @@
 import type { Viewer } from "../../../hooks/useViewer";
-import { seesDomain } from "../nav";
+import { canReadDomain } from "../nav";
 
-/** A grant as far as it says to whom it is. */
+/** The holder of a grant. */
 interface Grant {
   everybody: boolean;
   domain: { id: string } | null;
@@ -9,7 +9,7 @@ interface Grant {
   user: { id: string } | null;
 }
 
-/** The grant of one holder, and the one for everybody. */
+/** Returns the grant of one holder, and the grant for everyone. */
 export const grantsTo = <G extends Grant>(
   grants: readonly G[],
   holder: { kind: "domain" | "project" | "user"; id: string },
@@ -18,5 +18,5 @@ export const grantsTo = <G extends Grant>(
   everybody: grants.find((g) => g.everybody) ?? null,
 });
 
-/** Whether the server lists who uses a volume. */
-export const seesVolumes = (viewer: Viewer) => seesDomain(viewer);
+/** Reports whether the server lists the users of a volume to the viewer. */
+export const canListVolumeUsers = (viewer: Viewer) => canReadDomain(viewer);

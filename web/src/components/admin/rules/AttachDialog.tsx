@@ -7,7 +7,7 @@ import { FormDialog } from "../Form";
 import { GroupPick, PolicyPick, ProjectPick } from "../Pickers";
 import { AttachmentFields } from "./attachment";
 import { type Holder, HolderPick } from "./HolderPick";
-import { binds } from "./rights";
+import { attachableHolders } from "./rights";
 
 const Attach = graphql(
   `
@@ -19,16 +19,16 @@ const Attach = graphql(
 );
 
 interface Props {
-  /** Null lets one choose; then none takes away what is attached. */
+  /** Null lets the user choose a policy, or none, which detaches the current one. */
   policy: { id: string; name: string } | null;
   holder?: Holder & { name: string };
   onClose: () => void;
   onDone: () => void;
 }
 
-/** Binds somebody by a policy, in place of what bound him with the same narrowing. */
+/** Attaches a policy to a holder. It replaces the holder's policy for the same project and resource group. */
 export function AttachDialog({ policy, holder: fixed, onClose, onDone }: Props) {
-  const kinds = binds(useViewer());
+  const kinds = attachableHolders(useViewer());
   const { run, busy, failure } = useAction(Attach);
   const [chosen, setChosen] = useState<string | null>(policy?.id ?? null);
   const [holder, setHolder] = useState<Holder>(

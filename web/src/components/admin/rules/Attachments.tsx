@@ -6,8 +6,8 @@ import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
 import { Confirm } from "../../Confirm";
 import type { Attachment } from "./attachment";
-import { holderOf, spoken } from "./holder";
-import { binds } from "./rights";
+import { holderOf, holderText } from "./holder";
+import { attachableHolders } from "./rights";
 
 const Detach = graphql(
   `mutation DetachResourcePolicy($input: DetachResourcePolicyInput!) { detachResourcePolicy(input: $input) { id } }`,
@@ -16,20 +16,20 @@ const Detach = graphql(
 interface Props {
   label: string;
   list: Attachment[];
-  /** What a row begins with: whom it binds, or by which policy. */
+  /** The first column of a row: the holder, or the policy. */
   first: "holder" | "policy";
   onDone: () => void;
 }
 
-/** Where policies are attached, each with its way off. */
+/** Lists where policies are attached, each with a button that detaches it. */
 export function Attachments({ label, list, first, onDone }: Props) {
   const viewer = useViewer();
   const { run, busy, failure, clear } = useAction(Detach);
-  const [going, setGoing] = useState<Attachment | null>(null);
-  const mayDetach = (a: Attachment) => (binds(viewer) as string[]).includes(holderOf(a).kind);
+  const [detaching, setDetaching] = useState<Attachment | null>(null);
+  const mayDetach = (a: Attachment) => (attachableHolders(viewer) as string[]).includes(holderOf(a).kind);
   async function detach() {
-    if (!going || !(await run({ input: { id: going.id } }))) return;
-    setGoing(null);
+    if (!detaching || !(await run({ input: { id: detaching.id } }))) return;
+    setDetaching(null);
     onDone();
   }
   return (
@@ -40,10 +40,10 @@ export function Attachments({ label, list, first, onDone }: Props) {
             <span>
               {first === "policy" ? (
                 <>
-                  <b>{a.policy.name}</b> <span className="dim">{t("on {{holder}}", { holder: spoken(a) })}</span>
+                  <b>{a.policy.name}</b> <span className="dim">{t("on {{holder}}", { holder: holderText(a) })}</span>
                 </>
               ) : (
-                spoken(a)
+                holderText(a)
               )}
               {a.resourceGroup ? (
                 <span className="dim"> {t("only in resource group {{name}}", { name: a.resourceGroup.name })}</span>
@@ -58,10 +58,10 @@ export function Attachments({ label, list, first, onDone }: Props) {
                 variant="subtle"
                 color="red"
                 size="compact-xs"
-                aria-label={t("Detach {{policy}} from {{holder}}", { policy: a.policy.name, holder: spoken(a) })}
+                aria-label={t("Detach {{policy}} from {{holder}}", { policy: a.policy.name, holder: holderText(a) })}
                 onClick={() => {
                   clear();
-                  setGoing(a);
+                  setDetaching(a);
                 }}
               >
                 {t("Detach")}
@@ -71,16 +71,19 @@ export function Attachments({ label, list, first, onDone }: Props) {
         ))}
       </ul>
       <Confirm
-        opened={going !== null}
+        opened={detaching !== null}
         title={t("Detach the policy?")}
         action={t("Detach")}
         busy={busy}
         failure={failure}
-        onClose={() => setGoing(null)}
+        onClose={() => setDetaching(null)}
         onConfirm={() => void detach()}
       >
-        {going
-          ? t("{{policy}} no longer limits {{holder}}.", { policy: going.policy.name, holder: spoken(going) })
+        {detaching
+          ? t("{{policy}} no longer limits {{holder}}.", {
+              policy: detaching.policy.name,
+              holder: holderText(detaching),
+            })
           : null}
       </Confirm>
     </>

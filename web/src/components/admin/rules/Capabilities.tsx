@@ -3,7 +3,7 @@ import { word } from "../../../words";
 import { Tick } from "../Tick";
 import { capabilityHint, capabilityWord, type Volume } from "./volume";
 
-/** What each volume's product can do by itself; Berth does the rest by hand or leaves it. */
+/** Shows what the storage product of each volume supports. Berth does the rest itself or does not offer it. */
 export function Capabilities({ volumes }: { volumes: Volume[] }) {
   const all = [...new Set(volumes.flatMap((v) => v.capabilities))].sort();
   if (all.length === 0) return null;

@@ -8,7 +8,7 @@ import { FormDialog } from "../Form";
 import { Part } from "../Panel";
 import { type Group, GroupFields } from "./group";
 import { type Holder, HolderPick } from "./HolderPick";
-import { type Held, holderOf, spoken } from "./holder";
+import { type Holding, holderOf, holderText } from "./holder";
 
 const Grant = graphql(
   `
@@ -29,17 +29,17 @@ const Revoke = graphql(
 
 const kinds = ["domain", "project", "user", "keypair"] as const;
 
-/** To whom a group is granted, with the ways to grant it and to take it back. */
+/** Shows to whom a group is granted, with buttons to grant and revoke. */
 export function GroupGrants({ group, onDone }: { group: Group; onDone: () => void }) {
   const grants = group.permissions.includes("GRANT");
   const { run, busy, failure, clear } = useAction(Revoke);
   const [granting, setGranting] = useState(false);
-  const [going, setGoing] = useState<Held | null>(null);
+  const [revoking, setRevoking] = useState<Holding | null>(null);
   async function revoke() {
-    if (!going) return;
-    const { kind, id } = holderOf(going);
+    if (!revoking) return;
+    const { kind, id } = holderOf(revoking);
     if (!(await run({ input: { resourceGroup: group.id, [kind]: id } }))) return;
-    setGoing(null);
+    setRevoking(null);
     onDone();
   }
   return (
@@ -62,17 +62,17 @@ export function GroupGrants({ group, onDone }: { group: Group; onDone: () => voi
         <ul className="rows" aria-label={t("Granted to")}>
           {group.grants.map((g) => (
             <li key={g.id}>
-              <span>{spoken(g)}</span>
+              <span>{holderText(g)}</span>
               {grants ? (
                 <Button
                   className="push"
                   variant="subtle"
                   color="red"
                   size="compact-xs"
-                  aria-label={t("Revoke from {{holder}}", { holder: spoken(g) })}
+                  aria-label={t("Revoke from {{holder}}", { holder: holderText(g) })}
                   onClick={() => {
                     clear();
-                    setGoing(g);
+                    setRevoking(g);
                   }}
                 >
                   {t("Revoke")}
@@ -84,18 +84,18 @@ export function GroupGrants({ group, onDone }: { group: Group; onDone: () => voi
       )}
       {granting ? <GrantDialog group={group} onClose={() => setGranting(false)} onDone={onDone} /> : null}
       <Confirm
-        opened={going !== null}
+        opened={revoking !== null}
         title={t("Revoke the grant?")}
         action={t("Revoke")}
         busy={busy}
         failure={failure}
-        onClose={() => setGoing(null)}
+        onClose={() => setRevoking(null)}
         onConfirm={() => void revoke()}
       >
-        {going
+        {revoking
           ? t(
               "{{holder}} can no longer start sessions in {{group}} with this grant. Running sessions are not affected.",
-              { holder: spoken(going), group: group.name },
+              { holder: holderText(revoking), group: group.name },
             )
           : null}
       </Confirm>

@@ -9,9 +9,9 @@ import { Confirm } from "../../Confirm";
 import { Part, SidePanel } from "../Panel";
 import { printTime } from "./amounts";
 import { GroupGrants } from "./GroupGrants";
-import { type Group, holdText, openTo } from "./group";
+import { GroupUsers } from "./GroupUsers";
+import { accessPhrase, type Group, reservationPhrase } from "./group";
 import { GroupShares } from "./Shares";
-import { WhoMay } from "./WhoMay";
 
 const DeleteGroup = graphql(
   `mutation DeleteGroup($input: DeleteResourceGroupInput!) { deleteResourceGroup(input: $input) { id } }`,
@@ -27,7 +27,7 @@ interface Props {
 export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
   const [deleting, setDeleting] = useState(false);
   const { run, busy, failure, clear } = useAction(DeleteGroup);
-  const may = (op: (typeof group.permissions)[number]) => group.permissions.includes(op);
+  const can = (op: (typeof group.permissions)[number]) => group.permissions.includes(op);
   async function remove() {
     if (!(await run({ input: { id: group.id } }))) return;
     onDone();
@@ -39,12 +39,12 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
         title={t("Settings")}
         aside={
           <>
-            {may("UPDATE") ? (
+            {can("UPDATE") ? (
               <Button variant="default" onClick={onEdit}>
                 {t("Edit")}
               </Button>
             ) : null}
-            {may("DELETE") ? (
+            {can("DELETE") ? (
               <Button
                 variant="subtle"
                 color="red"
@@ -67,7 +67,7 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
             </>
           ) : null}
           <dt>{t("Open to")}</dt>
-          <dd>{t(...openTo(group))}</dd>
+          <dd>{t(...accessPhrase(group))}</dd>
           <dt>{t("Session types")}</dt>
           <dd>{typeWords(group.sessionTypes).join(", ")}</dd>
           {group.allowedNetworks.length > 0 ? (
@@ -96,7 +96,7 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
             </>
           ) : null}
           <dt>{t("Reserve agents for the queue head")}</dt>
-          <dd>{t(...holdText(group.holdAfter))}</dd>
+          <dd>{t(...reservationPhrase(group.holdAfter))}</dd>
           <dt>{t("Preemption")}</dt>
           <dd>
             {word("Preemption", group.preemption)}
@@ -125,7 +125,10 @@ export function GroupPanel({ group, onEdit, onClose, onDone }: Props) {
       </Part>
       <GroupShares group={group} />
       <GroupGrants group={group} onDone={onDone} />
-      <WhoMay group={group.id} stamp={JSON.stringify([group.active, group.public, group.grants.map((g) => g.id)])} />
+      <GroupUsers
+        group={group.id}
+        stamp={JSON.stringify([group.active, group.public, group.grants.map((g) => g.id)])}
+      />
       <Confirm
         opened={deleting}
         title={t("Delete {{name}}?", { name: group.name })}

@@ -15,7 +15,7 @@ interface Choice {
   help: string;
 }
 
-/** How the scheduler treats the queue and the machines of a group. */
+/** Edits how the scheduler treats the queue and the machines of a group. */
 export function GroupScheduling({ draft, wrong, onChange }: Props) {
   const time = (key: keyof GroupDraft["times"], label: string, help: string) => (
     <TextInput
@@ -122,7 +122,7 @@ export function GroupScheduling({ draft, wrong, onChange }: Props) {
   );
 }
 
-/** One of a few, with what it means below. */
+/** Selects one of a few values, with the meaning of the selected value below. */
 function Pick<C extends Choice>({
   label,
   choices,

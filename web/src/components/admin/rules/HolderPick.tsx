@@ -11,7 +11,7 @@ const KeypairsQuery = graphql(`
   query KeypairPick($user: ID!) { keypairs(user: $user, first: 100) { edges { node { id accessKey name } } } }
 `);
 
-/** To whom something is given: one of a kind. */
+/** The domain, project, user or keypair that something is granted or attached to. */
 export interface Holder {
   kind: HolderKind;
   id: string | null;
@@ -50,7 +50,7 @@ export function HolderPick({ label, kinds, value, wrong = {}, onChange }: Props)
   );
 }
 
-/** A keypair is found by its user. */
+/** Selects a user first, then one of the user's keypairs. */
 function KeypairPick({
   value,
   error,

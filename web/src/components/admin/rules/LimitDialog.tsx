@@ -7,7 +7,7 @@ import { enforcementWord } from "../../folder/folder";
 import { bytes } from "../../format";
 import { FormDialog } from "../Form";
 import { type Holder, HolderPick } from "./HolderPick";
-import { holderName, keeps, limitOf, limits, type Scope, ScopeFields, textOf } from "./scope";
+import { canEnforce, holderName, limitOf, limits, type Scope, ScopeFields, textOf } from "./scope";
 import type { Volume } from "./volume";
 
 const SetScope = graphql(
@@ -19,13 +19,13 @@ const SetScope = graphql(
 
 interface Props {
   volume: Pick<Volume, "id" | "name" | "capabilities" | "enforcement">;
-  /** Null: one asks whose. */
+  /** Null lets the administrator select the user or project. */
   scope: Scope | null;
   onClose: () => void;
   onDone: () => void;
 }
 
-/** Sets what the folders of one user or project may use at most on a volume. */
+/** Sets how much the folders of one user or project can use on a volume. */
 export function LimitDialog({ volume, scope, onClose, onDone }: Props) {
   const { run, busy, failure } = useAction(SetScope);
   const [holder, setHolder] = useState<Holder>({ kind: "user", id: null });
@@ -59,7 +59,7 @@ export function LimitDialog({ volume, scope, onClose, onDone }: Props) {
       busy={busy}
       failure={failure}
       fields={["limitBytes", "limitInodes", "user", "project", "volume"]}
-      disabled={bad || (!scope && !holder.id) || !limits.some((l) => keeps(volume, l))}
+      disabled={bad || (!scope && !holder.id) || !limits.some((l) => canEnforce(volume, l))}
       onClose={onClose}
       onSubmit={() => void submit()}
     >
@@ -79,8 +79,8 @@ export function LimitDialog({ volume, scope, onClose, onDone }: Props) {
               key={l.field}
               label={t(l.label)}
               placeholder={t(l.none)}
-              disabled={!keeps(volume, l)}
-              description={t(keeps(volume, l) ? l.hint : l.cannot)}
+              disabled={!canEnforce(volume, l)}
+              description={t(canEnforce(volume, l) ? l.hint : l.cannot)}
               value={texts[l.field]}
               data-autofocus={scope && i === 0 ? true : undefined}
               error={wrong[l.field] ?? (value === undefined ? t(l.wrong) : undefined)}

@@ -1,5 +1,5 @@
 import { t } from "../../../i18n";
-import { each, shown, whatOf } from "./amounts";
+import { formatLimit, limitName, perObject } from "./amounts";
 
 /** A row of effectiveLimits. */
 export interface Limit {
@@ -14,7 +14,7 @@ export interface Limit {
   withinProject: string | null;
 }
 
-/** What binds in the end: how much of it is used, and by which policy. */
+/** Shows the effective limits: how much of each is used, and which policy sets it. */
 export function LimitsTable({ list }: { list: readonly Limit[] }) {
   return (
     <table className="grid">
@@ -36,13 +36,13 @@ export function LimitsTable({ list }: { list: readonly Limit[] }) {
       <tbody>
         {list.map((l) => (
           <tr key={l.what}>
-            <td>{t(...whatOf(l.what))}</td>
+            <td>{t(...limitName(l.what))}</td>
             <td className="num nowrap">
-              {each.has(l.what) ? <span className="dim">{t("per session")}</span> : shown(l.what, l.used)}
+              {perObject.has(l.what) ? <span className="dim">{t("per session")}</span> : formatLimit(l.what, l.used)}
             </td>
-            <td className="num nowrap">{shown(l.what, l.limit)}</td>
+            <td className="num nowrap">{formatLimit(l.what, l.limit)}</td>
             <td className={Number(l.assignable) === 0 ? "num nowrap tone-wait" : "num nowrap"}>
-              {each.has(l.what) ? "" : shown(l.what, l.assignable)}
+              {perObject.has(l.what) ? "" : formatLimit(l.what, l.assignable)}
             </td>
             <td>
               <b>{l.policy}</b>{" "}

@@ -8,7 +8,7 @@ import { DomainPick, GroupPick, PolicyPick, ProjectPick, UserPick } from "../Pic
 import { nodesOf } from "../usePages";
 import type { Entity } from "./role";
 
-/** Lists of kinds that have no box of their own, each only when it is wanted. */
+/** Objects of the kinds that have no search box. Only the list of the selected kind is requested. */
 const ObjectsQuery = graphql(`
   query ObjectPick($role: Boolean!, $preset: Boolean!, $agent: Boolean!, $registry: Boolean!, $image: Boolean!, $volume: Boolean!, $session: Boolean!, $vfolder: Boolean!, $task: Boolean!,
     $sessions: SessionWhereInput, $vfolders: VfolderWhereInput) {
@@ -34,7 +34,7 @@ interface Props {
   onChange: (id: string | null) => void;
 }
 
-/** One object of any kind. */
+/** Selects one object of any kind. */
 export function ObjectPick({ kind, ...p }: Props) {
   const box = { ...p, required: true };
   switch (kind) {

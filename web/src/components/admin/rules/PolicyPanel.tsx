@@ -13,7 +13,7 @@ import { Attachments } from "./Attachments";
 import { AttachmentFields } from "./attachment";
 import { PolicyWords } from "./PolicyWords";
 import type { Policy } from "./policy";
-import { binds } from "./rights";
+import { attachableHolders } from "./rights";
 
 const BoundQuery = graphql(
   `
@@ -38,7 +38,7 @@ export function PolicyPanel({ policy, onEdit, onClose, onGone }: Props) {
   const viewer = useViewer();
   const { data, failure: unread, refetch } = useLiveQuery({ query: BoundQuery, variables: { id: policy.id } });
   const attached = data?.node && "attachments" in data.node ? data.node.attachments : [];
-  const may = (op: (typeof policy.permissions)[number]) => policy.permissions.includes(op);
+  const can = (op: (typeof policy.permissions)[number]) => policy.permissions.includes(op);
   const [attaching, setAttaching] = useState(false);
   const [deleting, setDeleting] = useState(false);
   const { run, busy, failure, clear } = useAction(DeletePolicy);
@@ -53,12 +53,12 @@ export function PolicyPanel({ policy, onEdit, onClose, onGone }: Props) {
         title={t("Limits")}
         aside={
           <>
-            {may("UPDATE") ? (
+            {can("UPDATE") ? (
               <Button variant="default" onClick={onEdit}>
                 {t("Edit")}
               </Button>
             ) : null}
-            {may("DELETE") ? (
+            {can("DELETE") ? (
               <Button
                 variant="subtle"
                 color="red"
@@ -78,7 +78,7 @@ export function PolicyPanel({ policy, onEdit, onClose, onGone }: Props) {
       <Part
         title={t("Attached to")}
         aside={
-          binds(viewer).length > 0 ? (
+          attachableHolders(viewer).length > 0 ? (
             <Button variant="light" onClick={() => setAttaching(true)}>
               {t("Attach")}
             </Button>

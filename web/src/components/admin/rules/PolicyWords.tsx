@@ -1,7 +1,7 @@
 import { t } from "../../../i18n";
 import { type Policy, words } from "./policy";
 
-/** What a policy limits, in words. */
+/** Shows the limits of a policy as text. */
 export function PolicyWords({ policy }: { policy: Policy }) {
   const all = words(policy);
   if (all.length === 0) return <span className="dim">{t("nothing")}</span>;

@@ -31,24 +31,24 @@ const phrases: Record<Scope, string> = {
   OBJECT: "on {{name}}",
 };
 
-/** Who holds a role, and where. */
+/** Shows who has a role, and in which scope. */
 export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void }) {
-  const may = role.permissions.includes("GRANT");
+  const editable = role.permissions.includes("GRANT");
   const names = useNames(role.grants.map((g) => g.scopeId));
   const { run, busy, failure, clear } = useAction(RevokeRole);
   const [granting, setGranting] = useState(false);
-  const [going, setGoing] = useState<Grant | null>(null);
+  const [revoking, setRevoking] = useState<Grant | null>(null);
   const place = (g: Grant) => t(phrases[g.scope], { name: names[g.scopeId ?? ""] || (g.scopeId ?? "") });
   async function revoke() {
-    if (!going || !(await run({ input: { id: going.id } }))) return;
-    setGoing(null);
+    if (!revoking || !(await run({ input: { id: revoking.id } }))) return;
+    setRevoking(null);
     onDone();
   }
   return (
     <Part
       title={t("Granted to")}
       aside={
-        may ? (
+        editable ? (
           <Button variant="light" onClick={() => setGranting(true)}>
             {t("Grant")}
           </Button>
@@ -64,7 +64,7 @@ export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void })
               <span>
                 {g.user.email} <span className="dim">{place(g)}</span>
               </span>
-              {may ? (
+              {editable ? (
                 <Button
                   className="push"
                   variant="subtle"
@@ -73,7 +73,7 @@ export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void })
                   aria-label={t("Revoke from {{email}} {{place}}", { email: g.user.email, place: place(g) })}
                   onClick={() => {
                     clear();
-                    setGoing(g);
+                    setRevoking(g);
                   }}
                 >
                   {t("Revoke")}
@@ -85,19 +85,19 @@ export function RoleGrants({ role, onDone }: { role: Role; onDone: () => void })
       )}
       {granting ? <GrantDialog role={role} onClose={() => setGranting(false)} onDone={onDone} /> : null}
       <Confirm
-        opened={going !== null}
+        opened={revoking !== null}
         title={t("Revoke the role?")}
         action={t("Revoke")}
         busy={busy}
         failure={failure}
-        onClose={() => setGoing(null)}
+        onClose={() => setRevoking(null)}
         onConfirm={() => void revoke()}
       >
-        {going
+        {revoking
           ? t("{{email}} loses the role {{role}} {{place}} at once.", {
-              email: going.user.email,
+              email: revoking.user.email,
               role: role.name,
-              place: place(going),
+              place: place(revoking),
             })
           : null}
       </Confirm>

@@ -15,11 +15,11 @@ function Editor({ begin }: { begin: Allows }) {
   );
 }
 
-/** A box by its name; looking for one of a hundred by its role takes seconds. */
+/** Returns a checkbox by its label. A search by role takes seconds among a hundred checkboxes. */
 const box = (name: string) => document.querySelector<HTMLInputElement>(`[aria-label="${name}"]`)!;
 const allowed = () => JSON.parse(screen.getByRole("status").textContent ?? "") as Allows;
 
-it("allows and forbids one operation, a row and a column", async () => {
+it("selects and clears one operation, a row and a column", async () => {
   const { user } = await stage(<Editor begin={[{ entity: "SESSION", operations: ["READ", "ENTER"] }]} />);
   await screen.findByRole("status");
   await user.click(box("connect on session"));
@@ -31,7 +31,7 @@ it("allows and forbids one operation, a row and a column", async () => {
   expect(allowed().find((a) => a.entity === "REGISTRY")?.operations).toEqual(["READ"]);
 });
 
-it("is only read where nothing may be changed, without rows that allow nothing", async () => {
+it("is read-only without onChange, and hides rows that allow nothing", async () => {
   await stage(<RoleMatrix ticks={ticksOf([{ entity: "RESOURCE_GROUP", operations: ["READ"] }])} />);
   expect(await screen.findByText("resource group")).toBeDefined();
   expect(screen.queryByRole("checkbox")).toBeNull();

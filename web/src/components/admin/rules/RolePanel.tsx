@@ -21,7 +21,7 @@ interface Props {
 export function RolePanel({ role, onEdit, onClose, onDone }: Props) {
   const [deleting, setDeleting] = useState(false);
   const { run, busy, failure, clear } = useAction(DeleteRole);
-  const may = (op: (typeof role.permissions)[number]) => role.permissions.includes(op);
+  const can = (op: (typeof role.permissions)[number]) => role.permissions.includes(op);
   async function remove() {
     if (!(await run({ input: { id: role.id } }))) return;
     onDone();
@@ -33,12 +33,12 @@ export function RolePanel({ role, onEdit, onClose, onDone }: Props) {
         title={t("Permissions")}
         aside={
           <>
-            {may("UPDATE") ? (
+            {can("UPDATE") ? (
               <Button variant="default" onClick={onEdit}>
                 {t("Edit")}
               </Button>
             ) : null}
-            {may("DELETE") ? (
+            {can("DELETE") ? (
               <Button
                 variant="subtle"
                 color="red"

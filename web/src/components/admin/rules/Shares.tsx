@@ -11,7 +11,7 @@ import { Part } from "../Panel";
 import { ProjectPick } from "../Pickers";
 import type { Group } from "./group";
 import { type Holder, HolderPick } from "./HolderPick";
-import { spoken } from "./holder";
+import { holderText } from "./holder";
 
 const SharesQuery = graphql(`
   query GroupShares($id: ID!) {
@@ -38,20 +38,23 @@ const RemoveWeight = graphql(
 
 type Shares = Extract<NonNullable<ResultOf<typeof SharesQuery>["node"]>, { shareWeights: unknown }>;
 type Weight = Shares["shareWeights"][number];
-type Standing = Shares["shareHolders"][number];
+type ShareHolder = Shares["shareHolders"][number];
 
-/** Who has which part of a group, by weight and by use, for the orders that look at it. */
+/**
+ * Shows the share of each domain, project and user in a group, by weight and by usage, for queue orders that use
+ * shares.
+ */
 export function GroupShares({ group }: { group: Group }) {
   const { data, failure, refetch } = useLiveQuery({ query: SharesQuery, variables: { id: group.id } });
   const remove = useAction(RemoveWeight, true);
   const [weighing, setWeighing] = useState(false);
   const shares = data?.node && "shareWeights" in data.node ? data.node : null;
-  const may = group.permissions.includes("UPDATE");
+  const editable = group.permissions.includes("UPDATE");
   return (
     <Part
       title={t("Fair shares")}
       aside={
-        may ? (
+        editable ? (
           <Button variant="light" onClick={() => setWeighing(true)}>
             {t("Set a weight")}
           </Button>
@@ -65,7 +68,7 @@ export function GroupShares({ group }: { group: Group }) {
         </p>
       )}
       {shares && shares.shareHolders.length > 0 ? (
-        <Standings list={shares.shareHolders} />
+        <ShareTable list={shares.shareHolders} />
       ) : (
         <p className="dim">{t("No recent usage or requests.")}</p>
       )}
@@ -74,14 +77,14 @@ export function GroupShares({ group }: { group: Group }) {
           {shares.shareWeights.map((w) => (
             <li key={w.id}>
               <b>{w.weight}</b>
-              <span>{sentence(w)}</span>
-              {may ? (
+              <span>{weightText(w)}</span>
+              {editable ? (
                 <Button
                   className="push"
                   variant="subtle"
                   color="red"
                   size="compact-xs"
-                  aria-label={t("Remove the weight of {{holder}}", { holder: sentence(w) })}
+                  aria-label={t("Remove the weight of {{holder}}", { holder: weightText(w) })}
                   onClick={async () => {
                     if (await remove.run({ input: { id: w.id } })) refetch();
                   }}
@@ -98,9 +101,9 @@ export function GroupShares({ group }: { group: Group }) {
   );
 }
 
-const sentence = (w: Weight) =>
+const weightText = (w: Weight) =>
   [
-    spoken(w),
+    holderText(w),
     w.withinProject ? t("in project {{name}}", { name: w.withinProject.name }) : null,
     w.resourceGroup ? null : t("in all groups"),
   ]
@@ -110,14 +113,14 @@ const sentence = (w: Weight) =>
 const percent = (part: number) => `${Math.round(100 * part)} %`;
 const depth = { DOMAIN: 0, PROJECT: 1, USER: 2, KEYPAIR: 2 };
 
-/** The holder that a line is about; those above it come with it. */
-const itself = (h: Standing) => ({
+/** Keeps only the holder of a line; the server also returns the domain and the project above it. */
+const ownHolder = (h: ShareHolder) => ({
   domain: h.scope === "DOMAIN" ? h.domain : null,
   project: h.scope === "PROJECT" ? h.project : null,
   user: h.scope === "USER" ? h.user : null,
 });
 
-function Standings({ list }: { list: readonly Standing[] }) {
+function ShareTable({ list }: { list: readonly ShareHolder[] }) {
   const flat = list.every((h) => h.scope === "USER");
   return (
     <div className="scroll-x" role="region" aria-label={t("Fair shares")} tabIndex={0}>
@@ -146,8 +149,8 @@ function Standings({ list }: { list: readonly Standing[] }) {
           {list.map((h) => (
             <tr key={`${h.scope} ${h.domain?.id} ${h.project?.id} ${h.user?.id}`}>
               <td className="nowrap" style={flat ? undefined : { paddingLeft: 12 + 16 * depth[h.scope] }}>
-                {Object.values(itself(h)).some(Boolean) ? (
-                  spoken(itself(h))
+                {Object.values(ownHolder(h)).some(Boolean) ? (
+                  holderText(ownHolder(h))
                 ) : (
                   <span className="dim">{t("not visible to you")}</span>
                 )}

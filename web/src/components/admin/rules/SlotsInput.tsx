@@ -10,14 +10,14 @@ interface Props {
   legend: string;
   hint?: string;
   value: SlotTexts;
-  /** What is wrong, by slot; "" is about all. */
+  /** Error messages by slot. The one for "" is about all slots. */
   wrong: Record<string, string | undefined>;
-  /** Whether slots that no machine has yet may be named. */
+  /** Whether the user can add slots that no machine has yet. */
   free?: boolean;
   onChange: (value: SlotTexts) => void;
 }
 
-/** An amount per slot, each in its own unit; empty is none. */
+/** Edits an amount per slot, each in its unit. An empty field means no amount. */
 export function SlotsInput({ legend, hint, value, wrong, free, onChange }: Props) {
   const [another, setAnother] = useState("");
   const types = useSlotTypes();
@@ -34,7 +34,7 @@ export function SlotsInput({ legend, hint, value, wrong, free, onChange }: Props
       {hint ? <p className="dim">{hint}</p> : null}
       <div className="pairs">
         {slots.map((slot) => {
-          // A size may be typed with a unit of its own.
+          // The user can type a size with another unit.
           const unit = isMemory(slot) ? (/[a-z]/i.test(value[slot] ?? "") ? "" : "GiB") : (types.get(slot)?.unit ?? "");
           return (
             <TextInput
@@ -81,7 +81,7 @@ export function SlotsInput({ legend, hint, value, wrong, free, onChange }: Props
   );
 }
 
-/** Failures about slots, by slot, out of those by field. */
+/** Returns the errors of the slots of one input field, by slot. */
 export const wrongSlots = (
   field: string,
   ...all: Record<string, string | undefined>[]

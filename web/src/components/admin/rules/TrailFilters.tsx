@@ -9,14 +9,14 @@ import { UserPick } from "../Pickers";
 import { entities } from "./role";
 import { anyFailure, results, type TrailFilter, wrongIn } from "./trail";
 
-/** The server itself knows which actions there are. */
+/** The actions come from the schema of the server. */
 const ActionsQuery: TypedDocumentNode<
   { __schema: { mutationType: { fields: { name: string }[] } } },
   Record<string, never>
 > = gql`
   query Actions { __schema { mutationType { fields { name } } } }
 `;
-/** What is in the trail besides mutations. */
+/** The actions in the audit log that are not mutations. */
 const others = ["authenticate", "actAs", "enterSession", "exportAudit"];
 
 const spans = [
@@ -25,12 +25,12 @@ const spans = [
   { label: "Last week", hours: 168 },
 ];
 
-/** As an input of the browser writes a moment. */
+/** Formats a time for an input of type datetime-local. */
 const local = (at: Date) => new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 
 interface Props {
   filter: TrailFilter;
-  /** E-mails of those who are filtered by, where they are known. */
+  /** E-mail addresses of the users in the filter, as far as they are known. */
   emails: Record<string, string>;
   onChange: (more: TrailFilter) => void;
   onClear: () => void;
@@ -40,7 +40,7 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
   const { data } = useLiveQuery({ query: ActionsQuery, variables: {} });
   const actions = [...(data?.__schema.mutationType.fields ?? []).map((f) => f.name), ...others].sort();
   const wrong = wrongIn(filter);
-  const why = (key: keyof TrailFilter) => wrong[key] && t(wrong[key]);
+  const errorOf = (key: keyof TrailFilter) => wrong[key] && t(wrong[key]);
   const since = (hours: number) => onChange({ from: local(new Date(Date.now() - hours * 3_600_000)), to: undefined });
   const person = (id: string | undefined) => (id ? { value: id, label: emails[id] ?? id } : null);
   return (
@@ -51,7 +51,7 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
           type="datetime-local"
           label={t("From")}
           value={filter.from ?? ""}
-          error={why("from")}
+          error={errorOf("from")}
           onChange={(e) => onChange({ from: e.currentTarget.value || undefined })}
         />
         <TextInput
@@ -59,7 +59,7 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
           type="datetime-local"
           label={t("Until")}
           value={filter.to ?? ""}
-          error={why("to")}
+          error={errorOf("to")}
           onChange={(e) => onChange({ to: e.currentTarget.value || undefined })}
         />
         <UserPick
@@ -68,7 +68,7 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
           placeholder={t("Anyone")}
           value={filter.actor ?? null}
           chosen={person(filter.actor)}
-          error={why("actor")}
+          error={errorOf("actor")}
           onChange={(id) => onChange({ actor: id ?? undefined })}
         />
         <UserPick
@@ -77,7 +77,7 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
           placeholder={t("Anyone")}
           value={filter.as ?? null}
           chosen={person(filter.as)}
-          error={why("as")}
+          error={errorOf("as")}
           onChange={(id) => onChange({ as: id ?? undefined })}
         />
         <Typed label={t("Action")} value={filter.action} data={actions} onChange={(action) => onChange({ action })} />
@@ -122,11 +122,11 @@ export function TrailFilters({ filter, emails, onChange, onClear }: Props) {
   );
 }
 
-/** What the audit log calls an object, which is more than roles know. */
+/** Names of kinds of objects in the audit log, which has more kinds than roles have. */
 export const entityName = (entity: string) =>
   t((words.AccessEntity as Record<string, string>)[entity.toUpperCase()] ?? readable(entity));
 
-/** A text that counts when one pauses. */
+/** A text field that takes effect when the user stops typing. */
 function Typed({
   label,
   value,
@@ -140,10 +140,10 @@ function Typed({
 }) {
   const [text, setText] = useState(value ?? "");
   useEffect(() => setText(value ?? ""), [value]);
-  const tell = useDebouncedCallback((typed: string) => onChange(typed.trim() || undefined), 300);
+  const listener = useDebouncedCallback((typed: string) => onChange(typed.trim() || undefined), 300);
   const type = (typed: string) => {
     setText(typed);
-    tell(typed);
+    listener(typed);
   };
   return data ? (
     <Autocomplete

@@ -6,7 +6,7 @@ import { outcomeWord } from "../../../words";
 import { Copy } from "../../Note";
 import { SidePanel } from "../Panel";
 import { entityName } from "./TrailFilters";
-import { type AuditQuery, spent, type TrailFilter } from "./trail";
+import { type AuditQuery, formatMicroseconds, type TrailFilter } from "./trail";
 
 export type Entry = NonNullable<
   NonNullable<NonNullable<ResultOf<typeof AuditQuery>["auditEntries"]["edges"]>[number]>["node"]
@@ -19,7 +19,7 @@ export const tone = (result: string) =>
       ? "tone-bad"
       : "tone-wait";
 
-/** All that one row says, with ways to the rows beside it. */
+/** Shows all fields of one audit entry, with links to related entries. */
 export function TrailRow({
   entry: e,
   onFilter,
@@ -81,7 +81,7 @@ export function TrailRow({
       </span>,
     ],
     [t("Message"), e.message || null],
-    [t("Duration"), spent(e.durationUs)],
+    [t("Duration"), formatMicroseconds(e.durationUs)],
     [t("Client address"), e.clientAddress || null],
     [
       t("Request ID"),

@@ -10,7 +10,7 @@ const ops = (n: number) => t("{{n}} operations/s", { n: trim(n.toFixed(n < 10 ? 
 const flow = (n: number) => `${bytes(n)}/s`;
 const delay = (n: number) => (n < 1000 ? `${trim(n.toFixed(0))} µs` : `${trim((n / 1000).toFixed(1))} ms`);
 
-/** How one volume is: health with its reason, room, limits, and how fast it works now. */
+/** Shows the state of a volume: health with its reason, free space, limits, and current throughput. */
 export function VolumeFacts({ volume: v }: { volume: Volume }) {
   const p = v.performance;
   return (

@@ -1,10 +1,10 @@
 import { Fragment } from "react";
 import { t } from "../../../i18n";
 import { Tick } from "../Tick";
-import { spoken } from "./holder";
+import { holderText } from "./holder";
 import { atoms, type Volume } from "./volume";
 
-/** Who may use the folders of which volume for what: volumes and holders down, permissions across. */
+/** Shows permissions on the folders of each volume: a row per volume and holder, a column per permission. */
 export function VolumeMatrix({ volumes, onOpen }: { volumes: Volume[]; onOpen: (id: string) => void }) {
   return (
     <section aria-labelledby="may" className="stack small">
@@ -43,7 +43,7 @@ export function VolumeMatrix({ volumes, onOpen }: { volumes: Volume[]; onOpen: (
                 {v.grants.map((g) => (
                   <tr key={g.id}>
                     <th scope="row" className="inner">
-                      {spoken(g)}
+                      {holderText(g)}
                     </th>
                     {atoms.map((a) => (
                       <td key={a.value}>

@@ -30,25 +30,25 @@ const DeleteOrphan = graphql(
   `mutation DeleteOrphan($input: DeleteOrphanInput!) { deleteOrphan(input: $input) { task { id status } } }`,
 );
 
-/** Lists orphans of a volume. The comparison starts only on request, because it reads the whole volume. */
+/** Lists orphans of a volume. The search starts only on request, because it reads the whole volume. */
 export function VolumeOrphans({ volume }: { volume: { id: string; name: string } }) {
-  const [asked, setAsked] = useState(false);
-  const [going, setGoing] = useState<Orphan | null>(null);
+  const [requested, setRequested] = useState(false);
+  const [deleting, setDeleting] = useState<Orphan | null>(null);
   const [{ data, error, fetching }, again] = useQuery({
     query: OrphansQuery,
     variables: { id: volume.id },
-    pause: !asked,
+    pause: !requested,
     requestPolicy: "network-only",
   });
-  const found = asked && data?.node && "orphans" in data.node ? data.node.orphans : null;
+  const found = requested && data?.node && "orphans" in data.node ? data.node.orphans : null;
   const orphans = found ? orphansOf(found) : [];
   const none = found && orphans.length + found.missing.length === 0;
   return (
     <Part
       title={t("Orphans")}
       aside={
-        <Button variant="default" loading={fetching} onClick={() => (asked ? again() : setAsked(true))}>
-          {asked ? t("Scan again") : t("Scan now")}
+        <Button variant="default" loading={fetching} onClick={() => (requested ? again() : setRequested(true))}>
+          {requested ? t("Scan again") : t("Scan now")}
         </Button>
       }
     >
@@ -89,7 +89,7 @@ export function VolumeOrphans({ volume }: { volume: { id: string; name: string }
                   color="red"
                   size="compact-xs"
                   aria-label={t("Remove {{name}}", { name: o.name })}
-                  onClick={() => setGoing(o)}
+                  onClick={() => setDeleting(o)}
                 >
                   {t("Remove")}
                 </Button>
@@ -103,13 +103,13 @@ export function VolumeOrphans({ volume }: { volume: { id: string; name: string }
       {found && !found.complete ? (
         <p className="tone-wait">{t("There are more. At most 1000 of each are shown.")}</p>
       ) : null}
-      {going?.input ? (
+      {deleting?.input ? (
         <RemoveDialog
           volume={volume}
-          orphan={going}
-          onClose={() => setGoing(null)}
+          orphan={deleting}
+          onClose={() => setDeleting(null)}
           onGone={() => {
-            setGoing(null);
+            setDeleting(null);
             again();
           }}
         />

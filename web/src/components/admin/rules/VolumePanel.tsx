@@ -8,11 +8,11 @@ import { Confirm } from "../../Confirm";
 import { FormDialog } from "../Form";
 import { Part, SidePanel } from "../Panel";
 import { type Holder, HolderPick } from "./HolderPick";
-import { holderOf, spoken } from "./holder";
+import { holderOf, holderText } from "./holder";
 import { VolumeFacts } from "./VolumeFacts";
 import { VolumeOrphans } from "./VolumeOrphans";
 import { VolumeScopes } from "./VolumeScopes";
-import { atoms, given, type Volume, VolumeFields, type VolumeGrant } from "./volume";
+import { atoms, permissionPhrases, type Volume, VolumeFields, type VolumeGrant } from "./volume";
 
 const SetGrant = graphql(
   `mutation GrantVolume($input: GrantVolumeInput!) { grantVolume(input: $input) { grant { id permissions } } }`,
@@ -26,26 +26,26 @@ const RemoveGrant = graphql(
   [VolumeFields],
 );
 
-/** What the folders of one volume may be used for, and by whom. */
+/** Shows one volume, and who has which permissions on its folders. */
 export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClose: () => void; onDone: () => void }) {
   const viewer = useViewer();
-  const may = volume.permissions.includes("GRANT");
+  const editable = volume.permissions.includes("GRANT");
   const { run, busy, failure, clear } = useAction(RemoveGrant);
   const [edited, setEdited] = useState<VolumeGrant | "new" | null>(null);
-  const [going, setGoing] = useState<VolumeGrant | null>(null);
+  const [revoking, setRevoking] = useState<VolumeGrant | null>(null);
   async function remove() {
-    if (!going || !(await run({ input: { id: going.id } }))) return;
-    setGoing(null);
+    if (!revoking || !(await run({ input: { id: revoking.id } }))) return;
+    setRevoking(null);
     onDone();
   }
   return (
     <SidePanel title={volume.name} onClose={onClose}>
       <VolumeFacts volume={volume} />
-      <VolumeScopes volume={volume} may={administers(viewer)} />
+      <VolumeScopes volume={volume} editable={administers(viewer)} />
       <Part
         title={t("Access to its folders")}
         aside={
-          may ? (
+          editable ? (
             <Button variant="light" onClick={() => setEdited("new")}>
               {t("Grant")}
             </Button>
@@ -60,19 +60,19 @@ export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClo
             {volume.grants.map((g) => (
               <li key={g.id}>
                 <span>
-                  <b>{spoken(g)}</b>{" "}
+                  <b>{holderText(g)}</b>{" "}
                   <span className="dim">
-                    {given(g.permissions)
+                    {permissionPhrases(g.permissions)
                       .map((x) => t(x))
                       .join(", ")}
                   </span>
                 </span>
-                {may ? (
+                {editable ? (
                   <span className="push row keep">
                     <Button
                       variant="subtle"
                       size="compact-xs"
-                      aria-label={t("Edit the access of {{holder}}", { holder: spoken(g) })}
+                      aria-label={t("Edit the access of {{holder}}", { holder: holderText(g) })}
                       onClick={() => setEdited(g)}
                     >
                       {t("Edit")}
@@ -81,10 +81,10 @@ export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClo
                       variant="subtle"
                       color="red"
                       size="compact-xs"
-                      aria-label={t("Revoke the access of {{holder}}", { holder: spoken(g) })}
+                      aria-label={t("Revoke the access of {{holder}}", { holder: holderText(g) })}
                       onClick={() => {
                         clear();
-                        setGoing(g);
+                        setRevoking(g);
                       }}
                     >
                       {t("Revoke")}
@@ -106,18 +106,18 @@ export function VolumePanel({ volume, onClose, onDone }: { volume: Volume; onClo
         />
       ) : null}
       <Confirm
-        opened={going !== null}
+        opened={revoking !== null}
         title={t("Revoke the access?")}
         action={t("Revoke")}
         busy={busy}
         failure={failure}
-        onClose={() => setGoing(null)}
+        onClose={() => setRevoking(null)}
         onConfirm={() => void remove()}
       >
-        {going
+        {revoking
           ? t(
               "{{holder}} loses the permissions on {{volume}} that only this grant gives. Folders and their data stay.",
-              { holder: spoken(going), volume: volume.name },
+              { holder: holderText(revoking), volume: volume.name },
             )
           : null}
       </Confirm>
@@ -162,7 +162,7 @@ function GrantDialog({
     <FormDialog
       title={
         grant
-          ? t("Access of {{holder}} to {{volume}}", { holder: spoken(grant), volume: volume.name })
+          ? t("Access of {{holder}} to {{volume}}", { holder: holderText(grant), volume: volume.name })
           : t("Grant {{name}}", { name: volume.name })
       }
       onClose={onClose}

@@ -11,7 +11,7 @@ import { Part } from "../Panel";
 import { type Column, PagedTable, RowButton } from "../Table";
 import { usePages } from "../usePages";
 import { LimitDialog } from "./LimitDialog";
-import { holderName, keeps, limits, type Scope, ScopeFields } from "./scope";
+import { canEnforce, holderName, limits, type Scope, ScopeFields } from "./scope";
 import type { Volume } from "./volume";
 
 const ScopesQuery = graphql(
@@ -27,8 +27,8 @@ const ScopesQuery = graphql(
 
 const kinds = ["USER", "PROJECT"] as const;
 
-/** What each user's and project's folders use on one volume, and what they may use at most. */
-export function VolumeScopes({ volume, may }: { volume: Volume; may: boolean }) {
+/** Shows the usage and the limit of each user's and project's folders on one volume. */
+export function VolumeScopes({ volume, editable }: { volume: Volume; editable: boolean }) {
   const [kind, setKind] = useState<(typeof kinds)[number]>();
   const pages = usePages({
     query: ScopesQuery,
@@ -36,7 +36,7 @@ export function VolumeScopes({ volume, may }: { volume: Volume; may: boolean }) 
     pick: (data) => data.quotaScopes,
   });
   const [edited, setEdited] = useState<Scope | "new" | null>(null);
-  const settable = may && limits.some((l) => keeps(volume, l));
+  const settable = editable && limits.some((l) => canEnforce(volume, l));
   const columns: Column<Scope>[] = [
     {
       head: t("Owner"),
@@ -124,7 +124,7 @@ export function VolumeScopes({ volume, may }: { volume: Volume; may: boolean }) 
           kept: t(enforcementWord(volume.enforcement)),
         })}
       </p>
-      {may && !settable ? (
+      {editable && !settable ? (
         <p className="dim">
           {t("This volume cannot limit single scopes. Limits from policies are enforced for uploads.")}
         </p>

@@ -1,7 +1,7 @@
 import { slotName } from "../../../slots";
 import { amount, bytes, isMemory, parseBytes, trim } from "../../format";
 
-/** How a limit is typed and shown. */
+/** The type of a limit, which decides how it is typed and shown. */
 export type Kind = "count" | "seconds" | "bytes";
 
 const gib = 1024 ** 3;
@@ -13,14 +13,14 @@ const units: [string, number][] = [
   ["s", 1],
 ];
 
-/** A size as people type it; a bare number is in GiB, because nobody limits to bytes. */
+/** Reads a size. A number without a unit is in GiB, because no limit is a few bytes. */
 export function parseSize(text: string): number | null {
   const plain = /^\s*\d+(\.\d+)?\s*$/.test(text);
   const n = parseBytes(plain ? `${text.trim()}g` : text);
   return n !== null && Number.isSafeInteger(n) ? n : null;
 }
 
-/** The shortest text that parseSize reads as the same. */
+/** Returns the shortest text that parseSize reads as the same size. */
 export function printSize(n: number): string {
   if (n === 0) return "0";
   for (const [unit, size] of [
@@ -34,7 +34,7 @@ export function printSize(n: number): string {
   return `${n} B`;
 }
 
-/** 12h, 1d 6h, 30 min, 45s: seconds; a number without a unit could be anything, but for 0. */
+/** Reads a time such as 12h, 1d 6h, 30 min or 45s, in seconds. The unit is required, except for 0. */
 export function parseTime(text: string): number | null {
   const plain = text.trim().toLowerCase();
   if (plain === "0") return 0;
@@ -45,7 +45,7 @@ export function parseTime(text: string): number | null {
   return Math.round(sum);
 }
 
-/** Seconds in full: 1 d 6 h. */
+/** Formats seconds with all units, such as 1 d 6 h. */
 export function printTime(seconds: number): string {
   let rest = seconds;
   const parts: string[] = [];
@@ -57,11 +57,11 @@ export function printTime(seconds: number): string {
   return parts.join(" ") || "0 s";
 }
 
-const most = 2 ** 31 - 1;
+const maxCount = 2 ** 31 - 1;
 
 export function parseCount(text: string): number | null {
   const n = Number(text.trim());
-  return /^\s*\d+\s*$/.test(text) && n <= most ? n : null;
+  return /^\s*\d+\s*$/.test(text) && n <= maxCount ? n : null;
 }
 
 export const parse: Record<Kind, (text: string) => number | null> = {
@@ -71,14 +71,14 @@ export const parse: Record<Kind, (text: string) => number | null> = {
 };
 export const print: Record<Kind, (n: number) => string> = { count: String, seconds: printTime, bytes: printSize };
 
-/** What to write when a text cannot be read. */
+/** The error message for a text that cannot be parsed. */
 export const hints: Record<Kind, string> = {
   count: "Enter a whole number, or leave empty.",
   seconds: "Enter a time such as 12h, 30min or 2d, or leave empty.",
   bytes: "Enter a size such as 100 GiB, or leave empty.",
 };
 
-/** The exact decimal of a slot; null if the text is not a number. */
+/** Returns the exact decimal of a slot; null if the text is not a number. */
 export function parseSlot(slot: string, text: string): string | null {
   if (isMemory(slot)) {
     const n = parseSize(text);
@@ -91,13 +91,13 @@ export function parseSlot(slot: string, text: string): string | null {
 export const printSlot = (slot: string, decimal: string) =>
   isMemory(slot) ? printSize(Number(decimal)) : trim(decimal);
 
-/** Slots as they are typed: a text per slot, empty for none. */
+/** The form state of an amount per slot; empty for none. */
 export type SlotTexts = Record<string, string>;
 
 export const textsOf = (slots: Record<string, string>): SlotTexts =>
   Object.fromEntries(Object.entries(slots).map(([slot, n]) => [slot, printSlot(slot, n)]));
 
-/** Reads typed slots; names those that cannot be read. */
+/** Parses the amounts of slots, and returns an error per slot that cannot be parsed. */
 export function readSlots(texts: SlotTexts): { slots: Record<string, string>; wrong: Record<string, string> } {
   const slots: Record<string, string> = {};
   const wrong: Record<string, string> = {};
@@ -110,9 +110,9 @@ export function readSlots(texts: SlotTexts): { slots: Record<string, string>; wr
   return { slots, wrong };
 }
 
-/** A limit of effectiveLimits as people read it. */
-export function shown(what: string, decimal: string): string {
-  if (Number(decimal) === 0) return "0"; // nothing has no unit
+/** Formats a limit of effectiveLimits. */
+export function formatLimit(what: string, decimal: string): string {
+  if (Number(decimal) === 0) return "0"; // 0 needs no unit
   if (what === "scope bytes" || what === "disk bytes") return bytes(Number(decimal));
   if (what === "session lifetime" || what === "idle timeout") return printTime(Number(decimal));
   return amount(what.replace(/^pending /, ""), decimal);
@@ -131,13 +131,13 @@ const plain: Record<string, string> = {
   logins: "Concurrent logins",
 };
 
-/** What a limit of effectiveLimits is about, as a phrase to translate. */
-export function whatOf(what: string): [key: string, values?: Record<string, string>] {
+/** Returns the name of a limit of effectiveLimits as a phrase to translate. */
+export function limitName(what: string): [key: string, values?: Record<string, string>] {
   if (plain[what]) return [plain[what]];
   return what.startsWith("pending ")
     ? ["{{slot}}, pending sessions", { slot: slotName(what.slice("pending ".length)) }]
     : [slotName(what)];
 }
 
-/** Limits that bound each thing by itself: nothing of them is used up. */
-export const each = new Set(["containers per session", "priority", "session lifetime", "idle timeout"]);
+/** Limits that apply to each session or login by itself, so they have no usage. */
+export const perObject = new Set(["containers per session", "priority", "session lifetime", "idle timeout"]);

@@ -1,16 +1,16 @@
 import { expect, it } from "vitest";
-import { holdText, openTo } from "./group";
+import { accessPhrase, reservationPhrase } from "./group";
 
-it("says to whom a group is open", () => {
-  expect(openTo({ active: false, public: true, grants: [1] })).toEqual(["no one (inactive)"]);
-  expect(openTo({ active: true, public: true, grants: [1] })).toEqual(["everyone"]);
-  expect(openTo({ active: true, public: false, grants: [] })).toEqual(["no one yet"]);
-  expect(openTo({ active: true, public: false, grants: [1, 2] })).toEqual(["{{count}} grants", { count: 2 }]);
+it("describes who can use a group", () => {
+  expect(accessPhrase({ active: false, public: true, grants: [1] })).toEqual(["no one (inactive)"]);
+  expect(accessPhrase({ active: true, public: true, grants: [1] })).toEqual(["everyone"]);
+  expect(accessPhrase({ active: true, public: false, grants: [] })).toEqual(["no one yet"]);
+  expect(accessPhrase({ active: true, public: false, grants: [1, 2] })).toEqual(["{{count}} grants", { count: 2 }]);
 });
 
-it("says how long the first in the queue is passed", () => {
-  expect(holdText(-1)).toEqual(["never"]);
-  expect(holdText(0)).toEqual(["immediately"]);
-  expect(holdText(600)).toEqual(["after {{count}} minutes", { count: 10 }]);
-  expect(holdText(90)).toEqual(["after {{count}} seconds", { count: 90 }]);
+it("describes when agents are reserved for the head of the queue", () => {
+  expect(reservationPhrase(-1)).toEqual(["never"]);
+  expect(reservationPhrase(0)).toEqual(["immediately"]);
+  expect(reservationPhrase(600)).toEqual(["after {{count}} minutes", { count: 10 }]);
+  expect(reservationPhrase(90)).toEqual(["after {{count}} seconds", { count: 90 }]);
 });

@@ -18,7 +18,7 @@ export const sessionTypes = [
   { value: "BATCH", label: words.SessionType.BATCH },
 ] as const;
 
-/** How an agent is chosen among those that have room. */
+/** How the scheduler selects an agent among those with enough capacity. */
 export const strategies = [
   {
     value: "PACK",
@@ -38,7 +38,7 @@ export const strategies = [
   { value: "ROUNDROBIN", label: words.PlacementStrategy.ROUNDROBIN, help: "Uses one agent after the other." },
 ] as const;
 
-/** How a session gets an amount that exceeds one device. */
+/** How the scheduler divides an amount that exceeds one device. */
 export const splits = [
   { value: "FILL", label: words.DeviceSplit.FILL, help: "Uses whole devices, and one more device for the remainder." },
   {
@@ -49,7 +49,7 @@ export const splits = [
   { value: "NONE", label: words.DeviceSplit.NONE, help: "Uses only whole devices, never a part of one." },
 ] as const;
 
-/** How near to each other the devices of a container are. */
+/** How close to each other the devices of a container must be. */
 export const topologies = [
   {
     value: "PREFER",
@@ -73,7 +73,7 @@ export const topologies = [
   },
 ] as const;
 
-/** What becomes of sessions on an agent that is lost. */
+/** What happens to sessions on an agent that is lost. */
 export const lostPolicies = [
   {
     value: "WAIT",
@@ -88,7 +88,7 @@ export const lostPolicies = [
   },
 ] as const;
 
-/** What becomes of sessions that may be ended for others. */
+/** What happens to preempted sessions. */
 export const preemptions = [
   { value: "OFF", label: words.Preemption.OFF, help: "No session is stopped for another one." },
   {
@@ -103,7 +103,7 @@ export const preemptions = [
   },
 ] as const;
 
-/** Whose sessions make room. */
+/** Whose sessions can be preempted. */
 export const preemptionScopes = [
   { value: "USER", label: words.PreemptionScope.USER },
   { value: "PROJECT", label: words.PreemptionScope.PROJECT },
@@ -111,7 +111,7 @@ export const preemptionScopes = [
   { value: "GROUP", label: words.PreemptionScope.GROUP },
 ] as const;
 
-/** Who comes first among sessions of one priority. */
+/** The order of sessions with the same priority. */
 export const orders = [
   { value: "FIFO", label: words.QueueOrder.FIFO, help: "The session that was created first starts first." },
   {
@@ -131,8 +131,11 @@ export const orders = [
   },
 ] as const;
 
-/** How long the session at the head is passed, as a phrase to translate. */
-export function holdText(seconds: number): Phrase {
+/**
+ * Returns when the scheduler starts to reserve agents for the session at the head of the queue, as a phrase to
+ * translate.
+ */
+export function reservationPhrase(seconds: number): Phrase {
   if (seconds < 0) return ["never"];
   if (seconds === 0) return ["immediately"];
   return seconds % 60 === 0
@@ -142,14 +145,14 @@ export function holdText(seconds: number): Phrase {
 
 type Phrase = [key: string, values?: Record<string, string | number>];
 
-/** To whom a group is open, as a phrase to translate. */
-export function openTo(g: Pick<Group, "active" | "public"> & { grants: readonly unknown[] }): Phrase {
+/** Returns who can use a group, as a phrase to translate. */
+export function accessPhrase(g: Pick<Group, "active" | "public"> & { grants: readonly unknown[] }): Phrase {
   if (!g.active) return ["no one (inactive)"];
   if (g.public) return ["everyone"];
   return g.grants.length === 0 ? ["no one yet"] : ["{{count}} grants", { count: g.grants.length }];
 }
 
-/** What makes a group usable, as the server names it. */
+/** Why a group can be used, by the enum value of the server. */
 export const reasons: Record<string, string> = {
   SUPERADMIN: "as a superadmin",
   PUBLIC: "open to everyone",

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { draftOf, readDraft } from "./groupdraft";
 
-it("starts a new group from what the server starts from", () => {
+it("starts a new group with the defaults of the server", () => {
   const { input, wrong } = readDraft(draftOf(null));
   expect(wrong).toEqual({});
   expect(input).toMatchObject({
@@ -16,7 +16,7 @@ it("starts a new group from what the server starts from", () => {
   });
 });
 
-it("shows times as people read them, and reads them so", () => {
+it("formats and parses times", () => {
   expect(draftOf(null).times).toMatchObject({
     holdAfter: "10 min",
     halfLife: "7 d",
@@ -29,7 +29,7 @@ it("shows times as people read them, and reads them so", () => {
   expect(readDraft({ ...draft, times: { ...draft.times, halfLife: "1d 12h" } }).input.halfLife).toBe(129_600);
 });
 
-it("says what cannot be read and what is out of range", () => {
+it("returns an error for invalid values and values out of range", () => {
   const draft = draftOf(null);
   const { wrong } = readDraft({
     ...draft,
@@ -40,7 +40,7 @@ it("says what cannot be read and what is out of range", () => {
   expect(wrong.lookback).toEqual(["Enter a value from {{least}} to {{most}}.", { least: "1 min", most: "365 d" }]);
 });
 
-it("reads networks on lines of their own, or with commas or spaces between", () => {
+it("parses networks separated by line breaks, commas or spaces", () => {
   expect(readDraft(draftOf(null)).input.allowedNetworks).toEqual([]);
   expect(
     readDraft({ ...draftOf(null), allowedNetworks: " 10.1.0.0/16,10.1.2.3:443\n\n10.2.0.0/16 10.3.0.1 " }).input

@@ -1,7 +1,7 @@
 import { parseTime, printTime } from "./amounts";
 import { type Group, sessionTypes } from "./group";
 
-/** The times of a group, in seconds: what the server starts from and what it takes. */
+/** The default, the minimum and the maximum of the times of a group, in seconds. */
 const times = {
   holdAfter: { usual: 600, least: 0, most: 30 * 86_400 },
   halfLife: { usual: 7 * 86_400, least: 60, most: 365 * 86_400 },
@@ -12,7 +12,7 @@ const times = {
 } as const;
 type Time = keyof typeof times;
 
-/** A group as it is typed; times are texts such as 10 min. */
+/** The form state of a group. Times are texts such as 10 min. */
 export interface GroupDraft
   extends Pick<
     Group,
@@ -29,9 +29,9 @@ export interface GroupDraft
     | "preemptionScope"
   > {
   sessionTypes: Group["sessionTypes"];
-  /** A network on each line, or with commas or spaces between. */
+  /** Networks, separated by line breaks, commas or spaces. */
   allowedNetworks: string;
-  /** Whether agents are ever held for the head of the queue. */
+  /** Whether the scheduler reserves agents for the head of the queue. */
   hold: boolean;
   times: Record<Time, string>;
   maxAttempts: number | string;
@@ -43,7 +43,7 @@ export function draftOf(group: Group | null): GroupDraft {
     name: group?.name ?? "",
     description: group?.description ?? "",
     active: group?.active ?? true,
-    // A new group is closed until somebody is named: opening it to all is a choice.
+    // A new group is closed until it is granted: opening it to everyone is a deliberate choice.
     public: group?.public ?? false,
     sessionTypes: [...(group?.sessionTypes ?? sessionTypes.map((s) => s.value))],
     allowedNetworks: (group?.allowedNetworks ?? []).join("\n"),
@@ -63,7 +63,7 @@ export function draftOf(group: Group | null): GroupDraft {
   };
 }
 
-/** What is sent, and what is wrong with what was typed, as phrases to translate. */
+/** Returns the input for the server, and the errors as phrases to translate. */
 export function readDraft(draft: GroupDraft) {
   const wrong: Record<string, [key: string, values?: Record<string, string>]> = {};
   if (draft.sessionTypes.length === 0) wrong.sessionTypes = ["Choose at least one."];

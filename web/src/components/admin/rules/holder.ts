@@ -2,8 +2,8 @@ import { t } from "../../../i18n";
 
 export type HolderKind = "domain" | "project" | "user" | "keypair";
 
-/** What is given to one domain, project, user or keypair; to everybody, where that is possible, when none is named. */
-export interface Held {
+/** A grant or an attachment to one domain, project, user or keypair; without any of them, to everyone. */
+export interface Holding {
   domain: { id: string; name: string } | null;
   project: { id: string; name: string } | null;
   user: { id: string; email: string } | null;
@@ -11,7 +11,7 @@ export interface Held {
   keypairID?: string | null;
 }
 
-export function holderOf(h: Held): { kind: HolderKind | "everybody"; id: string; name: string } {
+export function holderOf(h: Holding): { kind: HolderKind | "everybody"; id: string; name: string } {
   if (h.domain) return { kind: "domain", id: h.domain.id, name: h.domain.name };
   if (h.project) return { kind: "project", id: h.project.id, name: h.project.name };
   if (h.user) return { kind: "user", id: h.user.id, name: h.user.email };
@@ -27,8 +27,8 @@ const phrases = {
   everybody: "everyone",
 };
 
-/** The holder as one would say it: project vision. */
-export function spoken(h: Held): string {
+/** Returns a holder as text, such as "project vision". */
+export function holderText(h: Holding): string {
   const { kind, name } = holderOf(h);
   return t(phrases[kind], { name });
 }

@@ -4,7 +4,7 @@ import { orphansOf } from "./orphan";
 const scope = "01a202c3-ebb1-7598-8369-d08853670f26";
 const folder = "01a202c4-0f66-7087-95b6-a3f2bb0c6801";
 
-it("offers to remove what Berth made, folders before their scope, and nothing that others put there", () => {
+it("returns a removal input only for orphans that Berth created, folders before their scope", () => {
   const found = orphansOf({
     scopes: [
       { scope, usedBytes: 5 },

@@ -1,15 +1,15 @@
-/** What lies on a volume and belongs to nobody. */
+/** A folder, directory or quota scope on a volume that nothing in the database refers to. */
 export interface Orphan {
   /** A phrase to translate. */
   what: string;
-  /** Where it lies, or what it is called there. */
+  /** Its path or its name on the volume. */
   name: string;
   usedBytes: number | null;
-  /** How it is named to be removed; null for what only an operator can. */
+  /** The input that removes it; null if only an operator can remove it. */
   input: { scope: string; folder?: string } | null;
 }
 
-interface Told {
+interface OrphanReport {
   scopes: readonly { scope: string; usedBytes: number | null }[];
   folders: readonly { state: string; scope: string; folder: string; path: string }[];
 }
@@ -22,15 +22,15 @@ const states: Record<string, string> = {
 };
 const anId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** What was found, folders first: a scope goes only when its folders have gone. */
-export const orphansOf = (told: Told): Orphan[] => [
-  ...told.folders.map((f) => ({
+/** Returns the orphans, folders first, because a scope can be removed only after its folders. */
+export const orphansOf = (report: OrphanReport): Orphan[] => [
+  ...report.folders.map((f) => ({
     what: states[f.state] ?? f.state,
     name: f.path,
     usedBytes: null,
     input: anId.test(f.scope) && anId.test(f.folder) ? { scope: f.scope, folder: f.folder } : null,
   })),
-  ...told.scopes.map((s) => ({
+  ...report.scopes.map((s) => ({
     what: "a scope without an owner",
     name: s.scope,
     usedBytes: s.usedBytes,

@@ -22,7 +22,7 @@ const small: Policy = {
   maxScopeBytes: 100 * 1024 ** 3,
 };
 
-it("reads what it wrote", () => {
+it("parses what it has formatted", () => {
   const { limits: read, wrong } = readDraft(draftOf(small));
   expect(wrong).toEqual({});
   expect(read).toEqual({
@@ -37,7 +37,7 @@ it("reads what it wrote", () => {
   });
 });
 
-it("takes away what is left empty", () => {
+it("removes limits whose fields are empty", () => {
   const draft = draftOf(small);
   draft.plain.maxSessions = " ";
   const change = changeOf(readDraft(draft).limits);
@@ -46,7 +46,7 @@ it("takes away what is left empty", () => {
   expect(limits.filter((l) => change[l.key] === -1)).toHaveLength(9);
 });
 
-it("names what it cannot read", () => {
+it("returns an error for each invalid field", () => {
   const draft = draftOf(nothing);
   draft.totalSlots = { cpu: "many" };
   draft.maxPendingSlots = { mem: "lots" };
@@ -59,7 +59,7 @@ it("names what it cannot read", () => {
   ]);
 });
 
-it("says in words what it limits", () => {
+it("describes the limits of a policy", () => {
   expect(words(nothing)).toEqual([]);
   expect(words({ ...nothing, unlistedSlots: "ZERO" })).toEqual([["no resources at all"]]);
   expect(words(small).map(([key]) => key)).toEqual([

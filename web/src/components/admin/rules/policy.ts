@@ -13,7 +13,7 @@ export const PolicyFields = graphql(`
 `);
 export type Policy = ResultOf<typeof PolicyFields>;
 
-/** Every plain limit, in the order in which it is shown. */
+/** The limits that are a single number, in the order in which they are shown. */
 export const limits = [
   { key: "maxSessions", label: "Concurrent sessions", kind: "count", part: "sessions" },
   { key: "maxPendingSessions", label: "Pending sessions", kind: "count", part: "sessions" },
@@ -32,7 +32,7 @@ export const limits = [
 
 export type LimitKey = (typeof limits)[number]["key"];
 
-/** A policy as it is typed: every limit a text, empty for none. */
+/** The form state of a policy: each limit is a string, empty for no limit. */
 export interface Draft {
   name: string;
   totalSlots: SlotTexts;
@@ -58,7 +58,7 @@ export interface Limits extends Partial<Record<LimitKey, number>> {
   maxPendingSlots: Record<string, string>;
 }
 
-/** Reads what was typed, and names the fields that cannot be read; a limit that is not named is none. */
+/** Parses the form, and returns an error per invalid field. An empty field is no limit. */
 export function readDraft(draft: Draft): { limits: Limits; wrong: Record<string, string> } {
   const total = readSlots(draft.totalSlots);
   const pending = readSlots(draft.maxPendingSlots);
@@ -75,7 +75,7 @@ export function readDraft(draft: Draft): { limits: Limits; wrong: Record<string,
   return { limits: read, wrong };
 }
 
-/** What an update takes a limit away with: what it does not name stays. */
+/** Removes a limit in an update; limits that an update does not contain stay. */
 const unlimited = -1;
 
 export const changeOf = (read: Limits) => ({
@@ -102,7 +102,7 @@ const phrases: Record<LimitKey, (n: number) => Phrase> = {
   maxImageBytes: (n) => ["{{size}} of own images", { size: print.bytes(n) }],
 };
 
-/** What a policy limits, as phrases to translate. */
+/** Returns the limits of a policy as phrases to translate. */
 export function words(policy: Policy): Phrase[] {
   const out: Phrase[] = [];
   const listed = Object.entries(policy.totalSlots);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Viewer } from "../../../hooks/useViewer";
-import { binds, mayCreate } from "./rights";
+import { attachableHolders, canCreate } from "./rights";
 
 type User = Viewer["user"];
 const viewer = (role: User["role"], ...roleGrants: unknown[]) => ({ user: { role, roleGrants } }) as unknown as Viewer;
@@ -10,23 +10,23 @@ const grant = (scope: string, entity: string, ...operations: string[]) => ({
   role: { id: "r", allows: [{ entity, operations }] },
 });
 
-it("lets superadmins make everything, others what a role on the system says", () => {
-  expect(mayCreate(viewer("SUPERADMIN"), "ROLE")).toBe(true);
-  expect(mayCreate(viewer("USER", grant("SYSTEM", "ROLE", "READ", "CREATE")), "ROLE")).toBe(true);
-  expect(mayCreate(viewer("USER", grant("SYSTEM", "ROLE", "READ", "CREATE")), "RESOURCE_GROUP")).toBe(false);
-  expect(mayCreate(viewer("USER", grant("DOMAIN", "ROLE", "CREATE")), "ROLE")).toBe(false);
-  expect(mayCreate(viewer("USER", grant("SYSTEM", "ROLE", "UPDATE")), "ROLE")).toBe(false);
+it("lets superadmins create everything, and other users only what their system-wide roles allow", () => {
+  expect(canCreate(viewer("SUPERADMIN"), "ROLE")).toBe(true);
+  expect(canCreate(viewer("USER", grant("SYSTEM", "ROLE", "READ", "CREATE")), "ROLE")).toBe(true);
+  expect(canCreate(viewer("USER", grant("SYSTEM", "ROLE", "READ", "CREATE")), "RESOURCE_GROUP")).toBe(false);
+  expect(canCreate(viewer("USER", grant("DOMAIN", "ROLE", "CREATE")), "ROLE")).toBe(false);
+  expect(canCreate(viewer("USER", grant("SYSTEM", "ROLE", "UPDATE")), "ROLE")).toBe(false);
 });
 
-it("lets a monitor make nothing, whatever he was granted", () => {
-  expect(mayCreate(viewer("MONITOR", grant("SYSTEM", "ROLE", "CREATE")), "ROLE")).toBe(false);
-  expect(binds(viewer("MONITOR", grant("SYSTEM", "RESOURCE_POLICY", "UPDATE")))).toEqual([]);
+it("lets monitors create nothing, whatever roles they have", () => {
+  expect(canCreate(viewer("MONITOR", grant("SYSTEM", "ROLE", "CREATE")), "ROLE")).toBe(false);
+  expect(attachableHolders(viewer("MONITOR", grant("SYSTEM", "RESOURCE_POLICY", "UPDATE")))).toEqual([]);
 });
 
-it("says whom one may bind", () => {
-  expect(binds(viewer("SUPERADMIN"))).toContain("domain");
-  expect(binds(viewer("ADMIN"))).toEqual(["project", "user", "keypair"]);
-  expect(binds(viewer("ADMIN", grant("DOMAIN", "RESOURCE_POLICY", "UPDATE")))).toContain("domain");
-  expect(binds(viewer("USER", grant("PROJECT", "RESOURCE_POLICY", "UPDATE")))).toEqual(["project"]);
-  expect(binds(viewer("USER"))).toEqual([]);
+it("returns the holders to which the viewer can attach policies", () => {
+  expect(attachableHolders(viewer("SUPERADMIN"))).toContain("domain");
+  expect(attachableHolders(viewer("ADMIN"))).toEqual(["project", "user", "keypair"]);
+  expect(attachableHolders(viewer("ADMIN", grant("DOMAIN", "RESOURCE_POLICY", "UPDATE")))).toContain("domain");
+  expect(attachableHolders(viewer("USER", grant("PROJECT", "RESOURCE_POLICY", "UPDATE")))).toEqual(["project"]);
+  expect(attachableHolders(viewer("USER"))).toEqual([]);
 });

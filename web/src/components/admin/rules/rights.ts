@@ -5,7 +5,7 @@ import type { HolderKind } from "./holder";
 type Grant = Viewer["user"]["roleGrants"][number];
 type Allowed = Grant["role"]["allows"][number];
 
-const held = (
+const hasPermission = (
   viewer: Viewer,
   entity: Allowed["entity"],
   op: Allowed["operations"][number],
@@ -18,14 +18,21 @@ const held = (
       g.role.allows.some((a) => a.entity === entity && a.operations.includes(op)),
   );
 
-/** Whether the viewer may make objects of a kind that stands in no domain; what is there says itself what he may do to it. */
-export const mayCreate = (viewer: Viewer, entity: Allowed["entity"]) =>
-  isSuper(viewer) || held(viewer, entity, "CREATE", ["SYSTEM"]);
+/**
+ * Reports whether the viewer can create objects of a kind that belongs to no domain. Existing objects carry the
+ * viewer's permissions.
+ */
+export const canCreate = (viewer: Viewer, entity: Allowed["entity"]) =>
+  isSuper(viewer) || hasPermission(viewer, entity, "CREATE", ["SYSTEM"]);
 
-/** To whom the viewer may attach policies. A domain's limits bound its admins. */
-export function binds(viewer: Viewer): HolderKind[] {
+/**
+ * Returns the kinds of holders to which the viewer can attach policies. Domain admins cannot change the limits of
+ * their own domain.
+ */
+export function attachableHolders(viewer: Viewer): HolderKind[] {
   if (isSuper(viewer)) return ["domain", "project", "user", "keypair"];
-  if (held(viewer, "RESOURCE_POLICY", "UPDATE", ["SYSTEM", "DOMAIN"])) return ["domain", "project", "user", "keypair"];
+  if (hasPermission(viewer, "RESOURCE_POLICY", "UPDATE", ["SYSTEM", "DOMAIN"]))
+    return ["domain", "project", "user", "keypair"];
   if (viewer.user.role === "ADMIN") return ["project", "user", "keypair"];
-  return held(viewer, "RESOURCE_POLICY", "UPDATE", ["PROJECT"]) ? ["project"] : [];
+  return hasPermission(viewer, "RESOURCE_POLICY", "UPDATE", ["PROJECT"]) ? ["project"] : [];
 }

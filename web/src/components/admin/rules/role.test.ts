@@ -6,9 +6,9 @@ const allows: Allows = [
   { entity: "VFOLDER", operations: ["READ_FILES"] },
 ];
 
-it("sends what it read", () => expect(allowsOf(ticksOf(allows))).toEqual(allows));
+it("returns the permissions that it has read", () => expect(allowsOf(ticksOf(allows))).toEqual(allows));
 
-it("ticks and unticks, and leaves out what allows nothing", () => {
+it("selects and clears operations, and leaves out kinds without any", () => {
   let ticks = tick(ticksOf(allows), "VFOLDER", ["READ_FILES"], false);
   ticks = tick(ticks, "AGENT", ["UPDATE", "READ"], true);
   expect(allowsOf(ticks)).toEqual([
@@ -17,12 +17,12 @@ it("ticks and unticks, and leaves out what allows nothing", () => {
   ]);
 });
 
-it("sends the operations of a kind in their order", () =>
+it("sends the operations of a kind in a fixed order", () =>
   expect(allowsOf(tick({}, "SESSION", ["ENTER", "READ"], true))).toEqual([
     { entity: "SESSION", operations: ["READ", "ENTER"] },
   ]));
 
-it("tells rows and columns that are full from those that are not", () => {
+it("distinguishes complete, partial and empty rows and columns", () => {
   const ticks = tick({}, "VFOLDER", operationsOf("VFOLDER"), true);
   expect(state(ticks, ["VFOLDER"], operationsOf)).toBe("all");
   expect(state(tick(ticks, "VFOLDER", ["READ"], false), ["VFOLDER"], operationsOf)).toBe("some");
@@ -30,7 +30,7 @@ it("tells rows and columns that are full from those that are not", () => {
   expect(state(ticks, entities, () => ["READ"])).toBe("some");
 });
 
-it("says everything for everything that there is", () => {
+it('shortens all operations of a kind to "everything"', () => {
   expect(brief("IMAGE", ["READ", "CREATE", "UPDATE", "DELETE"])).toEqual(["everything"]);
   expect(brief("SESSION", ["READ", "CREATE", "UPDATE", "DELETE"])).toEqual(["READ", "CREATE", "UPDATE", "DELETE"]);
 });

@@ -12,7 +12,7 @@ export type Entity = Allows[number]["entity"];
 export type Operation = Allows[number]["operations"][number];
 export type Scope = Role["grants"][number]["scope"];
 
-/** The kinds of objects that roles speak about, in the order in which they are shown. */
+/** The kinds of objects that roles cover, in the order in which they are shown. */
 export const entities = [
   "DOMAIN",
   "PROJECT",
@@ -54,7 +54,7 @@ export const own: Partial<Record<Entity, readonly Operation[]>> = {
 /** The operations of a kind of object, in the order in which they are shown. */
 export const operationsOf = (entity: Entity): readonly Operation[] => [...general, ...(own[entity] ?? [])];
 
-/** Kinds whose objects can be named one by one. */
+/** Kinds for which a role can be granted on a single object. */
 export const single = new Set<Entity>([
   "DOMAIN",
   "PROJECT",
@@ -72,7 +72,7 @@ export const single = new Set<Entity>([
   "TASK",
 ]);
 
-/** A role as it is ticked: what is allowed per kind. */
+/** The form state of a role: the allowed operations per kind. */
 export type Ticks = Readonly<Partial<Record<Entity, ReadonlySet<Operation>>>>;
 
 export const ticksOf = (allows: Allows): Ticks =>
@@ -87,14 +87,14 @@ export function tick(ticks: Ticks, entity: Entity, ops: readonly Operation[], on
   return { ...ticks, [entity]: next };
 }
 
-/** What is sent: kinds and operations in their order, without those that allow nothing. */
+/** Returns the input for the server: kinds and operations in their order, without kinds that allow nothing. */
 export const allowsOf = (ticks: Ticks): Allows =>
   entities.flatMap((entity) => {
     const list = operationsOf(entity).filter((op) => ticks[entity]?.has(op));
     return list.length > 0 ? [{ entity, operations: list }] : [];
   });
 
-/** Whether all, some or none of the operations on some kinds of objects are ticked. */
+/** Returns whether all, some or none of the operations on some kinds of objects are selected. */
 export function state(
   ticks: Ticks,
   of: readonly Entity[],
@@ -104,7 +104,7 @@ export function state(
   return on.every(Boolean) ? "all" : on.some(Boolean) ? "some" : "none";
 }
 
-/** The short text of the permissions for one kind: everything, or the operations. */
+/** Returns the permissions for one kind in short: everything, or the operations. */
 export const brief = (entity: Entity, ops: readonly Operation[]): readonly (Operation | "everything")[] =>
   operationsOf(entity).every((op) => ops.includes(op))
     ? ["everything"]

@@ -18,10 +18,10 @@ export const holderName = (s: Pick<Scope, "kind" | "holderUser" | "holderProject
       ? t("a project that you cannot see")
       : t("a user that you cannot see"));
 
-/** What of a scope can be limited, as the dialog asks for it. */
+/** A limit of a quota scope, as the dialog shows it. */
 export interface Limit {
   field: "limitBytes" | "limitInodes";
-  /** Without it a volume refuses such a limit. */
+  /** The capability that a volume needs for this limit. */
   capability: string;
   label: string;
   hint: string;
@@ -57,16 +57,19 @@ export const limits: readonly Limit[] = [
   },
 ];
 
-/** What stands in the box of a limit. */
+/** Returns the text of a limit for its input field. */
 export const textOf = (limit: Limit, scope: Pick<Scope, Limit["field"]> | null) =>
   scope?.[limit.field] == null ? "" : limit.print(scope[limit.field]!);
 
-/** What a text says: a limit, none (null), or nothing that can be read (undefined). */
+/** Parses a limit: null for no limit, undefined for an invalid text. */
 export function limitOf(limit: Limit, text: string): number | null | undefined {
   if (text.trim() === "") return null;
   return limit.parse(text) ?? undefined;
 }
 
-/** Whether a volume can keep a limit; one that has not told yet is asked. */
-export const keeps = (volume: { capabilities: readonly string[] }, limit: Limit) =>
+/**
+ * Reports whether a volume can enforce a limit. For a volume that has not reported its capabilities yet, it returns
+ * true, and the server decides.
+ */
+export const canEnforce = (volume: { capabilities: readonly string[] }, limit: Limit) =>
   volume.capabilities.length === 0 || volume.capabilities.includes(limit.capability);

@@ -17,7 +17,7 @@ export const AuditQuery = graphql(`
 `);
 export type AuditWhere = NonNullable<VariablesOf<typeof AuditQuery>["where"]>;
 
-/** What the page's address says about which rows to show. */
+/** The filter of the audit log, which is kept in the URL. */
 export interface TrailFilter {
   from?: string;
   to?: string;
@@ -40,36 +40,36 @@ export const filterKeys = [
   "request",
 ] as const satisfies readonly (keyof TrailFilter)[];
 
-/** Reads the filter out of an address; what is not text is left out. */
+/** Reads the filter from a URL. Values that are not text are left out. */
 export function filterOf(search: Record<string, unknown>): TrailFilter {
   const out: TrailFilter = {};
   for (const key of filterKeys) {
     const value = search[key];
     if (typeof value === "string" && value.trim()) out[key] = value.trim();
-    else if (typeof value === "number") out[key] = String(value); // the router reads digits as a number
+    else if (typeof value === "number") out[key] = String(value); // the router parses digits as a number
   }
   return out;
 }
 
-/** Stands for every result but OK. */
+/** The filter value for every result except OK. */
 export const anyFailure = "failed";
 
-/** A moment as typed in local time, as the server wants it; null if it is not a time. */
-export function instant(local: string): string | null {
+/** Converts a local time to the format of the server; null if it is not a time. */
+export function toInstant(local: string): string | null {
   const at = new Date(local);
   return Number.isNaN(at.getTime()) ? null : at.toISOString();
 }
 
 const uuid = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
-/** What in a filter cannot be meant, by field. */
+/** Returns the errors in a filter, by field. */
 export function wrongIn(filter: TrailFilter): Partial<Record<keyof TrailFilter, string>> {
   const wrong: Partial<Record<keyof TrailFilter, string>> = {};
   for (const key of ["from", "to"] as const)
-    if (filter[key] && !instant(filter[key])) wrong[key] = "Enter a date and a time.";
+    if (filter[key] && !toInstant(filter[key])) wrong[key] = "Enter a date and a time.";
   for (const key of ["actor", "as"] as const)
     if (filter[key] && !uuid.test(filter[key])) wrong[key] = "Choose a user from the list.";
-  if (!wrong.from && !wrong.to && filter.from && filter.to && instant(filter.from)! >= instant(filter.to)!)
+  if (!wrong.from && !wrong.to && filter.from && filter.to && toInstant(filter.from)! >= toInstant(filter.to)!)
     wrong.to = "Enter a time after the start.";
   return wrong;
 }
@@ -77,8 +77,8 @@ export function wrongIn(filter: TrailFilter): Partial<Record<keyof TrailFilter, 
 export function whereOf(filter: TrailFilter): AuditWhere {
   const { from, to, actor, as, action, entity, result, request } = filter;
   return {
-    ...(from ? { atGTE: instant(from) } : {}),
-    ...(to ? { atLT: instant(to) } : {}),
+    ...(from ? { atGTE: toInstant(from) } : {}),
+    ...(to ? { atLT: toInstant(to) } : {}),
     ...(actor ? { actorID: actor } : {}),
     ...(as ? { actedAsID: as } : {}),
     ...(action ? { action } : {}),
@@ -88,10 +88,10 @@ export function whereOf(filter: TrailFilter): AuditWhere {
   };
 }
 
-/** By which the file can be narrowed; the server refuses all others. */
+/** The filters that the CSV export supports; the server rejects all others. */
 const exported = ["from", "to", "actor", "entity", "result"] as const;
 
-/** Filters in use that the file cannot have. */
+/** Returns the active filters that the CSV export does not support. */
 export const notExported = (filter: TrailFilter) =>
   filterKeys.filter(
     (key) =>
@@ -99,12 +99,12 @@ export const notExported = (filter: TrailFilter) =>
       (!(exported as readonly string[]).includes(key) || (key === "result" && filter.result === anyFailure)),
   );
 
-/** Where the browser fetches the same rows as a file. */
+/** Returns the URL of the CSV export with the same filter. */
 export function exportUrl(filter: TrailFilter): string {
   const query = new URLSearchParams();
   for (const key of exported) {
     const value = filter[key];
-    if (value) query.set(key, key === "from" || key === "to" ? instant(value)! : value);
+    if (value) query.set(key, key === "from" || key === "to" ? toInstant(value)! : value);
   }
   const text = query.toString();
   return text ? `/export/audit.csv?${text}` : "/export/audit.csv";
@@ -126,7 +126,7 @@ export const results = [
   "STARTED",
 ] as const;
 
-export const spent = (us: number) =>
+export const formatMicroseconds = (us: number) =>
   us < 1000
     ? `${us} µs`
     : us < 1_000_000

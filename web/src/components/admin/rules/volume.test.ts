@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
-import { given } from "./volume";
+import { permissionPhrases } from "./volume";
 
-it("says what a grant gives", () => {
-  expect(given([])).toEqual(["nothing"]);
-  expect(given(["MOUNT", "CREATE_FOLDER"])).toEqual(["create folders", "mount folders"]);
+it("describes the permissions of a grant", () => {
+  expect(permissionPhrases([])).toEqual(["nothing"]);
+  expect(permissionPhrases(["MOUNT", "CREATE_FOLDER"])).toEqual(["create folders", "mount folders"]);
   expect(
-    given([
+    permissionPhrases([
       "CREATE_FOLDER",
       "MODIFY_FOLDER",
       "DELETE_FOLDER",

@@ -16,7 +16,7 @@ export type Volume = ResultOf<typeof VolumeFields>;
 export type VolumeGrant = Volume["grants"][number];
 export type Atom = VolumeGrant["permissions"][number];
 
-/** What folders of a volume may be used for, in the order in which it is shown. */
+/** The permissions on the folders of a volume, in the order in which they are shown. */
 export const atoms = [
   { value: "CREATE_FOLDER", label: words.VolumePermission.CREATE_FOLDER },
   { value: "MODIFY_FOLDER", label: words.VolumePermission.MODIFY_FOLDER },
@@ -28,8 +28,8 @@ export const atoms = [
   { value: "SET_USER_PERMISSION", label: words.VolumePermission.SET_USER_PERMISSION },
 ] as const satisfies readonly { value: Atom; label: string }[];
 
-/** What a grant gives, as phrases to translate. */
-export function given(permissions: readonly Atom[]): string[] {
+/** Returns the permissions of a grant, as phrases to translate. */
+export function permissionPhrases(permissions: readonly Atom[]): string[] {
   if (permissions.length === 0) return ["nothing"];
   if (permissions.length === atoms.length) return ["everything"];
   return atoms.filter((a) => permissions.includes(a.value)).map((a) => a.label);
@@ -50,6 +50,6 @@ const capabilities: Record<string, [word: string, hint: string]> = {
   "list-scopes": ["listing of scopes", "Lists all scopes, so that Berth can find orphans."],
 };
 
-/** A capability of a volume, as phrases to translate. */
+/** Returns a capability of a volume, as a phrase to translate. */
 export const capabilityWord = (c: string) => capabilities[c]?.[0] ?? c.replaceAll(/[-_]/g, " ");
 export const capabilityHint = (c: string) => capabilities[c]?.[1] ?? "";

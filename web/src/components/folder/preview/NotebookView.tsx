@@ -3,7 +3,7 @@ import { t } from "../../../i18n";
 import { asText } from "../files";
 import { type Output, parseNotebook } from "./notebook";
 
-/** A notebook as it was saved: sources, and outputs that are text or images. */
+/** Shows a saved notebook: its source cells, and outputs that are text or images. */
 export function NotebookView({ bytes, name, large }: { bytes: Uint8Array; name: string; large: boolean }) {
   const notebook = useMemo(() => parseNotebook(asText(bytes) ?? ""), [bytes]);
   if (!notebook)
@@ -21,7 +21,7 @@ export function NotebookView({ bytes, name, large }: { bytes: Uint8Array; name: 
     >
       {notebook.cells.length === 0 ? <p className="dim">{t("The notebook has no cells.")}</p> : null}
       {notebook.cells.map((c, i) => (
-        // Cells have no names of their own, and stay in their places.
+        // Cells have no IDs and do not move, so the index is a stable key.
         <section key={i} className={c.kind} aria-label={t("Cell {{n}}", { n: i + 1 })}>
           {c.kind === "code" ? <span className="dim count">[{c.count ?? " "}]</span> : null}
           {c.source ? <pre>{c.source}</pre> : null}

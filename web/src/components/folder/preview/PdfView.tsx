@@ -6,10 +6,10 @@ import { t } from "../../../i18n";
 
 GlobalWorkerOptions.workerSrc = worker;
 
-/** A page as large as a wall is drawn coarser, not larger: canvases have their limits. */
-const mostPixels = 16e6;
+/** The most pixels of a page, because canvases have a maximum size. Larger pages are drawn at a lower resolution. */
+const maxPixels = 16e6;
 
-/** A PDF, page by page, drawn on a canvas: its scripts, links and forms are dead. */
+/** Shows the pages of a PDF on canvases, without its scripts, links and forms. */
 export default function PdfView({ bytes, name }: { bytes: Uint8Array<ArrayBuffer>; name: string }) {
   const [pdf, setPdf] = useState<PDFDocumentProxy | null>(null);
   const [broken, setBroken] = useState(false);
@@ -19,7 +19,7 @@ export default function PdfView({ bytes, name }: { bytes: Uint8Array<ArrayBuffer
     setBroken(false);
     setPage(1);
     let current = true;
-    // The worker takes the bytes away.
+    // Pass a copy, because the bytes are transferred to the worker.
     const task = getDocument({ data: bytes.slice(), isEvalSupported: false, enableXfa: false });
     task.promise.then(
       (read) => current && setPdf(read),
@@ -71,7 +71,7 @@ function Sheet({ pdf, page, label }: { pdf: PDFDocumentProxy; page: number; labe
       const plain = sheet.getViewport({ scale: 1 });
       const wanted = (el.parentElement!.clientWidth * devicePixelRatio) / plain.width;
       const viewport = sheet.getViewport({
-        scale: Math.min(wanted, Math.sqrt(mostPixels / (plain.width * plain.height))),
+        scale: Math.min(wanted, Math.sqrt(maxPixels / (plain.width * plain.height))),
       });
       el.width = Math.floor(viewport.width);
       el.height = Math.floor(viewport.height);

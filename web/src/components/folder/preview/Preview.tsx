@@ -8,7 +8,7 @@ import { bytes as size } from "../../format";
 import { FailureNote } from "../../Note";
 import type { FileStore } from "../store";
 import { TextView } from "../TextView";
-import { alsoText, imageType, kindOf, mostShown } from "./kind";
+import { imageType, isAlsoText, kindOf, maxPreviewBytes } from "./kind";
 import { NotebookView } from "./NotebookView";
 import { useBytes } from "./useBytes";
 
@@ -17,21 +17,21 @@ const PdfView = lazy(() => import("./PdfView"));
 interface Props {
   store: FileStore;
   file: FileEntry;
-  writes: boolean;
+  writable: boolean;
   onSaved: () => void;
 }
 
-/** What is in a file: text that can be changed, an image, a PDF or a notebook. Nothing of it runs. */
-export function Preview({ store, file, writes, onSaved }: Props) {
+/** Shows the content of a file: editable text, an image, a PDF or a notebook. No content is executed. */
+export function Preview({ store, file, writable, onSaved }: Props) {
   const [as, setAs] = useState<"shown" | "text">("shown");
   const [large, enlarge] = useDisclosure(false);
   const kind = kindOf(file.name);
-  const text = <TextView store={store} file={file} writes={writes} onSaved={onSaved} />;
+  const text = <TextView store={store} file={file} writable={writable} onSaved={onSaved} />;
   if (kind === "text") return text;
   return (
     <>
       <div className="row">
-        {alsoText(file.name) ? (
+        {isAlsoText(file.name) ? (
           <SegmentedControl
             size="xs"
             aria-label={t("View")}
@@ -78,7 +78,7 @@ function Large({ store, file, onClose }: Pick<Props, "store" | "file"> & { onClo
 
 function Shown({ store, file, large = false }: Pick<Props, "store" | "file"> & { large?: boolean }) {
   const kind = kindOf(file.name);
-  const most = mostShown[kind === "text" ? "image" : kind];
+  const most = maxPreviewBytes[kind === "text" ? "image" : kind];
   const { bytes, big, failure } = useBytes(store, file, most);
   if (failure) return <FailureNote failure={failure} what={t("The file could not be loaded")} />;
   if (big)
@@ -108,7 +108,7 @@ function Shown({ store, file, large = false }: Pick<Props, "store" | "file"> & {
   );
 }
 
-/** The page's content policy lets images be data of the page itself, not of other addresses. */
+/** The content security policy of the page allows data: images, but none from other origins. */
 function Picture({ bytes, name, large }: { bytes: Uint8Array<ArrayBuffer>; name: string; large: boolean }) {
   const [url, setUrl] = useState<string | null>(null);
   const [broken, setBroken] = useState(false);

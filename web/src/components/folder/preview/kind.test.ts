@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { alsoText, imageType, kindOf } from "./kind";
+import { imageType, isAlsoText, kindOf } from "./kind";
 
-describe("a file is shown", () => {
+describe("the preview of a file", () => {
   it.each([
     ["plot.PNG", "image"],
     ["a.b.jpeg", "image"],
@@ -15,15 +15,15 @@ describe("a file is shown", () => {
     ["noname", "text"],
     ["a.__proto__", "text"],
     ["a.constructor", "text"],
-  ] as const)("%s as %s", (name, kind) => expect(kindOf(name)).toBe(kind));
-  it("an image by a type of the list, whatever is in it", () =>
+  ] as const)("of %s is %s", (name, kind) => expect(kindOf(name)).toBe(kind));
+  it("of an image has a media type of the list, whatever the content", () =>
     expect([imageType("a.svg"), imageType("A.JPG"), imageType("<script>.png")]).toEqual([
       "image/svg+xml",
       "image/jpeg",
       "image/png",
     ]));
-  it("as text too, when it is text", () =>
-    expect([alsoText("a.svg"), alsoText("a.ipynb"), alsoText("a.png"), alsoText("a.pdf")]).toEqual([
+  it("can be text for a file that is also text", () =>
+    expect([isAlsoText("a.svg"), isAlsoText("a.ipynb"), isAlsoText("a.png"), isAlsoText("a.pdf")]).toEqual([
       true,
       true,
       false,

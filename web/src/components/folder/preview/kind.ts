@@ -1,6 +1,8 @@
 export type PreviewKind = "image" | "pdf" | "notebook" | "text";
 
-/** What a browser draws without running anything of it. Scripts of an SVG do not run in an img. */
+/**
+ * Image types that a browser draws without running scripts. It does not run the scripts of an SVG in an img element.
+ */
 const images: Record<string, string> = {
   png: "image/png",
   jpg: "image/jpeg",
@@ -13,24 +15,24 @@ const images: Record<string, string> = {
   svg: "image/svg+xml",
 };
 
-const ending = (name: string) => (name.includes(".", 1) ? name.slice(name.lastIndexOf(".") + 1).toLowerCase() : "");
+const extension = (name: string) => (name.includes(".", 1) ? name.slice(name.lastIndexOf(".") + 1).toLowerCase() : "");
 
-/** How a file is shown, by its name alone: a wrong one shows nothing, and runs nothing. */
+/** Returns the kind of preview by file name alone. A wrong name leads to a failed preview, and never runs anything. */
 export function kindOf(name: string): PreviewKind {
-  const end = ending(name);
+  const end = extension(name);
   if (Object.hasOwn(images, end)) return "image";
   if (end === "pdf") return "pdf";
   return end === "ipynb" ? "notebook" : "text";
 }
 
-/** The media type of an image; never what the server or the file says. */
-export const imageType = (name: string) => images[ending(name)] ?? "image/png";
+/** Returns the media type of an image by file name. The server and the file cannot choose it. */
+export const imageType = (name: string) => images[extension(name)] ?? "image/png";
 
-/** Kinds that are text as well, which one may want to see and to edit. */
-export const alsoText = (name: string) => kindOf(name) === "notebook" || ending(name) === "svg";
+/** Reports whether a file is also text, so that the user can switch to the text and edit it. */
+export const isAlsoText = (name: string) => kindOf(name) === "notebook" || extension(name) === "svg";
 
-/** As much of a file is fetched to be shown. */
-export const mostShown: Record<Exclude<PreviewKind, "text">, number> = {
+/** The largest file that is fetched for a preview, in bytes. */
+export const maxPreviewBytes: Record<Exclude<PreviewKind, "text">, number> = {
   image: 20 << 20,
   pdf: 50 << 20,
   notebook: 20 << 20,

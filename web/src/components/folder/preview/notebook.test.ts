@@ -19,8 +19,8 @@ describe("a notebook", () => {
     ["[]", "a list"],
     ['{"nbformat":3,"worksheets":[]}', "of an old format"],
     ['{"nbformat":4,"cells":"x"}', "without cells"],
-  ])("%s is none: %s", (text) => expect(parseNotebook(text)).toBeNull());
-  it("takes whatever a cell says", () =>
+  ])("%s is not a notebook: %s", (text) => expect(parseNotebook(text)).toBeNull());
+  it("accepts any content of cells", () =>
     expect(
       parseNotebook('{"nbformat":4,"cells":[null,7,{"cell_type":"evil","source":{"x":1},"outputs":"y"}]}')?.cells.map(
         (c) => c.source,
@@ -29,19 +29,19 @@ describe("a notebook", () => {
 });
 
 describe("an output", () => {
-  it("of a program is text without colours", () =>
+  it("of a program is text without colors", () =>
     expect(outputs({ output_type: "stream", text: ["\u001b[0;31mred\u001b[0m\n"] })).toEqual([
       { kind: "text", text: "red\n" },
     ]));
-  it("is shown as text where it is HTML too", () =>
+  it("is shown as text if it is also HTML", () =>
     expect(
       outputs({ output_type: "execute_result", data: { "text/html": "<script>x</script>", "text/plain": "table" } }),
     ).toEqual([{ kind: "text", text: "table" }]));
-  it("is left out where it is only HTML or a script", () =>
+  it("is left out if it is only HTML or a script", () =>
     expect(
       outputs({ output_type: "display_data", data: { "text/html": "<b>", "application/javascript": "x" } }),
     ).toEqual([{ kind: "left_out", types: ["text/html", "application/javascript"] }]));
-  it("is an image only of bytes, never an SVG", () => {
+  it("can be a bitmap image, but not an SVG", () => {
     expect(outputs({ output_type: "display_data", data: { "image/png": "iVBO\nRw==" } })).toEqual([
       { kind: "image", url: "data:image/png;base64,iVBORw==" },
     ]);
@@ -52,7 +52,7 @@ describe("an output", () => {
       { kind: "left_out", types: ["image/svg+xml"] },
     ]);
   });
-  it("of an error is its trace", () =>
+  it("of an error is its stack trace", () =>
     expect(outputs({ output_type: "error", ename: "E", evalue: "bad", traceback: ["one", "two"] })).toEqual([
       { kind: "error", text: "one\ntwo" },
     ]));

@@ -1,4 +1,4 @@
-/** What of a notebook is shown. Everything is text or an image: HTML and scripts of outputs are left out. */
+/** A cell as it is shown. Only text and images are kept: HTML and scripts of outputs are left out. */
 export interface Cell {
   kind: "markdown" | "code" | "raw";
   count: number | null;
@@ -16,7 +16,7 @@ export interface Notebook {
   cells: Cell[];
 }
 
-/** Colours of a terminal. */
+/** ANSI escape sequences, such as colors. */
 const escapes = /\u001b\[[0-9;]*[A-Za-z]/g;
 const base64 = /^[A-Za-z0-9+/=\s]*$/;
 
@@ -24,7 +24,7 @@ type Json = Record<string, unknown>;
 const object = (value: unknown): Json =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-/** Notebooks keep texts as one string or as lines. */
+/** Joins a text that a notebook may store as a list of lines. */
 const joined = (value: unknown): string =>
   typeof value === "string"
     ? value
@@ -32,7 +32,7 @@ const joined = (value: unknown): string =>
         .filter((x) => typeof x === "string")
         .join("");
 
-/** Reads a notebook of format 4; null when it is none. */
+/** Reads a notebook of format 4; returns null for anything else. */
 export function parseNotebook(text: string): Notebook | null {
   let read: unknown;
   try {

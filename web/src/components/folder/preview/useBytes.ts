@@ -5,14 +5,14 @@ import { readBytes } from "../fetchFile";
 import type { FileStore } from "../store";
 
 export interface Bytes {
-  /** Null while they are on their way. */
+  /** Null while the file is loading. */
   bytes: Uint8Array<ArrayBuffer> | null;
-  /** More than are fetched. */
+  /** Whether the file is too large to be fetched. */
   big: boolean;
   failure: Failure | null;
 }
 
-/** The bytes of a file, read again when it has changed. */
+/** Fetches the content of a file, and again after the file has changed. */
 export function useBytes(store: FileStore, file: Pick<FileEntry, "path" | "size" | "modifiedAt">, most: number): Bytes {
   const { path, size, modifiedAt } = file;
   const [state, setState] = useState<Bytes>({ bytes: null, big: size > most, failure: null });

@@ -3,7 +3,7 @@ import { t } from "../../../i18n";
 import { duration } from "../../format";
 import { type Report, stageWord } from "./report";
 
-/** The head of the queue, as far as it is before the session. */
+/** Lists the sessions at the head of the queue that are before this session. */
 export function Ahead({ report, now }: { report: Report; now: number }) {
   const more = report.position - 1 - report.ahead.length;
   if (report.ahead.length === 0) return null;

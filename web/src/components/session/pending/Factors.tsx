@@ -7,7 +7,7 @@ const words: Record<string, string> = {
   FAIR_SHARE: "The user with the least recent usage goes first in this group.",
 };
 
-/** Why a session has its place where that is not its age. */
+/** Explains the position of a session in the queue, if it is not the order of creation. */
 export function Factors({ order }: { order: NonNullable<Report["order"]> }) {
   return (
     <div className="stack small">

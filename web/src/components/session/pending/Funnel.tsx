@@ -4,7 +4,7 @@ import { amount } from "../../format";
 import { checkPhrase, funnel } from "./funnel";
 import type { Report } from "./report";
 
-/** Which agents dropped out and what the nearest one lacks; which limits are reached. */
+/** Shows which agents each check ruled out, what the best of them lacks, and which limits are reached. */
 export function Funnel({ report }: { report: Pick<Report, "agents" | "dropped" | "nearest" | "limits"> }) {
   const { nearest } = report;
   const steps = funnel(report.agents, report.dropped);

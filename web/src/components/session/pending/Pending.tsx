@@ -4,19 +4,19 @@ import { duration, when } from "../../format";
 import { Ahead } from "./Ahead";
 import { Factors } from "./Factors";
 import { Funnel } from "./Funnel";
-import { type Report, stages, standing } from "./report";
+import { type Report, stageState, stages } from "./report";
 import { Suggestions } from "./Suggestions";
 
 interface Props {
   session: string;
   report: Report;
-  /** Whether the viewer may change what it asks for. */
-  may: boolean;
+  /** Whether the viewer can change the request. */
+  editable: boolean;
   now: number;
 }
 
-/** Why a session waits: the sentence first, then what would help, then the steps that led to it. */
-export function Pending({ session, report, may, now }: Props) {
+/** Explains why a session is pending: a summary, then suggestions, then the scheduler's checks. */
+export function Pending({ session, report, editable, now }: Props) {
   return (
     <section className="panel" aria-labelledby="why">
       <div className="panel-head">
@@ -32,7 +32,7 @@ export function Pending({ session, report, may, now }: Props) {
         </p>
         <ol className="stages" aria-label={t("Scheduling steps")}>
           {stages.map((s) => {
-            const state = standing(s.key, report.stage);
+            const state = stageState(s.key, report.stage);
             return (
               <li key={s.key} className={state} aria-current={state === "waits" ? "step" : undefined}>
                 {t(s.label)}{" "}
@@ -42,7 +42,7 @@ export function Pending({ session, report, may, now }: Props) {
           })}
         </ol>
         <Times report={report} now={now} />
-        <Suggestions session={session} stamp={`${report.stage} ${report.summary}`} may={may} />
+        <Suggestions session={session} stamp={`${report.stage} ${report.summary}`} editable={editable} />
         <Funnel report={report} />
         <Ahead report={report} now={now} />
         {report.order ? <Factors order={report.order} /> : null}
@@ -51,7 +51,7 @@ export function Pending({ session, report, may, now }: Props) {
   );
 }
 
-/** When it starts, where anybody knows. */
+/** Shows when the session is expected to start, if that is known. */
 function Times({ report, now }: { report: Report; now: number }) {
   const at = (iso: string) => `${when(iso)} (${t("in {{time}}", { time: duration(Date.parse(iso) - now) })})`;
   if (!report.until && !report.estimatedStart && report.holds === 0) return null;

@@ -30,15 +30,15 @@ export type Suggestion = NonNullable<Part["pending"]>["suggestions"][number];
 
 interface Props {
   session: string;
-  /** Changes with the reason of the wait: then they are searched anew. */
+  /** Changes with the pending reason, so that the suggestions are fetched again. */
   stamp: string;
-  may: boolean;
+  editable: boolean;
 }
 
 const does = (s: Suggestion) => (s.kind === "END_SESSION" ? t("Stop that session") : t("Apply"));
 
-/** What would let a session start at once, each with a button that does it. */
-export function Suggestions({ session, stamp, may }: Props) {
+/** Shows the changes that would let a session start at once, each with a button that applies it. */
+export function Suggestions({ session, stamp, editable }: Props) {
   const { data, fetching, refetch } = useLiveQuery({
     query: SuggestionsQuery,
     variables: { id: session },
@@ -73,7 +73,7 @@ export function Suggestions({ session, stamp, may }: Props) {
         {list.map((s) => (
           <li key={`${s.kind} ${s.field} ${s.to} ${s.session}`}>
             <span>{withSlotNames(s.text)}</span>
-            {may ? (
+            {editable ? (
               <Button
                 className="push"
                 variant="light"

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { checkPhrase, funnel } from "./funnel";
 
 describe("funnel", () => {
-  it("narrows step by step", () => {
+  it("subtracts the dropped agents at each check", () => {
     const stages = funnel(8, [
       { check: "cordoned", slot: "", count: 1 },
       { check: "mem", slot: "mem", count: 0 },
@@ -14,7 +14,7 @@ describe("funnel", () => {
     ]);
   });
 
-  it("never falls below none", () => {
+  it("never falls below 0", () => {
     expect(funnel(1, [{ check: "cpu", slot: "cpu", count: 3 }])[0]!.left).toBe(0);
   });
 
@@ -28,7 +28,7 @@ describe("checkPhrase", () => {
       { what: "cuda" },
     ]);
   });
-  it("keeps a check it does not know", () => {
+  it("keeps the name of an unknown check", () => {
     expect(checkPhrase("taint_mismatch", "")).toEqual(["taint mismatch"]);
   });
 });

@@ -8,12 +8,12 @@ export interface Dropped {
 }
 
 export interface FunnelStage extends Dropped {
-  /** Agents that came into the check, and that passed it. */
+  /** The number of agents before the check; the next field is the number that passed it. */
   before: number;
   left: number;
 }
 
-/** How many agents are left after each check, in the order the scheduler applies them. */
+/** Returns the number of agents left after each check, in the order in which the scheduler applies them. */
 export function funnel(agents: number, dropped: readonly Dropped[]): FunnelStage[] {
   let left = agents;
   return dropped
@@ -25,7 +25,7 @@ export function funnel(agents: number, dropped: readonly Dropped[]): FunnelStage
     });
 }
 
-/** What a check means, as a phrase to translate; unknown checks keep their own name. */
+/** Returns the meaning of a check, as a phrase to translate. Unknown checks keep their own name. */
 export function checkPhrase(check: string, slot: string): [key: string, values?: Record<string, string>] {
   const what = slotName(slot);
   switch (check) {

@@ -1,6 +1,6 @@
 import { graphql, type ResultOf } from "../../../api/graphql";
 
-/** Why a session waits, but for what would let it start, which is asked for by itself. */
+/** The pending report without its suggestions, which are fetched separately. */
 export const PendingParts = graphql(`
   fragment PendingParts on PendingReport {
     stage position decidedAt summary agents estimatedStart until holds
@@ -13,7 +13,7 @@ export const PendingParts = graphql(`
 `);
 export type Report = ResultOf<typeof PendingParts>;
 
-/** What a session has to pass, in this order; it waits for the first that it does not. */
+/** The stages that a session must pass, in order. It waits at the first one that it does not pass. */
 export const stages = [
   { key: "GROUP", label: "Group open" },
   { key: "HELD", label: "Start time and dependencies" },
@@ -22,14 +22,14 @@ export const stages = [
   { key: "ORDER", label: "Turn in the queue" },
 ] as const;
 
-/** How a stage stands when the session waits for another. */
-export function standing(stage: string, waitsFor: string): "passed" | "waits" | "later" {
+/** Returns the state of a stage while the session waits at another one. */
+export function stageState(stage: string, waitsFor: string): "passed" | "waits" | "later" {
   const at = stages.findIndex((s) => s.key === stage);
   const now = stages.findIndex((s) => s.key === waitsFor);
   return at === now ? "waits" : at < now ? "passed" : "later";
 }
 
-/** The cause of the wait, as a word in a list. */
+/** The pending reasons as short texts for lists. */
 const stageWords: Record<Report["stage"], string> = {
   GROUP: "the resource group is closed",
   HELD: "start time or dependencies",

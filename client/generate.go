@@ -1,3 +1,0 @@
-package client
-
-//go:generate sh -c "cd .. && go run ./tools/genqlient"
