@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/build"
 	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
@@ -53,6 +54,7 @@ type Resolver struct {
 	Tasks        *task.Service
 	Images       *image.Service
 	Commits      *commit.Service
+	Builds       *build.Service
 	Providers    *oidc.Service
 	SignUps      *signup.Service
 	Policies     *policy.Service

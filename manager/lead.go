@@ -54,6 +54,7 @@ func (m *Manager) drive(ctx context.Context, g *errgroup.Group, epoch int64, rec
 		m.folders.Lead,
 		m.core.Images.Lead,
 		func(ctx context.Context) { m.tasks.Lead(ctx, epoch) },
+		m.builds.Lead,
 		m.audit.Lead,
 	)
 }

@@ -63,6 +63,7 @@ const (
 	SessionTemplate   Kind = 51
 	ScanResult        Kind = 56
 	ImageVersion      Kind = 57
+	ImageBuild        Kind = 58
 	Other             Kind = 63
 )
 

@@ -12,7 +12,7 @@ import (
 // MaxUnpacked is the size of the files of a context, which limits archives that grow when they are read.
 const MaxUnpacked = 64 << 20
 
-// Entries calls f for every entry of a tar archive, compressed with gzip or not.
+// Entries calls f, if it is not nil, for every entry of a tar archive, compressed with gzip or not.
 func Entries(archive []byte, f func(h *tar.Header, content io.Reader) error) error {
 	if len(archive) == 0 {
 		return nil
@@ -37,6 +37,9 @@ func Entries(archive []byte, f func(h *tar.Header, content io.Reader) error) err
 		}
 		if err != nil {
 			return bad("the context is not a tar archive: %v", err)
+		}
+		if f == nil {
+			continue
 		}
 		if err := f(h, t); err != nil {
 			return err

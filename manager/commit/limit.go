@@ -24,10 +24,10 @@ type counted struct {
 	bytes int64
 }
 
-// room returns the bytes that an image can add to public images, and an error with the limits that it
+// Room returns the bytes that an image can add to public images, and an error with the limits that it
 // exceeds. adds is the number of bytes that it is known to add. Callers hold the lock on the owner's
 // images.
-func (s *Service) room(ctx context.Context, tx *ent.Tx, host string, w work, adds int64) (int64, error) {
+func (s *Service) Room(ctx context.Context, tx *ent.Tx, host string, w Target, adds int64) (int64, error) {
 	old, err := s.replaced(ctx, tx, host, w)
 	if err != nil {
 		return 0, err

@@ -13,7 +13,7 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	cmd := cli.Group("image", "Manage images and their registries",
 		listCommand(a), startersCommand(a), registerCommand(a), scanCommand(a), reportCommand(a),
-		historyCommand(a), updateCommand(a), rollbackCommand(a), forgetCommand(a), shareCommand(a), registryCommand(a))
+		buildCommand(a), buildsCommand(a), cancelCommand(a), historyCommand(a), updateCommand(a), rollbackCommand(a), forgetCommand(a), shareCommand(a), registryCommand(a))
 	cmd.Long = `Manage images and their registries.
 
 A cluster of "berthd up" registers the images in build/images at its start.
