@@ -50,6 +50,8 @@ type Tx struct {
 	IdleChecker *IdleCheckerClient
 	// Image is the client for interacting with the Image builders.
 	Image *ImageClient
+	// ImageBuild is the client for interacting with the ImageBuild builders.
+	ImageBuild *ImageBuildClient
 	// ImageVersion is the client for interacting with the ImageVersion builders.
 	ImageVersion *ImageVersionClient
 	// Invitation is the client for interacting with the Invitation builders.
@@ -279,6 +281,7 @@ func (tx *Tx) init() {
 	tx.IdleBinding = NewIdleBindingClient(tx.config)
 	tx.IdleChecker = NewIdleCheckerClient(tx.config)
 	tx.Image = NewImageClient(tx.config)
+	tx.ImageBuild = NewImageBuildClient(tx.config)
 	tx.ImageVersion = NewImageVersionClient(tx.config)
 	tx.Invitation = NewInvitationClient(tx.config)
 	tx.JoinToken = NewJoinTokenClient(tx.config)
