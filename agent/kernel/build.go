@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -108,7 +109,7 @@ func (k *Kernel) buildRequest(r *agentpb.BuildImageRequest) build.Request {
 const writeWait = 5 * time.Second
 
 // output opens the log for output of the agent: the standard output of the container's process 1, or the log's
-// files under a runtime without processes.
+// files under a runtime without pipes.
 func (k *Kernel) output(ctx context.Context) (io.WriteCloser, error) {
 	c, err := k.Running()
 	if err != nil {
@@ -120,7 +121,9 @@ func (k *Kernel) output(ctx context.Context) (io.WriteCloser, error) {
 	}
 	if state.PID > 0 {
 		pipe, err := logs.Output(k.LogDir(), state.PID)
-		return deadlined{pipe}, err
+		if !errors.Is(err, fs.ErrNotExist) {
+			return deadlined{pipe}, err
+		}
 	}
 	spec := k.logSpec()
 	return logs.NewWriter(spec.Dir, spec.FileBytes, spec.Files)

@@ -69,17 +69,20 @@ func (r runner) Run(ctx context.Context, p *task.Progress, in []byte) error {
 		return problem.Precondition("the build has ended")
 	}
 	err = r.attempt(ctx, p, b)
-	if err == nil || !hopeless(err) {
+	said, known := problem.From(err)
+	switch {
+	case err == nil || !known || ctx.Err() != nil:
 		return err
+	case !hopeless(said.Code):
+		return errors.Join(err, p.InTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
+			return tx.ImageBuild.UpdateOne(b).SetMessage(said.Message).Exec(ctx) // until the next attempt
+		}))
 	}
 	return errors.Join(err, r.fail(ctx, p, b, err))
 }
 
 // hopeless reports whether a repetition does not help.
-func hopeless(err error) bool {
-	said, known := problem.From(err)
-	return known && (task.Hopeless(said.Code) || said.Code == problem.CodeResourceExhausted)
-}
+func hopeless(code string) bool { return task.Hopeless(code) || code == problem.CodeResourceExhausted }
 
 // stepError is the failure of a step.
 type stepError struct {
@@ -106,7 +109,7 @@ func (r runner) attempt(ctx context.Context, p *task.Progress, b *ent.ImageBuild
 	case len(sess.Edges.Kernels) == 0 || sess.Edges.Kernels[0].Edges.Agent == nil:
 		return problem.Unavailable("session %s has no container", sess.Name)
 	case b.Attempt >= attempts:
-		return problem.Precondition("the build was interrupted %d times", b.Attempt)
+		return problem.Precondition("the build was interrupted %d times; the last time: %s", b.Attempt, b.Message)
 	}
 	if err := r.begin(ctx, p, b); err != nil {
 		return err
