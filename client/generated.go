@@ -496,7 +496,7 @@ type BuildImageInput struct {
 	Text string `json:"text"`
 	// The image that REQUIREMENTS and ENVIRONMENT are installed on.
 	Base string `json:"base,omitempty"`
-	// Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 8 MiB.
+	// Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64.
 	Context string `json:"context,omitempty"`
 	// A stage of the Dockerfile. Default: the last one.
 	Target string `json:"target,omitempty"`

@@ -3029,7 +3029,7 @@ input BuildImageInput {
   text: String!
   "The image that REQUIREMENTS and ENVIRONMENT are installed on."
   base: String
-  "Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 8 MiB."
+  "Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64."
   context: String
   "A stage of the Dockerfile. Default: the last one."
   target: String

@@ -6,7 +6,9 @@ package recipe
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -258,14 +260,15 @@ func jsonString(s string) string {
 	return b.String()
 }
 
-// Archive adds the files of a source to a context, which is a tar archive or empty. The result depends only on
-// its input.
+// Archive adds the files of a source to a context, which is a tar archive or empty. The result is compressed, and
+// depends only on the input.
 func Archive(context []byte, files map[string]string) ([]byte, error) {
 	if len(files) == 0 {
 		return context, nil
 	}
 	var out bytes.Buffer
-	w := tar.NewWriter(&out)
+	z := gzip.NewWriter(&out)
+	w := tar.NewWriter(z)
 	if err := copyArchive(w, context); err != nil {
 		return nil, err
 	}
@@ -277,5 +280,8 @@ func Archive(context []byte, files map[string]string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return out.Bytes(), w.Close()
+	if err := errors.Join(w.Close(), z.Close()); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }

@@ -22,7 +22,8 @@ import (
 
 // Limits of a build's input.
 const (
-	maxContext = 8 << 20 // an agent takes requests of up to 16 MiB
+	maxUpload  = 640 << 10 // in base64, below the largest request of the API, which has 1 MiB
+	maxContext = 8 << 20   // with the files that the description adds; an agent takes requests of up to 16 MiB
 	maxValues  = 64
 	maxValue   = 32 << 10
 )
@@ -109,8 +110,8 @@ func decode(in BuildImageInput) ([]byte, error) {
 		}
 	}
 	text := value(in.Context)
-	if len(text) > base64.StdEncoding.EncodedLen(maxContext) {
-		return nil, problem.Invalid("context", "the files have more than %d bytes", maxContext).WithLimit(fmt.Sprint(maxContext))
+	if len(text) > base64.StdEncoding.EncodedLen(maxUpload) {
+		return nil, problem.Invalid("context", "the files have more than %d bytes", maxUpload).WithLimit(fmt.Sprint(maxUpload))
 	}
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

@@ -43,12 +43,7 @@ var kinds = []struct {
 func (f *buildFlags) input(ctx context.Context, a *cli.App, c *client.Client, args []string) (in client.BuildImageInput, err error) {
 	in.Name, in.Tag, _ = strings.Cut(args[0], ":")
 	in.Base, in.Description, in.Target = f.base, f.description, f.target
-	if f.share {
-		in.Shared = &f.share
-	}
-	if f.noCache {
-		in.NoCache = &f.noCache
-	}
+	in.Shared, in.NoCache = f.share, f.noCache
 	source := "."
 	if len(args) > 1 {
 		source = args[1]
@@ -166,7 +161,7 @@ func (f *buildFlags) values(in *client.BuildImageInput) error {
 }
 
 // maxPacked is the size of an archive that a manager takes.
-const maxPacked = 8 << 20
+const maxPacked = 640 << 10
 
 // pack returns the files of a directory as a compressed tar archive that depends only on their names, contents and
 // modes.
@@ -186,7 +181,7 @@ func pack(dir string) ([]byte, error) {
 			return fs.SkipDir
 		}
 		if out.Len() > maxPacked {
-			return fmt.Errorf("the files of %s have more than 8 MiB when they are compressed; send less, or mount a folder in the session instead", dir)
+			return tooBig(dir)
 		}
 		return add(w, name, filepath.ToSlash(rel), d)
 	})
@@ -194,9 +189,13 @@ func pack(dir string) ([]byte, error) {
 		return nil, err
 	}
 	if out.Len() > maxPacked {
-		return nil, fmt.Errorf("the files of %s have %d bytes when they are compressed, more than the limit of 8 MiB", dir, out.Len())
+		return nil, tooBig(dir)
 	}
 	return out.Bytes(), nil
+}
+
+func tooBig(dir string) error {
+	return fmt.Errorf("the files of %s have more than 640 KiB when they are compressed: build in a directory with fewer files, and let a step download the others", dir)
 }
 
 // add writes a file, a directory or a symbolic link.

@@ -171,7 +171,7 @@ func TestRefusedBuilds(t *testing.T) {
 	private := s.must(t, s.Manager.As(t, s.A.Lead), simple, managertest.Vars{"name": "secret"})
 	reference := s.Client.Image.GetX(s.System(t), *private.ImageID).Reference
 	sessions := s.Client.Session.Query().CountX(s.System(t))
-	big := base64.StdEncoding.EncodeToString(make([]byte, 9<<20))
+	big := base64.StdEncoding.EncodeToString(make([]byte, 700<<10))
 	for name, c := range map[string]struct {
 		text string
 		more managertest.Vars

@@ -106,7 +106,9 @@ export function BuildImage({ projects, onStarted }: Props) {
           />
           <FileInput
             label={t("Files")}
-            description={t("A tar archive of files for COPY, compressed with gzip or not, of at most 8 MiB. Optional.")}
+            description={t(
+              "A tar archive of files for COPY, compressed with gzip or not, of at most 640 KiB. Optional.",
+            )}
             accept=".tar,.tgz,.gz"
             value={files}
             clearable

@@ -45,7 +45,7 @@ export function Builds({ owner, shown, onShow }: { owner: string; shown: string;
             <li key={b.id}>
               <div className="entry">
                 <div className="row tight">
-                  <b>{b.name}</b> <Status value={b.status} />
+                  <b>{b.name}</b> <Status status={b.status} />
                   <span className="dim">{when(b.createdAt)}</span>
                   {b.status === "SUCCEEDED" ? (
                     <span className="dim">
@@ -77,11 +77,7 @@ export function Builds({ owner, shown, onShow }: { owner: string; shown: string;
               <Button variant="subtle" size="compact-xs" onClick={() => onShow(shown === b.id ? "" : b.id)}>
                 {shown === b.id ? t("Hide output") : t("Show output")}
               </Button>
-              <Button
-                variant="subtle"
-                size="compact-xs"
-                onClick={() => setDescribed(described === b.id ? "" : b.id)}
-              >
+              <Button variant="subtle" size="compact-xs" onClick={() => setDescribed(described === b.id ? "" : b.id)}>
                 {described === b.id ? t("Hide Dockerfile") : t("Show Dockerfile")}
               </Button>
               {b.endedAt ? null : (

@@ -53,7 +53,9 @@ export function Images() {
       <FailureNote failure={failure ?? update.failure} />
       <section className="panel" aria-label={t("My images")}>
         {data && images.length === 0 ? (
-          <Empty title={t("No images of your own")}>{t("Build one here, or save a running session as an image on its page.")}</Empty>
+          <Empty title={t("No images of your own")}>
+            {t("Build one here, or save a running session as an image on its page.")}
+          </Empty>
         ) : null}
         <ul className="rows">
           {images.map((i) => (
