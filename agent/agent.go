@@ -127,6 +127,7 @@ type Agent struct {
 	pulls       *pulls
 	meter       *meter
 	probes      []*agentpb.Probe
+	builders    *build.Builders // nil if this agent builds no images
 	volumes     mount.Volumes
 	ready       chan struct{}
 
@@ -317,7 +318,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	a.monitor.Check(ctx)
 	a.kernels, err = kernel.New(kernel.Config{
 		Blame: a.monitor.Blame, Agent: a.id, Dir: a.cfg.Dir, Runtime: a.runtime, Devices: a.devices, Network: a.network,
-		Volumes: a.volumes, Disks: a.disks, Builders: a.builders(), Runner: a.cfg.RunnerPath, PidsLimit: a.cfg.PidsLimit,
+		Volumes: a.volumes, Disks: a.disks, Builders: a.newBuilders(), Runner: a.cfg.RunnerPath, PidsLimit: a.cfg.PidsLimit,
 		LogBytes: a.cfg.LogFileBytes, LogFiles: a.cfg.LogFiles,
 		EndedKernels: a.cfg.EndedKernels, EndedLogBytes: a.cfg.EndedLogBytes, OnChange: a.hub.kernelChanged, Logger: a.log,
 	})
@@ -329,12 +330,13 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// builders returns what builds images; nil if this agent builds none.
-func (a *Agent) builders() kernel.Builders {
+// newBuilders returns what builds images; nil if this agent builds none.
+func (a *Agent) newBuilders() kernel.Builders {
 	if a.cfg.Builders != nil || a.cfg.BuilderPath == "" {
 		return a.cfg.Builders
 	}
-	return build.New(build.Config{Program: a.cfg.BuilderPath, Runc: a.cfg.RuncPath, Dir: filepath.Join(a.cfg.Dir, "builds"), Disks: a.disks})
+	a.builders = build.New(build.Config{Program: a.cfg.BuilderPath, Runc: a.cfg.RuncPath, Dir: filepath.Join(a.cfg.Dir, "builds"), Disks: a.disks})
+	return a.builders
 }
 
 // openDisks selects the mechanism that limits the disk space of kernels.
@@ -372,6 +374,9 @@ func (a *Agent) stopKernels(ctx context.Context) {
 
 func (a *Agent) close() error {
 	err := a.runtime.Close()
+	if a.builders != nil {
+		err = errors.Join(err, a.builders.Close())
+	}
 	if n, ok := a.network.(interface{ Close() error }); ok {
 		err = errors.Join(err, n.Close())
 	}

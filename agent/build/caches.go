@@ -116,17 +116,28 @@ func (b *Builders) open(ctx context.Context, project string) (release func(), er
 	}, b.evict()
 }
 
-// ensure makes a directory usable: its file system is not mounted any more after a restart of the machine.
+// ensure makes a directory usable.
 func (b *Builders) ensure(ctx context.Context, dir string) error {
 	if b.cfg.Disks == nil {
 		return os.MkdirAll(dir, 0o700)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "cache")); err == nil {
-		if u, err := b.cfg.Disks.Usage(dir); err == nil && (u.MaxBytes > 0 || !b.cfg.Disks.Limits()) {
-			return nil
+	return b.cfg.Disks.Open(ctx, dir, b.cfg.Disk)
+}
+
+// Close unmounts the caches, which stay for the next agent. No build may start any more.
+func (b *Builders) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	entries, err := os.ReadDir(b.cfg.Dir)
+	if b.cfg.Disks == nil || errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			err = errors.Join(err, b.cfg.Disks.Close(b.dir(e.Name())))
 		}
 	}
-	return b.cfg.Disks.Make(ctx, dir, b.cfg.Disk)
+	return err
 }
 
 // evict removes the caches that were unused for the longest time. The caller holds b.mu.

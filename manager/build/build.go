@@ -93,6 +93,9 @@ func (s *Service) BuildImage(ctx context.Context, in BuildImageInput) (*ImageBui
 	if err != nil {
 		return nil, err
 	}
+	if err := s.Sessions.CheckProject(ctx, v, in.Project); err != nil {
+		return nil, err
+	}
 	reg, err := s.Images.OwnRegistry(ctx)
 	if err != nil {
 		return nil, err
