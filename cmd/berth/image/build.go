@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -180,7 +181,7 @@ func buildsCommand(a *cli.App) *cobra.Command {
 					if b.Session != nil {
 						session = b.Session.Name
 					}
-					t.Row(b.Name, strings.ToLower(string(b.Status)), strings.ToLower(string(b.Kind)), b.Steps, b.CachedSteps, output.Bytes(b.LayerBytes),
+					t.Row(b.Name, strings.ToLower(string(b.Status)), strings.ToLower(string(b.Kind)), strconv.Itoa(b.Steps), strconv.Itoa(b.CachedSteps), output.Bytes(b.LayerBytes),
 						output.Age(a.Now(), b.CreatedAt), b.Owner.Username, session, b.ID, cli.OneLine(errors.New(b.Message)))
 				}
 				return t

@@ -94,7 +94,7 @@ func (f *buildFlags) read(source string, in *client.BuildImageInput) error {
 			return err
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(dir, name))
+	text, err := readIn(dir, name)
 	if err != nil {
 		return err
 	}
@@ -115,6 +115,19 @@ func (f *buildFlags) read(source string, in *client.BuildImageInput) error {
 	packed, err := pack(dir)
 	in.Context = base64.StdEncoding.EncodeToString(packed)
 	return err
+}
+
+// readIn reads a file of a directory. Links of a repository that was cloned lead nowhere else.
+func readIn(dir, name string) ([]byte, error) {
+	if dir == "" {
+		return os.ReadFile(name)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.ReadFile(name)
 }
 
 func described(dir string) (string, error) {
@@ -240,6 +253,9 @@ func isGit(source string) bool {
 func clone(ctx context.Context, a *cli.App, address, dir string) (string, error) {
 	address, rest, _ := strings.Cut(address, "#")
 	branch, below, _ := strings.Cut(rest, ":")
+	if below != "" && !filepath.IsLocal(below) {
+		return "", cli.Usagef("directory %q is not inside the repository", below)
+	}
 	args := []string{"clone", "--quiet", "--depth", "1"}
 	if branch != "" {
 		if strings.HasPrefix(branch, "-") {
@@ -252,11 +268,13 @@ func clone(ctx context.Context, a *cli.App, address, dir string) (string, error)
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("clone %s: %w", address, err)
 	}
-	if below == "" {
-		return dir, nil
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
 	}
-	if !filepath.IsLocal(below) {
-		return "", cli.Usagef("directory %q is not inside the repository", below)
+	defer root.Close()
+	if _, err := root.Stat(filepath.Join(".", below)); err != nil { // also for a link out of the repository
+		return "", err
 	}
 	return filepath.Join(dir, below), nil
 }
