@@ -36,8 +36,8 @@ LINK     := -ldflags "-s -w -X main.version=$(VERSION)"
 GO_FILES := $(shell find agent client cmd ent graph internal manager plugins storage -name '*.go' -not -name '*_test.go' -o -name '*.sql' 2>/dev/null) go.mod go.sum
 WEB_SRC  := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -not -name '*.go' -print 2>/dev/null)
 CMDS     := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go)))
-# One of each runs beside every container.
-BESIDE   := berth-runner containerd-shim-runc-v2
+# One of each runs beside every container, or every build.
+BESIDE   := berth-runner berth-builder containerd-shim-runc-v2
 # accelerator/template is an example to copy, not a plugin to run.
 VENDORS  := $(filter-out %/template,$(patsubst plugins/%/main.go,%,$(wildcard plugins/accelerator/*/main.go plugins/volume/*/main.go)))
 # The plugin that links a vendor's C library, and all packages that do.
@@ -52,7 +52,7 @@ PROTOS   := $(shell find agent storage plugins internal -name '*.proto')
 BIN      := $(CMDS:%=bin/%) $(VENDORS:%=bin/plugins/%) bin/plugins/lib/libberthlimit.so bin/runc
 # What `make run` starts: plugins of vendors only where this machine may have a device.
 EVERYHERE := accelerator/mock volume/vfs
-PLATFORM := $(if $(shell tools/setup/accelerators.sh),$(BIN),bin/berthd bin/berth bin/berth-runner $(EVERYHERE:%=bin/plugins/%) bin/containerd-shim-runc-v2 bin/runc)
+PLATFORM := $(if $(shell tools/setup/accelerators.sh),$(BIN),bin/berthd bin/berth bin/berth-runner bin/berth-builder $(EVERYHERE:%=bin/plugins/%) bin/containerd-shim-runc-v2 bin/runc)
 BUNDLE   := web/dist/index.html
 
 ##@ Everyday

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/build"
 	"github.com/berthhq/berth/agent/condition"
 	"github.com/berthhq/berth/agent/device"
 	"github.com/berthhq/berth/agent/disk"
@@ -71,6 +72,7 @@ type Config struct {
 	ShimPath         string
 	RuncPath         string
 	RunnerPath       string
+	BuilderPath      string       // berth-builder; "" = the agent builds no images
 	Subnet           netip.Prefix // of the kernels; zero = network.DefaultSubnet
 	// Overlay is the address to which other agents send overlay traffic: an IP address, a port or
 	// both. The default address is the local one of the connection to the managers, the default
@@ -98,9 +100,10 @@ type Config struct {
 	Registry      *prometheus.Registry // nil disables metrics
 	Logger        *slog.Logger
 
-	// Runtime and Network replace the real ones in tests that need no containers.
-	Runtime runtime.Runtime
-	Network kernel.Network
+	// Runtime, Network and Builders replace the real ones in tests that need no containers.
+	Runtime  runtime.Runtime
+	Network  kernel.Network
+	Builders kernel.Builders
 }
 
 // OverlayOff as Config.Overlay excludes this agent from sessions that span several agents.
@@ -126,6 +129,7 @@ type Agent struct {
 	pulls       *pulls
 	meter       *meter
 	probes      []*agentpb.Probe
+	builders    *build.Builders // nil if this agent builds no images
 	volumes     mount.Volumes
 	ready       chan struct{}
 
@@ -325,7 +329,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	a.monitor.Check(ctx)
 	a.kernels, err = kernel.New(kernel.Config{
 		Blame: a.monitor.Blame, Agent: a.id, Dir: a.cfg.Dir, Runtime: a.runtime, Devices: a.devices, Network: a.network,
-		Volumes: a.volumes, Disks: a.disks, Runner: a.cfg.RunnerPath, PidsLimit: a.cfg.PidsLimit,
+		Volumes: a.volumes, Disks: a.disks, Builders: a.newBuilders(), Runner: a.cfg.RunnerPath, PidsLimit: a.cfg.PidsLimit,
 		LogBytes: a.cfg.LogFileBytes, LogFiles: a.cfg.LogFiles,
 		EndedKernels: a.cfg.EndedKernels, EndedLogBytes: a.cfg.EndedLogBytes, OnChange: a.hub.kernelChanged, Logger: a.log,
 	})
@@ -339,6 +343,15 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	}
 	a.stats = stats.New(a.kernels, a.devices, a.cfg.Dir, a.log)
 	return nil
+}
+
+// newBuilders returns what builds images; nil if this agent builds none.
+func (a *Agent) newBuilders() kernel.Builders {
+	if a.cfg.Builders != nil || a.cfg.BuilderPath == "" {
+		return a.cfg.Builders
+	}
+	a.builders = build.New(build.Config{Program: a.cfg.BuilderPath, Runc: a.cfg.RuncPath, Dir: filepath.Join(a.cfg.Dir, "builds"), Disks: a.disks})
+	return a.builders
 }
 
 // openDisks selects the mechanism that limits the disk space of kernels.
@@ -376,6 +389,9 @@ func (a *Agent) stopKernels(ctx context.Context) {
 
 func (a *Agent) close() error {
 	err := a.runtime.Close()
+	if a.builders != nil {
+		err = errors.Join(err, a.builders.Close())
+	}
 	if n, ok := a.network.(interface{ Close() error }); ok {
 		err = errors.Join(err, n.Close())
 	}

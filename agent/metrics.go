@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/build"
 	"github.com/berthhq/berth/agent/layers"
 	"github.com/berthhq/berth/agent/runtime"
 	"github.com/berthhq/berth/internal/opsserver"
@@ -37,6 +38,11 @@ type meter struct {
 	commitBytes prometheus.Counter
 	commit      prometheus.Histogram
 	commitPause prometheus.Histogram
+
+	builds     *prometheus.CounterVec
+	buildSteps *prometheus.CounterVec
+	buildBytes prometheus.Counter
+	build      prometheus.Histogram
 }
 
 func newMeter(to prometheus.Registerer) *meter {
@@ -49,7 +55,7 @@ func newMeter(to prometheus.Registerer) *meter {
 			Buckets: []float64{.1, .5, 2, 10, 30, 120, 600, 1800},
 		}),
 		streams: f.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "berth_agent_streams", Help: "Streams that managers and gateways have open: Watch, Layers, Logs, Exec, PullImage, CommitKernel, Port for a connection to a port, and SSH.",
+			Name: "berth_agent_streams", Help: "Streams that managers and gateways have open: Watch, Layers, Logs, Exec, PullImage, CommitKernel, BuildImage, Port for a connection to a port, and SSH.",
 		}, []string{"call"}),
 	}
 	m.layers = layers.NewMeter(to)
@@ -65,6 +71,19 @@ func newMeter(to prometheus.Registerer) *meter {
 		Name: "berth_agent_commit_pause_seconds", Help: "Time for which a successful commit paused its container.",
 		Buckets: []float64{.01, .05, .1, .5, 1, 5, 30},
 	})
+	m.builds = f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_builds_total", Help: "Builds of images that ended, by result: ok, failed (a step or its input), error (the machine, a registry or a cancellation)."}, []string{"result"})
+	m.buildSteps = f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_build_steps_total", Help: "Steps of successful builds, by whether they ran or the cache had their results."}, []string{"source"})
+	m.buildBytes = f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_build_sent_bytes_total", Help: "Bytes of built images that their registry did not have."})
+	m.build = f.NewHistogram(prometheus.HistogramOpts{
+		Name: "berth_agent_build_seconds", Help: "Time of a successful build, including the upload.",
+		Buckets: []float64{.5, 2, 10, 30, 120, 600, 1800, 7200},
+	})
+	for _, result := range []string{"ok", "failed", "error"} {
+		m.builds.WithLabelValues(result).Add(0)
+	}
+	for _, source := range []string{"run", "cache"} {
+		m.buildSteps.WithLabelValues(source).Add(0)
+	}
 	for _, result := range []string{"ok", "failed"} {
 		m.commits.WithLabelValues(result).Add(0)
 		m.pulls.WithLabelValues(result).Add(0)
@@ -99,6 +118,23 @@ func (m *meter) committed(begun time.Time, done runtime.Committed, err error) {
 	m.commitBytes.Add(float64(done.Sent))
 	m.commit.Observe(time.Since(begun).Seconds())
 	m.commitPause.Observe(done.Paused.Seconds())
+}
+
+// built records a build that has ended.
+func (m *meter) built(begun time.Time, done *build.Result, err error) {
+	var failed *build.Error
+	switch {
+	case errors.As(err, &failed):
+		m.builds.WithLabelValues("failed").Inc()
+	case err != nil:
+		m.builds.WithLabelValues("error").Inc()
+	default:
+		m.builds.WithLabelValues("ok").Inc()
+		m.buildSteps.WithLabelValues("cache").Add(float64(done.Cached))
+		m.buildSteps.WithLabelValues("run").Add(float64(done.Steps - done.Cached))
+		m.buildBytes.Add(float64(done.Sent))
+		m.build.Observe(time.Since(begun).Seconds())
+	}
 }
 
 // stream counts open streams.

@@ -25,8 +25,8 @@ type server struct {
 	a *Agent
 }
 
-// maxMessage limits the size of a request. Real requests are far smaller.
-const maxMessage = 4 << 20
+// maxMessage limits the size of a request. The largest one has the files of a build.
+const maxMessage = 16 << 20
 
 func (a *Agent) newServer() *grpc.Server {
 	s := grpc.NewServer(

@@ -483,6 +483,42 @@ type AuditEntry struct {
 	DurationUS int64  `json:"durationUs"`
 }
 
+// Builds an image in a new session.
+type BuildImageInput struct {
+	// As in commitSession.
+	Name string `json:"name"`
+	// Default: latest. An image of the viewer with the same name and tag is replaced.
+	Tag string `json:"tag,omitempty"`
+	// At most 1000 characters. Default: that of the replaced image.
+	Description string `json:"description,omitempty"`
+	Kind        Enum   `json:"kind"`
+	// The recipe, the Dockerfile or the file of another kind, at most 64 KiB.
+	Text string `json:"text"`
+	// The image that REQUIREMENTS and ENVIRONMENT are installed on.
+	Base string `json:"base,omitempty"`
+	// Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64.
+	Context string `json:"context,omitempty"`
+	// A stage of the Dockerfile. Default: the last one.
+	Target string `json:"target,omitempty"`
+	// Values of ARG instructions. They are visible in the history of the image.
+	Args map[string]string `json:"args,omitzero"`
+	// Files for RUN --mount=type=secret, by id. They are in no layer, and are deleted when the build ends.
+	Secrets map[string]string `json:"secrets,omitzero"`
+	// Runs every step again.
+	NoCache bool `json:"noCache,omitempty"`
+	// Default: as in createSession.
+	Project string `json:"project,omitempty"`
+	// Lets the members of the project use the image. Default: only the viewer can.
+	Shared bool `json:"shared,omitempty"`
+	// Of the session. Default: 1 cpu and 2 GiB mem.
+	Slots         Slots  `json:"slots,omitzero"`
+	ResourceGroup string `json:"resourceGroup,omitempty"`
+}
+
+type CancelImageBuildInput struct {
+	ID string `json:"id"`
+}
+
 type CancelSessionArrayInput struct {
 	ID string `json:"id"`
 	// Skip the grace period. Default: false.
@@ -1843,6 +1879,53 @@ type ImageAttachment struct {
 	Severities []SeverityCount `json:"severities"`
 	// Why the document could not be read; empty if it was.
 	Problem string `json:"problem"`
+}
+
+// ImageBuild is a build of an image in a session of its own.
+type ImageBuild struct {
+	ID string `json:"id"`
+	// Name and tag that the image gets, for its owner.
+	Name string `json:"name"`
+	Kind Enum   `json:"kind"`
+	// The description as a Dockerfile.
+	Dockerfile string `json:"dockerfile"`
+	// Full reference of the image that the last stage is based on.
+	Base string `json:"base"`
+	// Reports whether the members of the project can use the image.
+	Shared bool `json:"shared"`
+	Status Enum `json:"status"`
+	// Why the build failed or was cancelled.
+	Message string `json:"message"`
+	// The instruction that failed; empty if none did.
+	FailedStep string `json:"failedStep"`
+	// Instructions that were needed. 0 before the end.
+	Steps int `json:"steps"`
+	// Instructions that did not run, because the cache of the project has their results.
+	CachedSteps int `json:"cachedSteps"`
+	// Bytes of the layers that the base image does not have.
+	LayerBytes  int64               `json:"layerBytes"`
+	ImageDigest string              `json:"imageDigest"`
+	CreatedAt   time.Time           `json:"createdAt"`
+	StartedAt   *time.Time          `json:"startedAt"`
+	EndedAt     *time.Time          `json:"endedAt"`
+	Project     Ref                 `json:"project"`
+	Owner       ImageBuildOwnerUser `json:"owner"`
+	Session     *Ref                `json:"session"`
+	// Null until the build has succeeded, and after the image was deleted.
+	Image *ImageBuildImage `json:"image"`
+}
+
+// ImageBuildImage includes the requested fields of the GraphQL type Image.
+type ImageBuildImage struct {
+	ID string `json:"id"`
+	// Full reference: host/name:tag.
+	Reference string `json:"reference"`
+}
+
+// ImageBuildOwnerUser includes the requested fields of the GraphQL type User.
+type ImageBuildOwnerUser struct {
+	ID       string `json:"id"`
+	Username string `json:"username"`
 }
 
 // ImageChange is the difference between two versions of an image.
@@ -4375,6 +4458,16 @@ type __attachResourcePolicyInput struct {
 	Input AttachResourcePolicyInput `json:"input"`
 }
 
+// __buildImageInput is used internally by genqlient
+type __buildImageInput struct {
+	Input BuildImageInput `json:"input"`
+}
+
+// __cancelImageBuildInput is used internally by genqlient
+type __cancelImageBuildInput struct {
+	Input CancelImageBuildInput `json:"input"`
+}
+
 // __cancelSessionArrayInput is used internally by genqlient
 type __cancelSessionArrayInput struct {
 	Input CancelSessionArrayInput `json:"input"`
@@ -4855,6 +4948,13 @@ type __queryImageAttachmentsInput struct {
 	Image  string `json:"image"`
 	Search string `json:"search,omitempty"`
 	Limit  *int   `json:"limit,omitempty"`
+}
+
+// __queryImageBuildsInput is used internally by genqlient
+type __queryImageBuildsInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
 }
 
 // __queryImageByNameInput is used internally by genqlient
@@ -5546,6 +5646,28 @@ type auditOccupancyPayloadOccupancyAuditPayload struct {
 type auditOccupancyResponse struct {
 	// Compares agents and database now, as the leader does every minute, and repairs what is safe to repair: it stops orphaned containers and frees orphaned allocations. Refused in recovery mode.
 	Payload auditOccupancyPayloadOccupancyAuditPayload `json:"payload"`
+}
+
+// buildImageBuildImageImageBuildPayload includes the requested fields of the GraphQL type ImageBuildPayload.
+type buildImageBuildImageImageBuildPayload struct {
+	Build ImageBuild `json:"build"`
+}
+
+// buildImageResponse is returned by buildImage on success.
+type buildImageResponse struct {
+	// Creates a session and a task that builds an image in it. Images that the description names must be registered, and visible to the viewer. Steps run with the limits and in the network of the session.
+	BuildImage buildImageBuildImageImageBuildPayload `json:"buildImage"`
+}
+
+// cancelImageBuildCancelImageBuildImageBuildPayload includes the requested fields of the GraphQL type ImageBuildPayload.
+type cancelImageBuildCancelImageBuildImageBuildPayload struct {
+	Build ImageBuild `json:"build"`
+}
+
+// cancelImageBuildResponse is returned by cancelImageBuild on success.
+type cancelImageBuildResponse struct {
+	// Ends a build and its session. FAILED_PRECONDITION if it has ended.
+	CancelImageBuild cancelImageBuildCancelImageBuildImageBuildPayload `json:"cancelImageBuild"`
 }
 
 // cancelSessionArrayPayload includes the requested fields of the GraphQL type SessionArrayPayload.
@@ -6740,6 +6862,35 @@ type queryImageAttachmentsResponse struct {
 	// What is attached to the digest of an image at its registry: signatures, SBOMs and reports of vulnerabilities. The
 	// registry is read now, at most 20 documents of 16 MiB; answers are kept for 5 minutes.
 	ImageAttachments []ImageAttachment `json:"imageAttachments"`
+}
+
+// queryImageBuildsImageBuildsImageBuildConnection includes the requested fields of the GraphQL type ImageBuildConnection.
+type queryImageBuildsImageBuildsImageBuildConnection struct {
+	Edges    []*queryImageBuildsImageBuildsImageBuildConnectionEdgesImageBuildEdge `json:"edges"`
+	PageInfo pageInfo                                                              `json:"pageInfo"`
+}
+
+// GetEdges returns queryImageBuildsImageBuildsImageBuildConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryImageBuildsImageBuildsImageBuildConnection) GetEdges() []*queryImageBuildsImageBuildsImageBuildConnectionEdgesImageBuildEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryImageBuildsImageBuildsImageBuildConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryImageBuildsImageBuildsImageBuildConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// queryImageBuildsImageBuildsImageBuildConnectionEdgesImageBuildEdge includes the requested fields of the GraphQL type ImageBuildEdge.
+type queryImageBuildsImageBuildsImageBuildConnectionEdgesImageBuildEdge struct {
+	Node *ImageBuild `json:"node"`
+}
+
+// GetNode returns queryImageBuildsImageBuildsImageBuildConnectionEdgesImageBuildEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryImageBuildsImageBuildsImageBuildConnectionEdgesImageBuildEdge) GetNode() *ImageBuild {
+	return v.Node
+}
+
+// queryImageBuildsResponse is returned by queryImageBuilds on success.
+type queryImageBuildsResponse struct {
+	ImageBuilds queryImageBuildsImageBuildsImageBuildConnection `json:"imageBuilds"`
 }
 
 // queryImageByNameResponse is returned by queryImageByName on success.
@@ -9000,6 +9151,146 @@ func auditOccupancy(
 	}
 
 	data_ = &auditOccupancyResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by buildImage.
+const buildImage_Operation = `
+mutation BuildImage ($input: BuildImageInput!) {
+	buildImage(input: $input) {
+		build {
+			... ImageBuild
+		}
+	}
+}
+fragment ImageBuild on ImageBuild {
+	id
+	name
+	kind
+	dockerfile
+	base
+	shared
+	status
+	message
+	failedStep
+	steps
+	cachedSteps
+	layerBytes
+	imageDigest
+	createdAt
+	startedAt
+	endedAt
+	project {
+		id
+		name
+	}
+	owner {
+		id
+		username
+	}
+	session {
+		id
+		name
+	}
+	image {
+		id
+		reference
+	}
+}
+`
+
+func buildImage(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input BuildImageInput,
+) (data_ *buildImageResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "BuildImage",
+		Query:  buildImage_Operation,
+		Variables: &__buildImageInput{
+			Input: input,
+		},
+	}
+
+	data_ = &buildImageResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by cancelImageBuild.
+const cancelImageBuild_Operation = `
+mutation CancelImageBuild ($input: CancelImageBuildInput!) {
+	cancelImageBuild(input: $input) {
+		build {
+			... ImageBuild
+		}
+	}
+}
+fragment ImageBuild on ImageBuild {
+	id
+	name
+	kind
+	dockerfile
+	base
+	shared
+	status
+	message
+	failedStep
+	steps
+	cachedSteps
+	layerBytes
+	imageDigest
+	createdAt
+	startedAt
+	endedAt
+	project {
+		id
+		name
+	}
+	owner {
+		id
+		username
+	}
+	session {
+		id
+		name
+	}
+	image {
+		id
+		reference
+	}
+}
+`
+
+func cancelImageBuild(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CancelImageBuildInput,
+) (data_ *cancelImageBuildResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CancelImageBuild",
+		Query:  cancelImageBuild_Operation,
+		Variables: &__cancelImageBuildInput{
+			Input: input,
+		},
+	}
+
+	data_ = &cancelImageBuildResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -14308,6 +14599,89 @@ func queryImageAttachments(
 	}
 
 	data_ = &queryImageAttachmentsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryImageBuilds.
+const queryImageBuilds_Operation = `
+query ImageBuilds ($first: Int, $after: Cursor, $where: ImageBuildWhereInput) {
+	imageBuilds(first: $first, after: $after, where: $where, orderBy: [{field:CREATED_AT,direction:DESC}]) {
+		edges {
+			node {
+				... ImageBuild
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment ImageBuild on ImageBuild {
+	id
+	name
+	kind
+	dockerfile
+	base
+	shared
+	status
+	message
+	failedStep
+	steps
+	cachedSteps
+	layerBytes
+	imageDigest
+	createdAt
+	startedAt
+	endedAt
+	project {
+		id
+		name
+	}
+	owner {
+		id
+		username
+	}
+	session {
+		id
+		name
+	}
+	image {
+		id
+		reference
+	}
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func queryImageBuilds(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	where Where,
+) (data_ *queryImageBuildsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ImageBuilds",
+		Query:  queryImageBuilds_Operation,
+		Variables: &__queryImageBuildsInput{
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &queryImageBuildsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -200,3 +200,23 @@ func (c *Client) PrepullImage(ctx context.Context, in PrepullImageInput) (*Task,
 	out, err := prepullImage(ctx, c, in)
 	return &out.PrepullImage.Task, err
 }
+
+// BuildImage builds an image in a new session.
+func (c *Client) BuildImage(ctx context.Context, in BuildImageInput) (*ImageBuild, error) {
+	out, err := buildImage(ctx, c, in)
+	return &out.BuildImage.Build, err
+}
+
+// CancelImageBuild ends a build and its session.
+func (c *Client) CancelImageBuild(ctx context.Context, id string) (*ImageBuild, error) {
+	out, err := cancelImageBuild(ctx, c, CancelImageBuildInput{ID: id})
+	return &out.CancelImageBuild.Build, err
+}
+
+// ImageBuilds lists the builds that match the filter, newest first; limit 0 means all.
+func (c *Client) ImageBuilds(ctx context.Context, where Where, limit int) ([]ImageBuild, error) {
+	return collect(limit, func(first *int, after string) (*queryImageBuildsImageBuildsImageBuildConnection, error) {
+		out, err := queryImageBuilds(ctx, c, first, after, where)
+		return &out.ImageBuilds, err
+	})
+}

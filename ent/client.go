@@ -34,6 +34,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
@@ -120,6 +121,8 @@ type Client struct {
 	IdleChecker *IdleCheckerClient
 	// Image is the client for interacting with the Image builders.
 	Image *ImageClient
+	// ImageBuild is the client for interacting with the ImageBuild builders.
+	ImageBuild *ImageBuildClient
 	// ImageCopy is the client for interacting with the ImageCopy builders.
 	ImageCopy *ImageCopyClient
 	// ImageVersion is the client for interacting with the ImageVersion builders.
@@ -231,6 +234,7 @@ func (c *Client) init() {
 	c.IdleBinding = NewIdleBindingClient(c.config)
 	c.IdleChecker = NewIdleCheckerClient(c.config)
 	c.Image = NewImageClient(c.config)
+	c.ImageBuild = NewImageBuildClient(c.config)
 	c.ImageCopy = NewImageCopyClient(c.config)
 	c.ImageVersion = NewImageVersionClient(c.config)
 	c.Invitation = NewInvitationClient(c.config)
@@ -382,6 +386,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		IdleBinding:       NewIdleBindingClient(cfg),
 		IdleChecker:       NewIdleCheckerClient(cfg),
 		Image:             NewImageClient(cfg),
+		ImageBuild:        NewImageBuildClient(cfg),
 		ImageCopy:         NewImageCopyClient(cfg),
 		ImageVersion:      NewImageVersionClient(cfg),
 		Invitation:        NewInvitationClient(cfg),
@@ -460,6 +465,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		IdleBinding:       NewIdleBindingClient(cfg),
 		IdleChecker:       NewIdleCheckerClient(cfg),
 		Image:             NewImageClient(cfg),
+		ImageBuild:        NewImageBuildClient(cfg),
 		ImageCopy:         NewImageCopyClient(cfg),
 		ImageVersion:      NewImageVersionClient(cfg),
 		Invitation:        NewInvitationClient(cfg),
@@ -533,15 +539,15 @@ func (c *Client) Use(hooks ...Hook) {
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
 		c.AuditEntry, c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity,
 		c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding,
-		c.IdleChecker, c.Image, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken,
-		c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership,
-		c.ObjectStorage, c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode,
-		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
-		c.Role, c.RoleGrant, c.SSHKey, c.ScanResult, c.Session, c.SessionArray,
-		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
-		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
-		c.VolumeGrant,
+		c.IdleChecker, c.Image, c.ImageBuild, c.ImageCopy, c.ImageVersion,
+		c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession,
+		c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project, c.QuotaScope,
+		c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
+		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.ScanResult,
+		c.Session, c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
+		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
+		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
+		c.Volume, c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -554,15 +560,15 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
 		c.AuditEntry, c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity,
 		c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding,
-		c.IdleChecker, c.Image, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken,
-		c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership,
-		c.ObjectStorage, c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode,
-		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
-		c.Role, c.RoleGrant, c.SSHKey, c.ScanResult, c.Session, c.SessionArray,
-		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
-		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
-		c.VolumeGrant,
+		c.IdleChecker, c.Image, c.ImageBuild, c.ImageCopy, c.ImageVersion,
+		c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession,
+		c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project, c.QuotaScope,
+		c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
+		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.ScanResult,
+		c.Session, c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
+		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
+		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
+		c.Volume, c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -607,6 +613,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.IdleChecker.mutate(ctx, m)
 	case *ImageMutation:
 		return c.Image.mutate(ctx, m)
+	case *ImageBuildMutation:
+		return c.ImageBuild.mutate(ctx, m)
 	case *ImageCopyMutation:
 		return c.ImageCopy.mutate(ctx, m)
 	case *ImageVersionMutation:
@@ -3695,6 +3703,204 @@ func (c *ImageClient) mutate(ctx context.Context, m *ImageMutation) (Value, erro
 		return (&ImageDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Image mutation op: %q", m.Op())
+	}
+}
+
+// ImageBuildClient is a client for the ImageBuild schema.
+type ImageBuildClient struct {
+	config
+}
+
+// NewImageBuildClient returns a client for the ImageBuild from the given config.
+func NewImageBuildClient(c config) *ImageBuildClient {
+	return &ImageBuildClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `imagebuild.Hooks(f(g(h())))`.
+func (c *ImageBuildClient) Use(hooks ...Hook) {
+	c.hooks.ImageBuild = append(c.hooks.ImageBuild, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `imagebuild.Intercept(f(g(h())))`.
+func (c *ImageBuildClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ImageBuild = append(c.inters.ImageBuild, interceptors...)
+}
+
+// Create returns a builder for creating a ImageBuild entity.
+func (c *ImageBuildClient) Create() *ImageBuildCreate {
+	mutation := newImageBuildMutation(c.config, OpCreate)
+	return &ImageBuildCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ImageBuild entities.
+func (c *ImageBuildClient) CreateBulk(builders ...*ImageBuildCreate) *ImageBuildCreateBulk {
+	return &ImageBuildCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ImageBuildClient) MapCreateBulk(slice any, setFunc func(*ImageBuildCreate, int)) *ImageBuildCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ImageBuildCreateBulk{err: fmt.Errorf("calling to ImageBuildClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ImageBuildCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ImageBuildCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ImageBuild.
+func (c *ImageBuildClient) Update() *ImageBuildUpdate {
+	mutation := newImageBuildMutation(c.config, OpUpdate)
+	return &ImageBuildUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ImageBuildClient) UpdateOne(_m *ImageBuild) *ImageBuildUpdateOne {
+	mutation := newImageBuildMutation(c.config, OpUpdateOne, withImageBuild(_m))
+	return &ImageBuildUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ImageBuildClient) UpdateOneID(id uuid.UUID) *ImageBuildUpdateOne {
+	mutation := newImageBuildMutation(c.config, OpUpdateOne, withImageBuildID(id))
+	return &ImageBuildUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ImageBuild.
+func (c *ImageBuildClient) Delete() *ImageBuildDelete {
+	mutation := newImageBuildMutation(c.config, OpDelete)
+	return &ImageBuildDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ImageBuildClient) DeleteOne(_m *ImageBuild) *ImageBuildDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ImageBuildClient) DeleteOneID(id uuid.UUID) *ImageBuildDeleteOne {
+	builder := c.Delete().Where(imagebuild.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ImageBuildDeleteOne{builder}
+}
+
+// Query returns a query builder for ImageBuild.
+func (c *ImageBuildClient) Query() *ImageBuildQuery {
+	return &ImageBuildQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeImageBuild},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ImageBuild entity by its id.
+func (c *ImageBuildClient) Get(ctx context.Context, id uuid.UUID) (*ImageBuild, error) {
+	return c.Query().Where(imagebuild.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ImageBuildClient) GetX(ctx context.Context, id uuid.UUID) *ImageBuild {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryProject queries the project edge of a ImageBuild.
+func (c *ImageBuildClient) QueryProject(_m *ImageBuild) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(imagebuild.Table, imagebuild.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, imagebuild.ProjectTable, imagebuild.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryOwner queries the owner edge of a ImageBuild.
+func (c *ImageBuildClient) QueryOwner(_m *ImageBuild) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(imagebuild.Table, imagebuild.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, imagebuild.OwnerTable, imagebuild.OwnerColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QuerySession queries the session edge of a ImageBuild.
+func (c *ImageBuildClient) QuerySession(_m *ImageBuild) *SessionQuery {
+	query := (&SessionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(imagebuild.Table, imagebuild.FieldID, id),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, imagebuild.SessionTable, imagebuild.SessionColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryImage queries the image edge of a ImageBuild.
+func (c *ImageBuildClient) QueryImage(_m *ImageBuild) *ImageQuery {
+	query := (&ImageClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(imagebuild.Table, imagebuild.FieldID, id),
+			sqlgraph.To(image.Table, image.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, imagebuild.ImageTable, imagebuild.ImageColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ImageBuildClient) Hooks() []Hook {
+	return c.hooks.ImageBuild
+}
+
+// Interceptors returns the client interceptors.
+func (c *ImageBuildClient) Interceptors() []Interceptor {
+	inters := c.inters.ImageBuild
+	return append(inters[:len(inters):len(inters)], imagebuild.Interceptors[:]...)
+}
+
+func (c *ImageBuildClient) mutate(ctx context.Context, m *ImageBuildMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ImageBuildCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ImageBuildUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ImageBuildUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ImageBuildDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ImageBuild mutation op: %q", m.Op())
 	}
 }
 
@@ -10988,8 +11194,8 @@ type (
 	hooks struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
 		ClusterIdentity, Device, Domain, ExternalIdentity, Fence, GroupGrant,
-		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageCopy,
-		ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
+		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
+		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
 		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
 		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
 		Retention, Role, RoleGrant, SSHKey, ScanResult, Session, SessionArray,
@@ -11000,8 +11206,8 @@ type (
 	inters struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
 		ClusterIdentity, Device, Domain, ExternalIdentity, Fence, GroupGrant,
-		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageCopy,
-		ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
+		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
+		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
 		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
 		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
 		Retention, Role, RoleGrant, SSHKey, ScanResult, Session, SessionArray,

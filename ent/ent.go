@@ -30,6 +30,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
@@ -149,6 +150,7 @@ func checkColumn(t, c string) error {
 			idlebinding.Table:       idlebinding.ValidColumn,
 			idlechecker.Table:       idlechecker.ValidColumn,
 			image.Table:             image.ValidColumn,
+			imagebuild.Table:        imagebuild.ValidColumn,
 			imagecopy.Table:         imagecopy.ValidColumn,
 			imageversion.Table:      imageversion.ValidColumn,
 			invitation.Table:        invitation.ValidColumn,

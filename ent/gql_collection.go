@@ -25,6 +25,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
@@ -2594,6 +2595,256 @@ func newImagePaginateArgs(rv map[string]any) *imagePaginateArgs {
 	}
 	if v, ok := rv[whereField].(*ImageWhereInput); ok {
 		args.opts = append(args.opts, WithImageFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *ImageBuildQuery) CollectFields(ctx context.Context, satisfies ...string) (*ImageBuildQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *ImageBuildQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(imagebuild.Columns))
+		selectedFields = []string{imagebuild.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[imagebuild.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldProjectID)
+				fieldSeen[imagebuild.FieldProjectID] = struct{}{}
+			}
+
+		case "owner":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withOwner = query
+			if _, ok := fieldSeen[imagebuild.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldOwnerID)
+				fieldSeen[imagebuild.FieldOwnerID] = struct{}{}
+			}
+
+		case "session":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, sessionImplementors)...); err != nil {
+				return err
+			}
+			_q.withSession = query
+			if _, ok := fieldSeen[imagebuild.FieldSessionID]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldSessionID)
+				fieldSeen[imagebuild.FieldSessionID] = struct{}{}
+			}
+
+		case "image":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ImageClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, imageImplementors)...); err != nil {
+				return err
+			}
+			_q.withImage = query
+			if _, ok := fieldSeen[imagebuild.FieldImageID]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldImageID)
+				fieldSeen[imagebuild.FieldImageID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[imagebuild.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldCreatedAt)
+				fieldSeen[imagebuild.FieldCreatedAt] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[imagebuild.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldDomainID)
+				fieldSeen[imagebuild.FieldDomainID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[imagebuild.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldProjectID)
+				fieldSeen[imagebuild.FieldProjectID] = struct{}{}
+			}
+		case "ownerID":
+			if _, ok := fieldSeen[imagebuild.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldOwnerID)
+				fieldSeen[imagebuild.FieldOwnerID] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[imagebuild.FieldName]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldName)
+				fieldSeen[imagebuild.FieldName] = struct{}{}
+			}
+		case "kind":
+			if _, ok := fieldSeen[imagebuild.FieldKind]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldKind)
+				fieldSeen[imagebuild.FieldKind] = struct{}{}
+			}
+		case "dockerfile":
+			if _, ok := fieldSeen[imagebuild.FieldDockerfile]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldDockerfile)
+				fieldSeen[imagebuild.FieldDockerfile] = struct{}{}
+			}
+		case "base":
+			if _, ok := fieldSeen[imagebuild.FieldBase]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldBase)
+				fieldSeen[imagebuild.FieldBase] = struct{}{}
+			}
+		case "shared":
+			if _, ok := fieldSeen[imagebuild.FieldShared]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldShared)
+				fieldSeen[imagebuild.FieldShared] = struct{}{}
+			}
+		case "status":
+			if _, ok := fieldSeen[imagebuild.FieldStatus]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldStatus)
+				fieldSeen[imagebuild.FieldStatus] = struct{}{}
+			}
+		case "message":
+			if _, ok := fieldSeen[imagebuild.FieldMessage]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldMessage)
+				fieldSeen[imagebuild.FieldMessage] = struct{}{}
+			}
+		case "failedStep":
+			if _, ok := fieldSeen[imagebuild.FieldFailedStep]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldFailedStep)
+				fieldSeen[imagebuild.FieldFailedStep] = struct{}{}
+			}
+		case "steps":
+			if _, ok := fieldSeen[imagebuild.FieldSteps]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldSteps)
+				fieldSeen[imagebuild.FieldSteps] = struct{}{}
+			}
+		case "cachedSteps":
+			if _, ok := fieldSeen[imagebuild.FieldCachedSteps]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldCachedSteps)
+				fieldSeen[imagebuild.FieldCachedSteps] = struct{}{}
+			}
+		case "layerBytes":
+			if _, ok := fieldSeen[imagebuild.FieldLayerBytes]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldLayerBytes)
+				fieldSeen[imagebuild.FieldLayerBytes] = struct{}{}
+			}
+		case "imageDigest":
+			if _, ok := fieldSeen[imagebuild.FieldImageDigest]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldImageDigest)
+				fieldSeen[imagebuild.FieldImageDigest] = struct{}{}
+			}
+		case "sessionID":
+			if _, ok := fieldSeen[imagebuild.FieldSessionID]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldSessionID)
+				fieldSeen[imagebuild.FieldSessionID] = struct{}{}
+			}
+		case "imageID":
+			if _, ok := fieldSeen[imagebuild.FieldImageID]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldImageID)
+				fieldSeen[imagebuild.FieldImageID] = struct{}{}
+			}
+		case "startedAt":
+			if _, ok := fieldSeen[imagebuild.FieldStartedAt]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldStartedAt)
+				fieldSeen[imagebuild.FieldStartedAt] = struct{}{}
+			}
+		case "endedAt":
+			if _, ok := fieldSeen[imagebuild.FieldEndedAt]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldEndedAt)
+				fieldSeen[imagebuild.FieldEndedAt] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type imagebuildPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []ImageBuildPaginateOption
+}
+
+func newImageBuildPaginateArgs(rv map[string]any) *imagebuildPaginateArgs {
+	args := &imagebuildPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*ImageBuildOrder:
+			args.opts = append(args.opts, WithImageBuildOrder(v))
+		case []any:
+			var orders []*ImageBuildOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &ImageBuildOrder{Field: &ImageBuildOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithImageBuildOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*ImageBuildWhereInput); ok {
+		args.opts = append(args.opts, WithImageBuildFilter(v.Filter))
 	}
 	return args
 }

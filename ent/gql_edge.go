@@ -278,6 +278,38 @@ func (_m *Image) Project(ctx context.Context) (*Project, error) {
 	return result, MaskNotFound(err)
 }
 
+func (_m *ImageBuild) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *ImageBuild) Owner(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.OwnerOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryOwner().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *ImageBuild) Session(ctx context.Context) (*Session, error) {
+	result, err := _m.Edges.SessionOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QuerySession().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *ImageBuild) Image(ctx context.Context) (*Image, error) {
+	result, err := _m.Edges.ImageOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryImage().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
 func (_m *ImageCopy) Agent(ctx context.Context) (*Agent, error) {
 	result, err := _m.Edges.AgentOrErr()
 	if IsNotLoaded(err) {

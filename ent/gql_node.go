@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
@@ -145,6 +146,11 @@ var imageImplementors = []string{"Image", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*Image) IsNode() {}
+
+var imagebuildImplementors = []string{"ImageBuild", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*ImageBuild) IsNode() {}
 
 var imagecopyImplementors = []string{"ImageCopy", "Node"}
 
@@ -530,6 +536,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(image.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, imageImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case imagebuild.Table:
+		query := c.ImageBuild.Query().
+			Where(imagebuild.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, imagebuildImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -1186,6 +1201,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.Image.Query().
 			Where(image.IDIn(ids...))
 		query, err := query.CollectFields(ctx, imageImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case imagebuild.Table:
+		query := c.ImageBuild.Query().
+			Where(imagebuild.IDIn(ids...))
+		query, err := query.CollectFields(ctx, imagebuildImplementors...)
 		if err != nil {
 			return nil, err
 		}

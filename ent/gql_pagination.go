@@ -29,6 +29,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
@@ -4907,6 +4908,338 @@ func (_m *Image) ToEdge(order *ImageOrder) *ImageEdge {
 		order = DefaultImageOrder
 	}
 	return &ImageEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// ImageBuildEdge is the edge representation of ImageBuild.
+type ImageBuildEdge struct {
+	Node   *ImageBuild `json:"node"`
+	Cursor Cursor      `json:"cursor"`
+}
+
+// ImageBuildConnection is the connection containing edges to ImageBuild.
+type ImageBuildConnection struct {
+	Edges      []*ImageBuildEdge `json:"edges"`
+	PageInfo   PageInfo          `json:"pageInfo"`
+	TotalCount int               `json:"totalCount"`
+}
+
+func (c *ImageBuildConnection) build(nodes []*ImageBuild, pager *imagebuildPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *ImageBuild
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *ImageBuild {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *ImageBuild {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*ImageBuildEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &ImageBuildEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// ImageBuildPaginateOption enables pagination customization.
+type ImageBuildPaginateOption func(*imagebuildPager) error
+
+// WithImageBuildOrder configures pagination ordering.
+func WithImageBuildOrder(order []*ImageBuildOrder) ImageBuildPaginateOption {
+	return func(pager *imagebuildPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithImageBuildFilter configures pagination filter.
+func WithImageBuildFilter(filter func(*ImageBuildQuery) (*ImageBuildQuery, error)) ImageBuildPaginateOption {
+	return func(pager *imagebuildPager) error {
+		if filter == nil {
+			return errors.New("ImageBuildQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type imagebuildPager struct {
+	reverse bool
+	order   []*ImageBuildOrder
+	filter  func(*ImageBuildQuery) (*ImageBuildQuery, error)
+}
+
+func newImageBuildPager(opts []ImageBuildPaginateOption, reverse bool) (*imagebuildPager, error) {
+	pager := &imagebuildPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *imagebuildPager) applyFilter(query *ImageBuildQuery) (*ImageBuildQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *imagebuildPager) toCursor(_m *ImageBuild) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *imagebuildPager) applyCursors(query *ImageBuildQuery, after, before *Cursor) (*ImageBuildQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultImageBuildOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *imagebuildPager) applyOrder(query *ImageBuildQuery) *ImageBuildQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultImageBuildOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultImageBuildOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *imagebuildPager) orderExpr(query *ImageBuildQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultImageBuildOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to ImageBuild.
+func (_m *ImageBuildQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ImageBuildPaginateOption,
+) (*ImageBuildConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newImageBuildPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &ImageBuildConnection{Edges: []*ImageBuildEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// ImageBuildOrderFieldCreatedAt orders ImageBuild by created_at.
+	ImageBuildOrderFieldCreatedAt = &ImageBuildOrderField{
+		Value: func(_m *ImageBuild) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: imagebuild.FieldCreatedAt,
+		toTerm: imagebuild.ByCreatedAt,
+		toCursor: func(_m *ImageBuild) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f ImageBuildOrderField) String() string {
+	var str string
+	switch f.column {
+	case ImageBuildOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f ImageBuildOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *ImageBuildOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ImageBuildOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *ImageBuildOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid ImageBuildOrderField", str)
+	}
+	return nil
+}
+
+// ImageBuildOrderField defines the ordering field of ImageBuild.
+type ImageBuildOrderField struct {
+	// Value extracts the ordering value from the given ImageBuild.
+	Value    func(*ImageBuild) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) imagebuild.OrderOption
+	toCursor func(*ImageBuild) Cursor
+}
+
+// ImageBuildOrder defines the ordering of ImageBuild.
+type ImageBuildOrder struct {
+	Direction OrderDirection        `json:"direction"`
+	Field     *ImageBuildOrderField `json:"field"`
+}
+
+// DefaultImageBuildOrder is the default ordering of ImageBuild.
+var DefaultImageBuildOrder = &ImageBuildOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ImageBuildOrderField{
+		Value: func(_m *ImageBuild) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: imagebuild.FieldID,
+		toTerm: imagebuild.ByID,
+		toCursor: func(_m *ImageBuild) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts ImageBuild into ImageBuildEdge.
+func (_m *ImageBuild) ToEdge(order *ImageBuildOrder) *ImageBuildEdge {
+	if order == nil {
+		order = DefaultImageBuildOrder
+	}
+	return &ImageBuildEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/loginattempt"
@@ -5068,6 +5069,930 @@ func (i *ImageWhereInput) P() (predicate.Image, error) {
 		return predicates[0], nil
 	default:
 		return image.And(predicates...), nil
+	}
+}
+
+// ImageBuildWhereInput represents a where input for filtering ImageBuild queries.
+type ImageBuildWhereInput struct {
+	Predicates []predicate.ImageBuild  `json:"-"`
+	Not        *ImageBuildWhereInput   `json:"not,omitempty"`
+	Or         []*ImageBuildWhereInput `json:"or,omitempty"`
+	And        []*ImageBuildWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID      *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ   *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn    []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn []uuid.UUID `json:"domainIDNotIn,omitempty"`
+	DomainIDGT    *uuid.UUID  `json:"domainIDGT,omitempty"`
+	DomainIDGTE   *uuid.UUID  `json:"domainIDGTE,omitempty"`
+	DomainIDLT    *uuid.UUID  `json:"domainIDLT,omitempty"`
+	DomainIDLTE   *uuid.UUID  `json:"domainIDLTE,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID      *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ   *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn    []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn []uuid.UUID `json:"projectIDNotIn,omitempty"`
+
+	// "owner_id" field predicates.
+	OwnerID      *uuid.UUID  `json:"ownerID,omitempty"`
+	OwnerIDNEQ   *uuid.UUID  `json:"ownerIDNEQ,omitempty"`
+	OwnerIDIn    []uuid.UUID `json:"ownerIDIn,omitempty"`
+	OwnerIDNotIn []uuid.UUID `json:"ownerIDNotIn,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "kind" field predicates.
+	Kind      *imagebuild.Kind  `json:"kind,omitempty"`
+	KindNEQ   *imagebuild.Kind  `json:"kindNEQ,omitempty"`
+	KindIn    []imagebuild.Kind `json:"kindIn,omitempty"`
+	KindNotIn []imagebuild.Kind `json:"kindNotIn,omitempty"`
+
+	// "dockerfile" field predicates.
+	Dockerfile             *string  `json:"dockerfile,omitempty"`
+	DockerfileNEQ          *string  `json:"dockerfileNEQ,omitempty"`
+	DockerfileIn           []string `json:"dockerfileIn,omitempty"`
+	DockerfileNotIn        []string `json:"dockerfileNotIn,omitempty"`
+	DockerfileGT           *string  `json:"dockerfileGT,omitempty"`
+	DockerfileGTE          *string  `json:"dockerfileGTE,omitempty"`
+	DockerfileLT           *string  `json:"dockerfileLT,omitempty"`
+	DockerfileLTE          *string  `json:"dockerfileLTE,omitempty"`
+	DockerfileContains     *string  `json:"dockerfileContains,omitempty"`
+	DockerfileHasPrefix    *string  `json:"dockerfileHasPrefix,omitempty"`
+	DockerfileHasSuffix    *string  `json:"dockerfileHasSuffix,omitempty"`
+	DockerfileEqualFold    *string  `json:"dockerfileEqualFold,omitempty"`
+	DockerfileContainsFold *string  `json:"dockerfileContainsFold,omitempty"`
+
+	// "base" field predicates.
+	Base             *string  `json:"base,omitempty"`
+	BaseNEQ          *string  `json:"baseNEQ,omitempty"`
+	BaseIn           []string `json:"baseIn,omitempty"`
+	BaseNotIn        []string `json:"baseNotIn,omitempty"`
+	BaseGT           *string  `json:"baseGT,omitempty"`
+	BaseGTE          *string  `json:"baseGTE,omitempty"`
+	BaseLT           *string  `json:"baseLT,omitempty"`
+	BaseLTE          *string  `json:"baseLTE,omitempty"`
+	BaseContains     *string  `json:"baseContains,omitempty"`
+	BaseHasPrefix    *string  `json:"baseHasPrefix,omitempty"`
+	BaseHasSuffix    *string  `json:"baseHasSuffix,omitempty"`
+	BaseEqualFold    *string  `json:"baseEqualFold,omitempty"`
+	BaseContainsFold *string  `json:"baseContainsFold,omitempty"`
+
+	// "shared" field predicates.
+	Shared    *bool `json:"shared,omitempty"`
+	SharedNEQ *bool `json:"sharedNEQ,omitempty"`
+
+	// "status" field predicates.
+	Status      *imagebuild.Status  `json:"status,omitempty"`
+	StatusNEQ   *imagebuild.Status  `json:"statusNEQ,omitempty"`
+	StatusIn    []imagebuild.Status `json:"statusIn,omitempty"`
+	StatusNotIn []imagebuild.Status `json:"statusNotIn,omitempty"`
+
+	// "message" field predicates.
+	Message             *string  `json:"message,omitempty"`
+	MessageNEQ          *string  `json:"messageNEQ,omitempty"`
+	MessageIn           []string `json:"messageIn,omitempty"`
+	MessageNotIn        []string `json:"messageNotIn,omitempty"`
+	MessageGT           *string  `json:"messageGT,omitempty"`
+	MessageGTE          *string  `json:"messageGTE,omitempty"`
+	MessageLT           *string  `json:"messageLT,omitempty"`
+	MessageLTE          *string  `json:"messageLTE,omitempty"`
+	MessageContains     *string  `json:"messageContains,omitempty"`
+	MessageHasPrefix    *string  `json:"messageHasPrefix,omitempty"`
+	MessageHasSuffix    *string  `json:"messageHasSuffix,omitempty"`
+	MessageEqualFold    *string  `json:"messageEqualFold,omitempty"`
+	MessageContainsFold *string  `json:"messageContainsFold,omitempty"`
+
+	// "failed_step" field predicates.
+	FailedStep             *string  `json:"failedStep,omitempty"`
+	FailedStepNEQ          *string  `json:"failedStepNEQ,omitempty"`
+	FailedStepIn           []string `json:"failedStepIn,omitempty"`
+	FailedStepNotIn        []string `json:"failedStepNotIn,omitempty"`
+	FailedStepGT           *string  `json:"failedStepGT,omitempty"`
+	FailedStepGTE          *string  `json:"failedStepGTE,omitempty"`
+	FailedStepLT           *string  `json:"failedStepLT,omitempty"`
+	FailedStepLTE          *string  `json:"failedStepLTE,omitempty"`
+	FailedStepContains     *string  `json:"failedStepContains,omitempty"`
+	FailedStepHasPrefix    *string  `json:"failedStepHasPrefix,omitempty"`
+	FailedStepHasSuffix    *string  `json:"failedStepHasSuffix,omitempty"`
+	FailedStepEqualFold    *string  `json:"failedStepEqualFold,omitempty"`
+	FailedStepContainsFold *string  `json:"failedStepContainsFold,omitempty"`
+
+	// "steps" field predicates.
+	Steps      *int  `json:"steps,omitempty"`
+	StepsNEQ   *int  `json:"stepsNEQ,omitempty"`
+	StepsIn    []int `json:"stepsIn,omitempty"`
+	StepsNotIn []int `json:"stepsNotIn,omitempty"`
+	StepsGT    *int  `json:"stepsGT,omitempty"`
+	StepsGTE   *int  `json:"stepsGTE,omitempty"`
+	StepsLT    *int  `json:"stepsLT,omitempty"`
+	StepsLTE   *int  `json:"stepsLTE,omitempty"`
+
+	// "cached_steps" field predicates.
+	CachedSteps      *int  `json:"cachedSteps,omitempty"`
+	CachedStepsNEQ   *int  `json:"cachedStepsNEQ,omitempty"`
+	CachedStepsIn    []int `json:"cachedStepsIn,omitempty"`
+	CachedStepsNotIn []int `json:"cachedStepsNotIn,omitempty"`
+	CachedStepsGT    *int  `json:"cachedStepsGT,omitempty"`
+	CachedStepsGTE   *int  `json:"cachedStepsGTE,omitempty"`
+	CachedStepsLT    *int  `json:"cachedStepsLT,omitempty"`
+	CachedStepsLTE   *int  `json:"cachedStepsLTE,omitempty"`
+
+	// "layer_bytes" field predicates.
+	LayerBytes      *int64  `json:"layerBytes,omitempty"`
+	LayerBytesNEQ   *int64  `json:"layerBytesNEQ,omitempty"`
+	LayerBytesIn    []int64 `json:"layerBytesIn,omitempty"`
+	LayerBytesNotIn []int64 `json:"layerBytesNotIn,omitempty"`
+	LayerBytesGT    *int64  `json:"layerBytesGT,omitempty"`
+	LayerBytesGTE   *int64  `json:"layerBytesGTE,omitempty"`
+	LayerBytesLT    *int64  `json:"layerBytesLT,omitempty"`
+	LayerBytesLTE   *int64  `json:"layerBytesLTE,omitempty"`
+
+	// "image_digest" field predicates.
+	ImageDigest             *string  `json:"imageDigest,omitempty"`
+	ImageDigestNEQ          *string  `json:"imageDigestNEQ,omitempty"`
+	ImageDigestIn           []string `json:"imageDigestIn,omitempty"`
+	ImageDigestNotIn        []string `json:"imageDigestNotIn,omitempty"`
+	ImageDigestGT           *string  `json:"imageDigestGT,omitempty"`
+	ImageDigestGTE          *string  `json:"imageDigestGTE,omitempty"`
+	ImageDigestLT           *string  `json:"imageDigestLT,omitempty"`
+	ImageDigestLTE          *string  `json:"imageDigestLTE,omitempty"`
+	ImageDigestContains     *string  `json:"imageDigestContains,omitempty"`
+	ImageDigestHasPrefix    *string  `json:"imageDigestHasPrefix,omitempty"`
+	ImageDigestHasSuffix    *string  `json:"imageDigestHasSuffix,omitempty"`
+	ImageDigestEqualFold    *string  `json:"imageDigestEqualFold,omitempty"`
+	ImageDigestContainsFold *string  `json:"imageDigestContainsFold,omitempty"`
+
+	// "session_id" field predicates.
+	SessionID       *uuid.UUID  `json:"sessionID,omitempty"`
+	SessionIDNEQ    *uuid.UUID  `json:"sessionIDNEQ,omitempty"`
+	SessionIDIn     []uuid.UUID `json:"sessionIDIn,omitempty"`
+	SessionIDNotIn  []uuid.UUID `json:"sessionIDNotIn,omitempty"`
+	SessionIDIsNil  bool        `json:"sessionIDIsNil,omitempty"`
+	SessionIDNotNil bool        `json:"sessionIDNotNil,omitempty"`
+
+	// "image_id" field predicates.
+	ImageID       *uuid.UUID  `json:"imageID,omitempty"`
+	ImageIDNEQ    *uuid.UUID  `json:"imageIDNEQ,omitempty"`
+	ImageIDIn     []uuid.UUID `json:"imageIDIn,omitempty"`
+	ImageIDNotIn  []uuid.UUID `json:"imageIDNotIn,omitempty"`
+	ImageIDIsNil  bool        `json:"imageIDIsNil,omitempty"`
+	ImageIDNotNil bool        `json:"imageIDNotNil,omitempty"`
+
+	// "started_at" field predicates.
+	StartedAt       *time.Time  `json:"startedAt,omitempty"`
+	StartedAtNEQ    *time.Time  `json:"startedAtNEQ,omitempty"`
+	StartedAtIn     []time.Time `json:"startedAtIn,omitempty"`
+	StartedAtNotIn  []time.Time `json:"startedAtNotIn,omitempty"`
+	StartedAtGT     *time.Time  `json:"startedAtGT,omitempty"`
+	StartedAtGTE    *time.Time  `json:"startedAtGTE,omitempty"`
+	StartedAtLT     *time.Time  `json:"startedAtLT,omitempty"`
+	StartedAtLTE    *time.Time  `json:"startedAtLTE,omitempty"`
+	StartedAtIsNil  bool        `json:"startedAtIsNil,omitempty"`
+	StartedAtNotNil bool        `json:"startedAtNotNil,omitempty"`
+
+	// "ended_at" field predicates.
+	EndedAt       *time.Time  `json:"endedAt,omitempty"`
+	EndedAtNEQ    *time.Time  `json:"endedAtNEQ,omitempty"`
+	EndedAtIn     []time.Time `json:"endedAtIn,omitempty"`
+	EndedAtNotIn  []time.Time `json:"endedAtNotIn,omitempty"`
+	EndedAtGT     *time.Time  `json:"endedAtGT,omitempty"`
+	EndedAtGTE    *time.Time  `json:"endedAtGTE,omitempty"`
+	EndedAtLT     *time.Time  `json:"endedAtLT,omitempty"`
+	EndedAtLTE    *time.Time  `json:"endedAtLTE,omitempty"`
+	EndedAtIsNil  bool        `json:"endedAtIsNil,omitempty"`
+	EndedAtNotNil bool        `json:"endedAtNotNil,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+
+	// "owner" edge predicates.
+	HasOwner     *bool             `json:"hasOwner,omitempty"`
+	HasOwnerWith []*UserWhereInput `json:"hasOwnerWith,omitempty"`
+
+	// "session" edge predicates.
+	HasSession     *bool                `json:"hasSession,omitempty"`
+	HasSessionWith []*SessionWhereInput `json:"hasSessionWith,omitempty"`
+
+	// "image" edge predicates.
+	HasImage     *bool              `json:"hasImage,omitempty"`
+	HasImageWith []*ImageWhereInput `json:"hasImageWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *ImageBuildWhereInput) AddPredicates(predicates ...predicate.ImageBuild) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the ImageBuildWhereInput filter on the ImageBuildQuery builder.
+func (i *ImageBuildWhereInput) Filter(q *ImageBuildQuery) (*ImageBuildQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyImageBuildWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyImageBuildWhereInput is returned in case the ImageBuildWhereInput is empty.
+var ErrEmptyImageBuildWhereInput = errors.New("ent: empty predicate ImageBuildWhereInput")
+
+// P returns a predicate for filtering imagebuilds.
+// An error is returned if the input is empty or invalid.
+func (i *ImageBuildWhereInput) P() (predicate.ImageBuild, error) {
+	var predicates []predicate.ImageBuild
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, imagebuild.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.ImageBuild, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, imagebuild.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.ImageBuild, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, imagebuild.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, imagebuild.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, imagebuild.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, imagebuild.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, imagebuild.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, imagebuild.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, imagebuild.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, imagebuild.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, imagebuild.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, imagebuild.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, imagebuild.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, imagebuild.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, imagebuild.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, imagebuild.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, imagebuild.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, imagebuild.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, imagebuild.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, imagebuild.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, imagebuild.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, imagebuild.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, imagebuild.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.DomainIDGT != nil {
+		predicates = append(predicates, imagebuild.DomainIDGT(*i.DomainIDGT))
+	}
+	if i.DomainIDGTE != nil {
+		predicates = append(predicates, imagebuild.DomainIDGTE(*i.DomainIDGTE))
+	}
+	if i.DomainIDLT != nil {
+		predicates = append(predicates, imagebuild.DomainIDLT(*i.DomainIDLT))
+	}
+	if i.DomainIDLTE != nil {
+		predicates = append(predicates, imagebuild.DomainIDLTE(*i.DomainIDLTE))
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, imagebuild.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, imagebuild.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, imagebuild.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, imagebuild.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.OwnerID != nil {
+		predicates = append(predicates, imagebuild.OwnerIDEQ(*i.OwnerID))
+	}
+	if i.OwnerIDNEQ != nil {
+		predicates = append(predicates, imagebuild.OwnerIDNEQ(*i.OwnerIDNEQ))
+	}
+	if len(i.OwnerIDIn) > 0 {
+		predicates = append(predicates, imagebuild.OwnerIDIn(i.OwnerIDIn...))
+	}
+	if len(i.OwnerIDNotIn) > 0 {
+		predicates = append(predicates, imagebuild.OwnerIDNotIn(i.OwnerIDNotIn...))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, imagebuild.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, imagebuild.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, imagebuild.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, imagebuild.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, imagebuild.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, imagebuild.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, imagebuild.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, imagebuild.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, imagebuild.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, imagebuild.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, imagebuild.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, imagebuild.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, imagebuild.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Kind != nil {
+		predicates = append(predicates, imagebuild.KindEQ(*i.Kind))
+	}
+	if i.KindNEQ != nil {
+		predicates = append(predicates, imagebuild.KindNEQ(*i.KindNEQ))
+	}
+	if len(i.KindIn) > 0 {
+		predicates = append(predicates, imagebuild.KindIn(i.KindIn...))
+	}
+	if len(i.KindNotIn) > 0 {
+		predicates = append(predicates, imagebuild.KindNotIn(i.KindNotIn...))
+	}
+	if i.Dockerfile != nil {
+		predicates = append(predicates, imagebuild.DockerfileEQ(*i.Dockerfile))
+	}
+	if i.DockerfileNEQ != nil {
+		predicates = append(predicates, imagebuild.DockerfileNEQ(*i.DockerfileNEQ))
+	}
+	if len(i.DockerfileIn) > 0 {
+		predicates = append(predicates, imagebuild.DockerfileIn(i.DockerfileIn...))
+	}
+	if len(i.DockerfileNotIn) > 0 {
+		predicates = append(predicates, imagebuild.DockerfileNotIn(i.DockerfileNotIn...))
+	}
+	if i.DockerfileGT != nil {
+		predicates = append(predicates, imagebuild.DockerfileGT(*i.DockerfileGT))
+	}
+	if i.DockerfileGTE != nil {
+		predicates = append(predicates, imagebuild.DockerfileGTE(*i.DockerfileGTE))
+	}
+	if i.DockerfileLT != nil {
+		predicates = append(predicates, imagebuild.DockerfileLT(*i.DockerfileLT))
+	}
+	if i.DockerfileLTE != nil {
+		predicates = append(predicates, imagebuild.DockerfileLTE(*i.DockerfileLTE))
+	}
+	if i.DockerfileContains != nil {
+		predicates = append(predicates, imagebuild.DockerfileContains(*i.DockerfileContains))
+	}
+	if i.DockerfileHasPrefix != nil {
+		predicates = append(predicates, imagebuild.DockerfileHasPrefix(*i.DockerfileHasPrefix))
+	}
+	if i.DockerfileHasSuffix != nil {
+		predicates = append(predicates, imagebuild.DockerfileHasSuffix(*i.DockerfileHasSuffix))
+	}
+	if i.DockerfileEqualFold != nil {
+		predicates = append(predicates, imagebuild.DockerfileEqualFold(*i.DockerfileEqualFold))
+	}
+	if i.DockerfileContainsFold != nil {
+		predicates = append(predicates, imagebuild.DockerfileContainsFold(*i.DockerfileContainsFold))
+	}
+	if i.Base != nil {
+		predicates = append(predicates, imagebuild.BaseEQ(*i.Base))
+	}
+	if i.BaseNEQ != nil {
+		predicates = append(predicates, imagebuild.BaseNEQ(*i.BaseNEQ))
+	}
+	if len(i.BaseIn) > 0 {
+		predicates = append(predicates, imagebuild.BaseIn(i.BaseIn...))
+	}
+	if len(i.BaseNotIn) > 0 {
+		predicates = append(predicates, imagebuild.BaseNotIn(i.BaseNotIn...))
+	}
+	if i.BaseGT != nil {
+		predicates = append(predicates, imagebuild.BaseGT(*i.BaseGT))
+	}
+	if i.BaseGTE != nil {
+		predicates = append(predicates, imagebuild.BaseGTE(*i.BaseGTE))
+	}
+	if i.BaseLT != nil {
+		predicates = append(predicates, imagebuild.BaseLT(*i.BaseLT))
+	}
+	if i.BaseLTE != nil {
+		predicates = append(predicates, imagebuild.BaseLTE(*i.BaseLTE))
+	}
+	if i.BaseContains != nil {
+		predicates = append(predicates, imagebuild.BaseContains(*i.BaseContains))
+	}
+	if i.BaseHasPrefix != nil {
+		predicates = append(predicates, imagebuild.BaseHasPrefix(*i.BaseHasPrefix))
+	}
+	if i.BaseHasSuffix != nil {
+		predicates = append(predicates, imagebuild.BaseHasSuffix(*i.BaseHasSuffix))
+	}
+	if i.BaseEqualFold != nil {
+		predicates = append(predicates, imagebuild.BaseEqualFold(*i.BaseEqualFold))
+	}
+	if i.BaseContainsFold != nil {
+		predicates = append(predicates, imagebuild.BaseContainsFold(*i.BaseContainsFold))
+	}
+	if i.Shared != nil {
+		predicates = append(predicates, imagebuild.SharedEQ(*i.Shared))
+	}
+	if i.SharedNEQ != nil {
+		predicates = append(predicates, imagebuild.SharedNEQ(*i.SharedNEQ))
+	}
+	if i.Status != nil {
+		predicates = append(predicates, imagebuild.StatusEQ(*i.Status))
+	}
+	if i.StatusNEQ != nil {
+		predicates = append(predicates, imagebuild.StatusNEQ(*i.StatusNEQ))
+	}
+	if len(i.StatusIn) > 0 {
+		predicates = append(predicates, imagebuild.StatusIn(i.StatusIn...))
+	}
+	if len(i.StatusNotIn) > 0 {
+		predicates = append(predicates, imagebuild.StatusNotIn(i.StatusNotIn...))
+	}
+	if i.Message != nil {
+		predicates = append(predicates, imagebuild.MessageEQ(*i.Message))
+	}
+	if i.MessageNEQ != nil {
+		predicates = append(predicates, imagebuild.MessageNEQ(*i.MessageNEQ))
+	}
+	if len(i.MessageIn) > 0 {
+		predicates = append(predicates, imagebuild.MessageIn(i.MessageIn...))
+	}
+	if len(i.MessageNotIn) > 0 {
+		predicates = append(predicates, imagebuild.MessageNotIn(i.MessageNotIn...))
+	}
+	if i.MessageGT != nil {
+		predicates = append(predicates, imagebuild.MessageGT(*i.MessageGT))
+	}
+	if i.MessageGTE != nil {
+		predicates = append(predicates, imagebuild.MessageGTE(*i.MessageGTE))
+	}
+	if i.MessageLT != nil {
+		predicates = append(predicates, imagebuild.MessageLT(*i.MessageLT))
+	}
+	if i.MessageLTE != nil {
+		predicates = append(predicates, imagebuild.MessageLTE(*i.MessageLTE))
+	}
+	if i.MessageContains != nil {
+		predicates = append(predicates, imagebuild.MessageContains(*i.MessageContains))
+	}
+	if i.MessageHasPrefix != nil {
+		predicates = append(predicates, imagebuild.MessageHasPrefix(*i.MessageHasPrefix))
+	}
+	if i.MessageHasSuffix != nil {
+		predicates = append(predicates, imagebuild.MessageHasSuffix(*i.MessageHasSuffix))
+	}
+	if i.MessageEqualFold != nil {
+		predicates = append(predicates, imagebuild.MessageEqualFold(*i.MessageEqualFold))
+	}
+	if i.MessageContainsFold != nil {
+		predicates = append(predicates, imagebuild.MessageContainsFold(*i.MessageContainsFold))
+	}
+	if i.FailedStep != nil {
+		predicates = append(predicates, imagebuild.FailedStepEQ(*i.FailedStep))
+	}
+	if i.FailedStepNEQ != nil {
+		predicates = append(predicates, imagebuild.FailedStepNEQ(*i.FailedStepNEQ))
+	}
+	if len(i.FailedStepIn) > 0 {
+		predicates = append(predicates, imagebuild.FailedStepIn(i.FailedStepIn...))
+	}
+	if len(i.FailedStepNotIn) > 0 {
+		predicates = append(predicates, imagebuild.FailedStepNotIn(i.FailedStepNotIn...))
+	}
+	if i.FailedStepGT != nil {
+		predicates = append(predicates, imagebuild.FailedStepGT(*i.FailedStepGT))
+	}
+	if i.FailedStepGTE != nil {
+		predicates = append(predicates, imagebuild.FailedStepGTE(*i.FailedStepGTE))
+	}
+	if i.FailedStepLT != nil {
+		predicates = append(predicates, imagebuild.FailedStepLT(*i.FailedStepLT))
+	}
+	if i.FailedStepLTE != nil {
+		predicates = append(predicates, imagebuild.FailedStepLTE(*i.FailedStepLTE))
+	}
+	if i.FailedStepContains != nil {
+		predicates = append(predicates, imagebuild.FailedStepContains(*i.FailedStepContains))
+	}
+	if i.FailedStepHasPrefix != nil {
+		predicates = append(predicates, imagebuild.FailedStepHasPrefix(*i.FailedStepHasPrefix))
+	}
+	if i.FailedStepHasSuffix != nil {
+		predicates = append(predicates, imagebuild.FailedStepHasSuffix(*i.FailedStepHasSuffix))
+	}
+	if i.FailedStepEqualFold != nil {
+		predicates = append(predicates, imagebuild.FailedStepEqualFold(*i.FailedStepEqualFold))
+	}
+	if i.FailedStepContainsFold != nil {
+		predicates = append(predicates, imagebuild.FailedStepContainsFold(*i.FailedStepContainsFold))
+	}
+	if i.Steps != nil {
+		predicates = append(predicates, imagebuild.StepsEQ(*i.Steps))
+	}
+	if i.StepsNEQ != nil {
+		predicates = append(predicates, imagebuild.StepsNEQ(*i.StepsNEQ))
+	}
+	if len(i.StepsIn) > 0 {
+		predicates = append(predicates, imagebuild.StepsIn(i.StepsIn...))
+	}
+	if len(i.StepsNotIn) > 0 {
+		predicates = append(predicates, imagebuild.StepsNotIn(i.StepsNotIn...))
+	}
+	if i.StepsGT != nil {
+		predicates = append(predicates, imagebuild.StepsGT(*i.StepsGT))
+	}
+	if i.StepsGTE != nil {
+		predicates = append(predicates, imagebuild.StepsGTE(*i.StepsGTE))
+	}
+	if i.StepsLT != nil {
+		predicates = append(predicates, imagebuild.StepsLT(*i.StepsLT))
+	}
+	if i.StepsLTE != nil {
+		predicates = append(predicates, imagebuild.StepsLTE(*i.StepsLTE))
+	}
+	if i.CachedSteps != nil {
+		predicates = append(predicates, imagebuild.CachedStepsEQ(*i.CachedSteps))
+	}
+	if i.CachedStepsNEQ != nil {
+		predicates = append(predicates, imagebuild.CachedStepsNEQ(*i.CachedStepsNEQ))
+	}
+	if len(i.CachedStepsIn) > 0 {
+		predicates = append(predicates, imagebuild.CachedStepsIn(i.CachedStepsIn...))
+	}
+	if len(i.CachedStepsNotIn) > 0 {
+		predicates = append(predicates, imagebuild.CachedStepsNotIn(i.CachedStepsNotIn...))
+	}
+	if i.CachedStepsGT != nil {
+		predicates = append(predicates, imagebuild.CachedStepsGT(*i.CachedStepsGT))
+	}
+	if i.CachedStepsGTE != nil {
+		predicates = append(predicates, imagebuild.CachedStepsGTE(*i.CachedStepsGTE))
+	}
+	if i.CachedStepsLT != nil {
+		predicates = append(predicates, imagebuild.CachedStepsLT(*i.CachedStepsLT))
+	}
+	if i.CachedStepsLTE != nil {
+		predicates = append(predicates, imagebuild.CachedStepsLTE(*i.CachedStepsLTE))
+	}
+	if i.LayerBytes != nil {
+		predicates = append(predicates, imagebuild.LayerBytesEQ(*i.LayerBytes))
+	}
+	if i.LayerBytesNEQ != nil {
+		predicates = append(predicates, imagebuild.LayerBytesNEQ(*i.LayerBytesNEQ))
+	}
+	if len(i.LayerBytesIn) > 0 {
+		predicates = append(predicates, imagebuild.LayerBytesIn(i.LayerBytesIn...))
+	}
+	if len(i.LayerBytesNotIn) > 0 {
+		predicates = append(predicates, imagebuild.LayerBytesNotIn(i.LayerBytesNotIn...))
+	}
+	if i.LayerBytesGT != nil {
+		predicates = append(predicates, imagebuild.LayerBytesGT(*i.LayerBytesGT))
+	}
+	if i.LayerBytesGTE != nil {
+		predicates = append(predicates, imagebuild.LayerBytesGTE(*i.LayerBytesGTE))
+	}
+	if i.LayerBytesLT != nil {
+		predicates = append(predicates, imagebuild.LayerBytesLT(*i.LayerBytesLT))
+	}
+	if i.LayerBytesLTE != nil {
+		predicates = append(predicates, imagebuild.LayerBytesLTE(*i.LayerBytesLTE))
+	}
+	if i.ImageDigest != nil {
+		predicates = append(predicates, imagebuild.ImageDigestEQ(*i.ImageDigest))
+	}
+	if i.ImageDigestNEQ != nil {
+		predicates = append(predicates, imagebuild.ImageDigestNEQ(*i.ImageDigestNEQ))
+	}
+	if len(i.ImageDigestIn) > 0 {
+		predicates = append(predicates, imagebuild.ImageDigestIn(i.ImageDigestIn...))
+	}
+	if len(i.ImageDigestNotIn) > 0 {
+		predicates = append(predicates, imagebuild.ImageDigestNotIn(i.ImageDigestNotIn...))
+	}
+	if i.ImageDigestGT != nil {
+		predicates = append(predicates, imagebuild.ImageDigestGT(*i.ImageDigestGT))
+	}
+	if i.ImageDigestGTE != nil {
+		predicates = append(predicates, imagebuild.ImageDigestGTE(*i.ImageDigestGTE))
+	}
+	if i.ImageDigestLT != nil {
+		predicates = append(predicates, imagebuild.ImageDigestLT(*i.ImageDigestLT))
+	}
+	if i.ImageDigestLTE != nil {
+		predicates = append(predicates, imagebuild.ImageDigestLTE(*i.ImageDigestLTE))
+	}
+	if i.ImageDigestContains != nil {
+		predicates = append(predicates, imagebuild.ImageDigestContains(*i.ImageDigestContains))
+	}
+	if i.ImageDigestHasPrefix != nil {
+		predicates = append(predicates, imagebuild.ImageDigestHasPrefix(*i.ImageDigestHasPrefix))
+	}
+	if i.ImageDigestHasSuffix != nil {
+		predicates = append(predicates, imagebuild.ImageDigestHasSuffix(*i.ImageDigestHasSuffix))
+	}
+	if i.ImageDigestEqualFold != nil {
+		predicates = append(predicates, imagebuild.ImageDigestEqualFold(*i.ImageDigestEqualFold))
+	}
+	if i.ImageDigestContainsFold != nil {
+		predicates = append(predicates, imagebuild.ImageDigestContainsFold(*i.ImageDigestContainsFold))
+	}
+	if i.SessionID != nil {
+		predicates = append(predicates, imagebuild.SessionIDEQ(*i.SessionID))
+	}
+	if i.SessionIDNEQ != nil {
+		predicates = append(predicates, imagebuild.SessionIDNEQ(*i.SessionIDNEQ))
+	}
+	if len(i.SessionIDIn) > 0 {
+		predicates = append(predicates, imagebuild.SessionIDIn(i.SessionIDIn...))
+	}
+	if len(i.SessionIDNotIn) > 0 {
+		predicates = append(predicates, imagebuild.SessionIDNotIn(i.SessionIDNotIn...))
+	}
+	if i.SessionIDIsNil {
+		predicates = append(predicates, imagebuild.SessionIDIsNil())
+	}
+	if i.SessionIDNotNil {
+		predicates = append(predicates, imagebuild.SessionIDNotNil())
+	}
+	if i.ImageID != nil {
+		predicates = append(predicates, imagebuild.ImageIDEQ(*i.ImageID))
+	}
+	if i.ImageIDNEQ != nil {
+		predicates = append(predicates, imagebuild.ImageIDNEQ(*i.ImageIDNEQ))
+	}
+	if len(i.ImageIDIn) > 0 {
+		predicates = append(predicates, imagebuild.ImageIDIn(i.ImageIDIn...))
+	}
+	if len(i.ImageIDNotIn) > 0 {
+		predicates = append(predicates, imagebuild.ImageIDNotIn(i.ImageIDNotIn...))
+	}
+	if i.ImageIDIsNil {
+		predicates = append(predicates, imagebuild.ImageIDIsNil())
+	}
+	if i.ImageIDNotNil {
+		predicates = append(predicates, imagebuild.ImageIDNotNil())
+	}
+	if i.StartedAt != nil {
+		predicates = append(predicates, imagebuild.StartedAtEQ(*i.StartedAt))
+	}
+	if i.StartedAtNEQ != nil {
+		predicates = append(predicates, imagebuild.StartedAtNEQ(*i.StartedAtNEQ))
+	}
+	if len(i.StartedAtIn) > 0 {
+		predicates = append(predicates, imagebuild.StartedAtIn(i.StartedAtIn...))
+	}
+	if len(i.StartedAtNotIn) > 0 {
+		predicates = append(predicates, imagebuild.StartedAtNotIn(i.StartedAtNotIn...))
+	}
+	if i.StartedAtGT != nil {
+		predicates = append(predicates, imagebuild.StartedAtGT(*i.StartedAtGT))
+	}
+	if i.StartedAtGTE != nil {
+		predicates = append(predicates, imagebuild.StartedAtGTE(*i.StartedAtGTE))
+	}
+	if i.StartedAtLT != nil {
+		predicates = append(predicates, imagebuild.StartedAtLT(*i.StartedAtLT))
+	}
+	if i.StartedAtLTE != nil {
+		predicates = append(predicates, imagebuild.StartedAtLTE(*i.StartedAtLTE))
+	}
+	if i.StartedAtIsNil {
+		predicates = append(predicates, imagebuild.StartedAtIsNil())
+	}
+	if i.StartedAtNotNil {
+		predicates = append(predicates, imagebuild.StartedAtNotNil())
+	}
+	if i.EndedAt != nil {
+		predicates = append(predicates, imagebuild.EndedAtEQ(*i.EndedAt))
+	}
+	if i.EndedAtNEQ != nil {
+		predicates = append(predicates, imagebuild.EndedAtNEQ(*i.EndedAtNEQ))
+	}
+	if len(i.EndedAtIn) > 0 {
+		predicates = append(predicates, imagebuild.EndedAtIn(i.EndedAtIn...))
+	}
+	if len(i.EndedAtNotIn) > 0 {
+		predicates = append(predicates, imagebuild.EndedAtNotIn(i.EndedAtNotIn...))
+	}
+	if i.EndedAtGT != nil {
+		predicates = append(predicates, imagebuild.EndedAtGT(*i.EndedAtGT))
+	}
+	if i.EndedAtGTE != nil {
+		predicates = append(predicates, imagebuild.EndedAtGTE(*i.EndedAtGTE))
+	}
+	if i.EndedAtLT != nil {
+		predicates = append(predicates, imagebuild.EndedAtLT(*i.EndedAtLT))
+	}
+	if i.EndedAtLTE != nil {
+		predicates = append(predicates, imagebuild.EndedAtLTE(*i.EndedAtLTE))
+	}
+	if i.EndedAtIsNil {
+		predicates = append(predicates, imagebuild.EndedAtIsNil())
+	}
+	if i.EndedAtNotNil {
+		predicates = append(predicates, imagebuild.EndedAtNotNil())
+	}
+
+	if i.HasProject != nil {
+		p := imagebuild.HasProject()
+		if !*i.HasProject {
+			p = imagebuild.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, imagebuild.HasProjectWith(with...))
+	}
+	if i.HasOwner != nil {
+		p := imagebuild.HasOwner()
+		if !*i.HasOwner {
+			p = imagebuild.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasOwnerWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasOwnerWith))
+		for _, w := range i.HasOwnerWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasOwnerWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, imagebuild.HasOwnerWith(with...))
+	}
+	if i.HasSession != nil {
+		p := imagebuild.HasSession()
+		if !*i.HasSession {
+			p = imagebuild.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasSessionWith) > 0 {
+		with := make([]predicate.Session, 0, len(i.HasSessionWith))
+		for _, w := range i.HasSessionWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasSessionWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, imagebuild.HasSessionWith(with...))
+	}
+	if i.HasImage != nil {
+		p := imagebuild.HasImage()
+		if !*i.HasImage {
+			p = imagebuild.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasImageWith) > 0 {
+		with := make([]predicate.Image, 0, len(i.HasImageWith))
+		for _, w := range i.HasImageWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasImageWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, imagebuild.HasImageWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyImageBuildWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return imagebuild.And(predicates...), nil
 	}
 }
 

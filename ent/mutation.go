@@ -30,6 +30,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
@@ -107,6 +108,7 @@ const (
 	TypeIdleBinding       = "IdleBinding"
 	TypeIdleChecker       = "IdleChecker"
 	TypeImage             = "Image"
+	TypeImageBuild        = "ImageBuild"
 	TypeImageCopy         = "ImageCopy"
 	TypeImageVersion      = "ImageVersion"
 	TypeInvitation        = "Invitation"
@@ -18433,6 +18435,2259 @@ func (m *ImageMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Image edge %s", name)
+}
+
+// ImageBuildMutation represents an operation that mutates the ImageBuild nodes in the graph.
+type ImageBuildMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *uuid.UUID
+	created_at      *time.Time
+	domain_id       *uuid.UUID
+	repository      *string
+	tag             *string
+	name            *string
+	kind            *imagebuild.Kind
+	dockerfile      *string
+	digest          *string
+	base            *string
+	shared          *bool
+	description     *string
+	status          *imagebuild.Status
+	message         *string
+	failed_step     *string
+	steps           *int
+	addsteps        *int
+	cached_steps    *int
+	addcached_steps *int
+	layer_bytes     *int64
+	addlayer_bytes  *int64
+	attempt         *int
+	addattempt      *int
+	image_digest    *string
+	cache_tag       *string
+	input_sealed    *[]byte
+	task_id         *uuid.UUID
+	started_at      *time.Time
+	ended_at        *time.Time
+	clearedFields   map[string]struct{}
+	project         *uuid.UUID
+	clearedproject  bool
+	owner           *uuid.UUID
+	clearedowner    bool
+	session         *uuid.UUID
+	clearedsession  bool
+	image           *uuid.UUID
+	clearedimage    bool
+	done            bool
+	oldValue        func(context.Context) (*ImageBuild, error)
+	predicates      []predicate.ImageBuild
+}
+
+var _ ent.Mutation = (*ImageBuildMutation)(nil)
+
+// imagebuildOption allows management of the mutation configuration using functional options.
+type imagebuildOption func(*ImageBuildMutation)
+
+// newImageBuildMutation creates new mutation for the ImageBuild entity.
+func newImageBuildMutation(c config, op Op, opts ...imagebuildOption) *ImageBuildMutation {
+	m := &ImageBuildMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeImageBuild,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withImageBuildID sets the ID field of the mutation.
+func withImageBuildID(id uuid.UUID) imagebuildOption {
+	return func(m *ImageBuildMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ImageBuild
+		)
+		m.oldValue = func(ctx context.Context) (*ImageBuild, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ImageBuild.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withImageBuild sets the old ImageBuild of the mutation.
+func withImageBuild(node *ImageBuild) imagebuildOption {
+	return func(m *ImageBuildMutation) {
+		m.oldValue = func(context.Context) (*ImageBuild, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ImageBuildMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ImageBuildMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ImageBuild entities.
+func (m *ImageBuildMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ImageBuildMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ImageBuildMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ImageBuild.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ImageBuildMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ImageBuildMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ImageBuildMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *ImageBuildMutation) SetDomainID(u uuid.UUID) {
+	m.domain_id = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *ImageBuildMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *ImageBuildMutation) ResetDomainID() {
+	m.domain_id = nil
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *ImageBuildMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *ImageBuildMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldProjectID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *ImageBuildMutation) ResetProjectID() {
+	m.project = nil
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (m *ImageBuildMutation) SetOwnerID(u uuid.UUID) {
+	m.owner = &u
+}
+
+// OwnerID returns the value of the "owner_id" field in the mutation.
+func (m *ImageBuildMutation) OwnerID() (r uuid.UUID, exists bool) {
+	v := m.owner
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnerID returns the old "owner_id" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldOwnerID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnerID: %w", err)
+	}
+	return oldValue.OwnerID, nil
+}
+
+// ResetOwnerID resets all changes to the "owner_id" field.
+func (m *ImageBuildMutation) ResetOwnerID() {
+	m.owner = nil
+}
+
+// SetRepository sets the "repository" field.
+func (m *ImageBuildMutation) SetRepository(s string) {
+	m.repository = &s
+}
+
+// Repository returns the value of the "repository" field in the mutation.
+func (m *ImageBuildMutation) Repository() (r string, exists bool) {
+	v := m.repository
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRepository returns the old "repository" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldRepository(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRepository is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRepository requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRepository: %w", err)
+	}
+	return oldValue.Repository, nil
+}
+
+// ResetRepository resets all changes to the "repository" field.
+func (m *ImageBuildMutation) ResetRepository() {
+	m.repository = nil
+}
+
+// SetTag sets the "tag" field.
+func (m *ImageBuildMutation) SetTag(s string) {
+	m.tag = &s
+}
+
+// Tag returns the value of the "tag" field in the mutation.
+func (m *ImageBuildMutation) Tag() (r string, exists bool) {
+	v := m.tag
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTag returns the old "tag" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldTag(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTag is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTag requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTag: %w", err)
+	}
+	return oldValue.Tag, nil
+}
+
+// ResetTag resets all changes to the "tag" field.
+func (m *ImageBuildMutation) ResetTag() {
+	m.tag = nil
+}
+
+// SetName sets the "name" field.
+func (m *ImageBuildMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *ImageBuildMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *ImageBuildMutation) ResetName() {
+	m.name = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *ImageBuildMutation) SetKind(i imagebuild.Kind) {
+	m.kind = &i
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *ImageBuildMutation) Kind() (r imagebuild.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldKind(ctx context.Context) (v imagebuild.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *ImageBuildMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetDockerfile sets the "dockerfile" field.
+func (m *ImageBuildMutation) SetDockerfile(s string) {
+	m.dockerfile = &s
+}
+
+// Dockerfile returns the value of the "dockerfile" field in the mutation.
+func (m *ImageBuildMutation) Dockerfile() (r string, exists bool) {
+	v := m.dockerfile
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDockerfile returns the old "dockerfile" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldDockerfile(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDockerfile is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDockerfile requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDockerfile: %w", err)
+	}
+	return oldValue.Dockerfile, nil
+}
+
+// ResetDockerfile resets all changes to the "dockerfile" field.
+func (m *ImageBuildMutation) ResetDockerfile() {
+	m.dockerfile = nil
+}
+
+// SetDigest sets the "digest" field.
+func (m *ImageBuildMutation) SetDigest(s string) {
+	m.digest = &s
+}
+
+// Digest returns the value of the "digest" field in the mutation.
+func (m *ImageBuildMutation) Digest() (r string, exists bool) {
+	v := m.digest
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDigest returns the old "digest" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldDigest(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDigest is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDigest requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDigest: %w", err)
+	}
+	return oldValue.Digest, nil
+}
+
+// ResetDigest resets all changes to the "digest" field.
+func (m *ImageBuildMutation) ResetDigest() {
+	m.digest = nil
+}
+
+// SetBase sets the "base" field.
+func (m *ImageBuildMutation) SetBase(s string) {
+	m.base = &s
+}
+
+// Base returns the value of the "base" field in the mutation.
+func (m *ImageBuildMutation) Base() (r string, exists bool) {
+	v := m.base
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBase returns the old "base" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldBase(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBase is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBase requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBase: %w", err)
+	}
+	return oldValue.Base, nil
+}
+
+// ResetBase resets all changes to the "base" field.
+func (m *ImageBuildMutation) ResetBase() {
+	m.base = nil
+}
+
+// SetShared sets the "shared" field.
+func (m *ImageBuildMutation) SetShared(b bool) {
+	m.shared = &b
+}
+
+// Shared returns the value of the "shared" field in the mutation.
+func (m *ImageBuildMutation) Shared() (r bool, exists bool) {
+	v := m.shared
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldShared returns the old "shared" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldShared(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldShared is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldShared requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldShared: %w", err)
+	}
+	return oldValue.Shared, nil
+}
+
+// ResetShared resets all changes to the "shared" field.
+func (m *ImageBuildMutation) ResetShared() {
+	m.shared = nil
+}
+
+// SetDescription sets the "description" field.
+func (m *ImageBuildMutation) SetDescription(s string) {
+	m.description = &s
+}
+
+// Description returns the value of the "description" field in the mutation.
+func (m *ImageBuildMutation) Description() (r string, exists bool) {
+	v := m.description
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDescription returns the old "description" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldDescription(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDescription is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDescription requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDescription: %w", err)
+	}
+	return oldValue.Description, nil
+}
+
+// ClearDescription clears the value of the "description" field.
+func (m *ImageBuildMutation) ClearDescription() {
+	m.description = nil
+	m.clearedFields[imagebuild.FieldDescription] = struct{}{}
+}
+
+// DescriptionCleared returns if the "description" field was cleared in this mutation.
+func (m *ImageBuildMutation) DescriptionCleared() bool {
+	_, ok := m.clearedFields[imagebuild.FieldDescription]
+	return ok
+}
+
+// ResetDescription resets all changes to the "description" field.
+func (m *ImageBuildMutation) ResetDescription() {
+	m.description = nil
+	delete(m.clearedFields, imagebuild.FieldDescription)
+}
+
+// SetStatus sets the "status" field.
+func (m *ImageBuildMutation) SetStatus(i imagebuild.Status) {
+	m.status = &i
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *ImageBuildMutation) Status() (r imagebuild.Status, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldStatus(ctx context.Context) (v imagebuild.Status, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *ImageBuildMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetMessage sets the "message" field.
+func (m *ImageBuildMutation) SetMessage(s string) {
+	m.message = &s
+}
+
+// Message returns the value of the "message" field in the mutation.
+func (m *ImageBuildMutation) Message() (r string, exists bool) {
+	v := m.message
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMessage returns the old "message" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldMessage(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMessage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMessage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMessage: %w", err)
+	}
+	return oldValue.Message, nil
+}
+
+// ResetMessage resets all changes to the "message" field.
+func (m *ImageBuildMutation) ResetMessage() {
+	m.message = nil
+}
+
+// SetFailedStep sets the "failed_step" field.
+func (m *ImageBuildMutation) SetFailedStep(s string) {
+	m.failed_step = &s
+}
+
+// FailedStep returns the value of the "failed_step" field in the mutation.
+func (m *ImageBuildMutation) FailedStep() (r string, exists bool) {
+	v := m.failed_step
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailedStep returns the old "failed_step" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldFailedStep(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailedStep is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailedStep requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailedStep: %w", err)
+	}
+	return oldValue.FailedStep, nil
+}
+
+// ResetFailedStep resets all changes to the "failed_step" field.
+func (m *ImageBuildMutation) ResetFailedStep() {
+	m.failed_step = nil
+}
+
+// SetSteps sets the "steps" field.
+func (m *ImageBuildMutation) SetSteps(i int) {
+	m.steps = &i
+	m.addsteps = nil
+}
+
+// Steps returns the value of the "steps" field in the mutation.
+func (m *ImageBuildMutation) Steps() (r int, exists bool) {
+	v := m.steps
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSteps returns the old "steps" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldSteps(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSteps is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSteps requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSteps: %w", err)
+	}
+	return oldValue.Steps, nil
+}
+
+// AddSteps adds i to the "steps" field.
+func (m *ImageBuildMutation) AddSteps(i int) {
+	if m.addsteps != nil {
+		*m.addsteps += i
+	} else {
+		m.addsteps = &i
+	}
+}
+
+// AddedSteps returns the value that was added to the "steps" field in this mutation.
+func (m *ImageBuildMutation) AddedSteps() (r int, exists bool) {
+	v := m.addsteps
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSteps resets all changes to the "steps" field.
+func (m *ImageBuildMutation) ResetSteps() {
+	m.steps = nil
+	m.addsteps = nil
+}
+
+// SetCachedSteps sets the "cached_steps" field.
+func (m *ImageBuildMutation) SetCachedSteps(i int) {
+	m.cached_steps = &i
+	m.addcached_steps = nil
+}
+
+// CachedSteps returns the value of the "cached_steps" field in the mutation.
+func (m *ImageBuildMutation) CachedSteps() (r int, exists bool) {
+	v := m.cached_steps
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCachedSteps returns the old "cached_steps" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldCachedSteps(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCachedSteps is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCachedSteps requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCachedSteps: %w", err)
+	}
+	return oldValue.CachedSteps, nil
+}
+
+// AddCachedSteps adds i to the "cached_steps" field.
+func (m *ImageBuildMutation) AddCachedSteps(i int) {
+	if m.addcached_steps != nil {
+		*m.addcached_steps += i
+	} else {
+		m.addcached_steps = &i
+	}
+}
+
+// AddedCachedSteps returns the value that was added to the "cached_steps" field in this mutation.
+func (m *ImageBuildMutation) AddedCachedSteps() (r int, exists bool) {
+	v := m.addcached_steps
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCachedSteps resets all changes to the "cached_steps" field.
+func (m *ImageBuildMutation) ResetCachedSteps() {
+	m.cached_steps = nil
+	m.addcached_steps = nil
+}
+
+// SetLayerBytes sets the "layer_bytes" field.
+func (m *ImageBuildMutation) SetLayerBytes(i int64) {
+	m.layer_bytes = &i
+	m.addlayer_bytes = nil
+}
+
+// LayerBytes returns the value of the "layer_bytes" field in the mutation.
+func (m *ImageBuildMutation) LayerBytes() (r int64, exists bool) {
+	v := m.layer_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLayerBytes returns the old "layer_bytes" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldLayerBytes(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLayerBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLayerBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLayerBytes: %w", err)
+	}
+	return oldValue.LayerBytes, nil
+}
+
+// AddLayerBytes adds i to the "layer_bytes" field.
+func (m *ImageBuildMutation) AddLayerBytes(i int64) {
+	if m.addlayer_bytes != nil {
+		*m.addlayer_bytes += i
+	} else {
+		m.addlayer_bytes = &i
+	}
+}
+
+// AddedLayerBytes returns the value that was added to the "layer_bytes" field in this mutation.
+func (m *ImageBuildMutation) AddedLayerBytes() (r int64, exists bool) {
+	v := m.addlayer_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetLayerBytes resets all changes to the "layer_bytes" field.
+func (m *ImageBuildMutation) ResetLayerBytes() {
+	m.layer_bytes = nil
+	m.addlayer_bytes = nil
+}
+
+// SetAttempt sets the "attempt" field.
+func (m *ImageBuildMutation) SetAttempt(i int) {
+	m.attempt = &i
+	m.addattempt = nil
+}
+
+// Attempt returns the value of the "attempt" field in the mutation.
+func (m *ImageBuildMutation) Attempt() (r int, exists bool) {
+	v := m.attempt
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAttempt returns the old "attempt" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldAttempt(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAttempt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAttempt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAttempt: %w", err)
+	}
+	return oldValue.Attempt, nil
+}
+
+// AddAttempt adds i to the "attempt" field.
+func (m *ImageBuildMutation) AddAttempt(i int) {
+	if m.addattempt != nil {
+		*m.addattempt += i
+	} else {
+		m.addattempt = &i
+	}
+}
+
+// AddedAttempt returns the value that was added to the "attempt" field in this mutation.
+func (m *ImageBuildMutation) AddedAttempt() (r int, exists bool) {
+	v := m.addattempt
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAttempt resets all changes to the "attempt" field.
+func (m *ImageBuildMutation) ResetAttempt() {
+	m.attempt = nil
+	m.addattempt = nil
+}
+
+// SetImageDigest sets the "image_digest" field.
+func (m *ImageBuildMutation) SetImageDigest(s string) {
+	m.image_digest = &s
+}
+
+// ImageDigest returns the value of the "image_digest" field in the mutation.
+func (m *ImageBuildMutation) ImageDigest() (r string, exists bool) {
+	v := m.image_digest
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldImageDigest returns the old "image_digest" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldImageDigest(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldImageDigest is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldImageDigest requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldImageDigest: %w", err)
+	}
+	return oldValue.ImageDigest, nil
+}
+
+// ResetImageDigest resets all changes to the "image_digest" field.
+func (m *ImageBuildMutation) ResetImageDigest() {
+	m.image_digest = nil
+}
+
+// SetCacheTag sets the "cache_tag" field.
+func (m *ImageBuildMutation) SetCacheTag(s string) {
+	m.cache_tag = &s
+}
+
+// CacheTag returns the value of the "cache_tag" field in the mutation.
+func (m *ImageBuildMutation) CacheTag() (r string, exists bool) {
+	v := m.cache_tag
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCacheTag returns the old "cache_tag" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldCacheTag(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCacheTag is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCacheTag requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCacheTag: %w", err)
+	}
+	return oldValue.CacheTag, nil
+}
+
+// ResetCacheTag resets all changes to the "cache_tag" field.
+func (m *ImageBuildMutation) ResetCacheTag() {
+	m.cache_tag = nil
+}
+
+// SetInputSealed sets the "input_sealed" field.
+func (m *ImageBuildMutation) SetInputSealed(b []byte) {
+	m.input_sealed = &b
+}
+
+// InputSealed returns the value of the "input_sealed" field in the mutation.
+func (m *ImageBuildMutation) InputSealed() (r []byte, exists bool) {
+	v := m.input_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldInputSealed returns the old "input_sealed" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldInputSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldInputSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldInputSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldInputSealed: %w", err)
+	}
+	return oldValue.InputSealed, nil
+}
+
+// ClearInputSealed clears the value of the "input_sealed" field.
+func (m *ImageBuildMutation) ClearInputSealed() {
+	m.input_sealed = nil
+	m.clearedFields[imagebuild.FieldInputSealed] = struct{}{}
+}
+
+// InputSealedCleared returns if the "input_sealed" field was cleared in this mutation.
+func (m *ImageBuildMutation) InputSealedCleared() bool {
+	_, ok := m.clearedFields[imagebuild.FieldInputSealed]
+	return ok
+}
+
+// ResetInputSealed resets all changes to the "input_sealed" field.
+func (m *ImageBuildMutation) ResetInputSealed() {
+	m.input_sealed = nil
+	delete(m.clearedFields, imagebuild.FieldInputSealed)
+}
+
+// SetSessionID sets the "session_id" field.
+func (m *ImageBuildMutation) SetSessionID(u uuid.UUID) {
+	m.session = &u
+}
+
+// SessionID returns the value of the "session_id" field in the mutation.
+func (m *ImageBuildMutation) SessionID() (r uuid.UUID, exists bool) {
+	v := m.session
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionID returns the old "session_id" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldSessionID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionID: %w", err)
+	}
+	return oldValue.SessionID, nil
+}
+
+// ClearSessionID clears the value of the "session_id" field.
+func (m *ImageBuildMutation) ClearSessionID() {
+	m.session = nil
+	m.clearedFields[imagebuild.FieldSessionID] = struct{}{}
+}
+
+// SessionIDCleared returns if the "session_id" field was cleared in this mutation.
+func (m *ImageBuildMutation) SessionIDCleared() bool {
+	_, ok := m.clearedFields[imagebuild.FieldSessionID]
+	return ok
+}
+
+// ResetSessionID resets all changes to the "session_id" field.
+func (m *ImageBuildMutation) ResetSessionID() {
+	m.session = nil
+	delete(m.clearedFields, imagebuild.FieldSessionID)
+}
+
+// SetImageID sets the "image_id" field.
+func (m *ImageBuildMutation) SetImageID(u uuid.UUID) {
+	m.image = &u
+}
+
+// ImageID returns the value of the "image_id" field in the mutation.
+func (m *ImageBuildMutation) ImageID() (r uuid.UUID, exists bool) {
+	v := m.image
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldImageID returns the old "image_id" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldImageID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldImageID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldImageID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldImageID: %w", err)
+	}
+	return oldValue.ImageID, nil
+}
+
+// ClearImageID clears the value of the "image_id" field.
+func (m *ImageBuildMutation) ClearImageID() {
+	m.image = nil
+	m.clearedFields[imagebuild.FieldImageID] = struct{}{}
+}
+
+// ImageIDCleared returns if the "image_id" field was cleared in this mutation.
+func (m *ImageBuildMutation) ImageIDCleared() bool {
+	_, ok := m.clearedFields[imagebuild.FieldImageID]
+	return ok
+}
+
+// ResetImageID resets all changes to the "image_id" field.
+func (m *ImageBuildMutation) ResetImageID() {
+	m.image = nil
+	delete(m.clearedFields, imagebuild.FieldImageID)
+}
+
+// SetTaskID sets the "task_id" field.
+func (m *ImageBuildMutation) SetTaskID(u uuid.UUID) {
+	m.task_id = &u
+}
+
+// TaskID returns the value of the "task_id" field in the mutation.
+func (m *ImageBuildMutation) TaskID() (r uuid.UUID, exists bool) {
+	v := m.task_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaskID returns the old "task_id" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldTaskID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaskID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaskID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaskID: %w", err)
+	}
+	return oldValue.TaskID, nil
+}
+
+// ClearTaskID clears the value of the "task_id" field.
+func (m *ImageBuildMutation) ClearTaskID() {
+	m.task_id = nil
+	m.clearedFields[imagebuild.FieldTaskID] = struct{}{}
+}
+
+// TaskIDCleared returns if the "task_id" field was cleared in this mutation.
+func (m *ImageBuildMutation) TaskIDCleared() bool {
+	_, ok := m.clearedFields[imagebuild.FieldTaskID]
+	return ok
+}
+
+// ResetTaskID resets all changes to the "task_id" field.
+func (m *ImageBuildMutation) ResetTaskID() {
+	m.task_id = nil
+	delete(m.clearedFields, imagebuild.FieldTaskID)
+}
+
+// SetStartedAt sets the "started_at" field.
+func (m *ImageBuildMutation) SetStartedAt(t time.Time) {
+	m.started_at = &t
+}
+
+// StartedAt returns the value of the "started_at" field in the mutation.
+func (m *ImageBuildMutation) StartedAt() (r time.Time, exists bool) {
+	v := m.started_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStartedAt returns the old "started_at" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldStartedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStartedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStartedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStartedAt: %w", err)
+	}
+	return oldValue.StartedAt, nil
+}
+
+// ClearStartedAt clears the value of the "started_at" field.
+func (m *ImageBuildMutation) ClearStartedAt() {
+	m.started_at = nil
+	m.clearedFields[imagebuild.FieldStartedAt] = struct{}{}
+}
+
+// StartedAtCleared returns if the "started_at" field was cleared in this mutation.
+func (m *ImageBuildMutation) StartedAtCleared() bool {
+	_, ok := m.clearedFields[imagebuild.FieldStartedAt]
+	return ok
+}
+
+// ResetStartedAt resets all changes to the "started_at" field.
+func (m *ImageBuildMutation) ResetStartedAt() {
+	m.started_at = nil
+	delete(m.clearedFields, imagebuild.FieldStartedAt)
+}
+
+// SetEndedAt sets the "ended_at" field.
+func (m *ImageBuildMutation) SetEndedAt(t time.Time) {
+	m.ended_at = &t
+}
+
+// EndedAt returns the value of the "ended_at" field in the mutation.
+func (m *ImageBuildMutation) EndedAt() (r time.Time, exists bool) {
+	v := m.ended_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndedAt returns the old "ended_at" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldEndedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndedAt: %w", err)
+	}
+	return oldValue.EndedAt, nil
+}
+
+// ClearEndedAt clears the value of the "ended_at" field.
+func (m *ImageBuildMutation) ClearEndedAt() {
+	m.ended_at = nil
+	m.clearedFields[imagebuild.FieldEndedAt] = struct{}{}
+}
+
+// EndedAtCleared returns if the "ended_at" field was cleared in this mutation.
+func (m *ImageBuildMutation) EndedAtCleared() bool {
+	_, ok := m.clearedFields[imagebuild.FieldEndedAt]
+	return ok
+}
+
+// ResetEndedAt resets all changes to the "ended_at" field.
+func (m *ImageBuildMutation) ResetEndedAt() {
+	m.ended_at = nil
+	delete(m.clearedFields, imagebuild.FieldEndedAt)
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *ImageBuildMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[imagebuild.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *ImageBuildMutation) ProjectCleared() bool {
+	return m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *ImageBuildMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *ImageBuildMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// ClearOwner clears the "owner" edge to the User entity.
+func (m *ImageBuildMutation) ClearOwner() {
+	m.clearedowner = true
+	m.clearedFields[imagebuild.FieldOwnerID] = struct{}{}
+}
+
+// OwnerCleared reports if the "owner" edge to the User entity was cleared.
+func (m *ImageBuildMutation) OwnerCleared() bool {
+	return m.clearedowner
+}
+
+// OwnerIDs returns the "owner" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// OwnerID instead. It exists only for internal usage by the builders.
+func (m *ImageBuildMutation) OwnerIDs() (ids []uuid.UUID) {
+	if id := m.owner; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetOwner resets all changes to the "owner" edge.
+func (m *ImageBuildMutation) ResetOwner() {
+	m.owner = nil
+	m.clearedowner = false
+}
+
+// ClearSession clears the "session" edge to the Session entity.
+func (m *ImageBuildMutation) ClearSession() {
+	m.clearedsession = true
+	m.clearedFields[imagebuild.FieldSessionID] = struct{}{}
+}
+
+// SessionCleared reports if the "session" edge to the Session entity was cleared.
+func (m *ImageBuildMutation) SessionCleared() bool {
+	return m.SessionIDCleared() || m.clearedsession
+}
+
+// SessionIDs returns the "session" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SessionID instead. It exists only for internal usage by the builders.
+func (m *ImageBuildMutation) SessionIDs() (ids []uuid.UUID) {
+	if id := m.session; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSession resets all changes to the "session" edge.
+func (m *ImageBuildMutation) ResetSession() {
+	m.session = nil
+	m.clearedsession = false
+}
+
+// ClearImage clears the "image" edge to the Image entity.
+func (m *ImageBuildMutation) ClearImage() {
+	m.clearedimage = true
+	m.clearedFields[imagebuild.FieldImageID] = struct{}{}
+}
+
+// ImageCleared reports if the "image" edge to the Image entity was cleared.
+func (m *ImageBuildMutation) ImageCleared() bool {
+	return m.ImageIDCleared() || m.clearedimage
+}
+
+// ImageIDs returns the "image" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ImageID instead. It exists only for internal usage by the builders.
+func (m *ImageBuildMutation) ImageIDs() (ids []uuid.UUID) {
+	if id := m.image; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetImage resets all changes to the "image" edge.
+func (m *ImageBuildMutation) ResetImage() {
+	m.image = nil
+	m.clearedimage = false
+}
+
+// Where appends a list predicates to the ImageBuildMutation builder.
+func (m *ImageBuildMutation) Where(ps ...predicate.ImageBuild) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ImageBuildMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ImageBuildMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ImageBuild, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ImageBuildMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ImageBuildMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ImageBuild).
+func (m *ImageBuildMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ImageBuildMutation) Fields() []string {
+	fields := make([]string, 0, 28)
+	if m.created_at != nil {
+		fields = append(fields, imagebuild.FieldCreatedAt)
+	}
+	if m.domain_id != nil {
+		fields = append(fields, imagebuild.FieldDomainID)
+	}
+	if m.project != nil {
+		fields = append(fields, imagebuild.FieldProjectID)
+	}
+	if m.owner != nil {
+		fields = append(fields, imagebuild.FieldOwnerID)
+	}
+	if m.repository != nil {
+		fields = append(fields, imagebuild.FieldRepository)
+	}
+	if m.tag != nil {
+		fields = append(fields, imagebuild.FieldTag)
+	}
+	if m.name != nil {
+		fields = append(fields, imagebuild.FieldName)
+	}
+	if m.kind != nil {
+		fields = append(fields, imagebuild.FieldKind)
+	}
+	if m.dockerfile != nil {
+		fields = append(fields, imagebuild.FieldDockerfile)
+	}
+	if m.digest != nil {
+		fields = append(fields, imagebuild.FieldDigest)
+	}
+	if m.base != nil {
+		fields = append(fields, imagebuild.FieldBase)
+	}
+	if m.shared != nil {
+		fields = append(fields, imagebuild.FieldShared)
+	}
+	if m.description != nil {
+		fields = append(fields, imagebuild.FieldDescription)
+	}
+	if m.status != nil {
+		fields = append(fields, imagebuild.FieldStatus)
+	}
+	if m.message != nil {
+		fields = append(fields, imagebuild.FieldMessage)
+	}
+	if m.failed_step != nil {
+		fields = append(fields, imagebuild.FieldFailedStep)
+	}
+	if m.steps != nil {
+		fields = append(fields, imagebuild.FieldSteps)
+	}
+	if m.cached_steps != nil {
+		fields = append(fields, imagebuild.FieldCachedSteps)
+	}
+	if m.layer_bytes != nil {
+		fields = append(fields, imagebuild.FieldLayerBytes)
+	}
+	if m.attempt != nil {
+		fields = append(fields, imagebuild.FieldAttempt)
+	}
+	if m.image_digest != nil {
+		fields = append(fields, imagebuild.FieldImageDigest)
+	}
+	if m.cache_tag != nil {
+		fields = append(fields, imagebuild.FieldCacheTag)
+	}
+	if m.input_sealed != nil {
+		fields = append(fields, imagebuild.FieldInputSealed)
+	}
+	if m.session != nil {
+		fields = append(fields, imagebuild.FieldSessionID)
+	}
+	if m.image != nil {
+		fields = append(fields, imagebuild.FieldImageID)
+	}
+	if m.task_id != nil {
+		fields = append(fields, imagebuild.FieldTaskID)
+	}
+	if m.started_at != nil {
+		fields = append(fields, imagebuild.FieldStartedAt)
+	}
+	if m.ended_at != nil {
+		fields = append(fields, imagebuild.FieldEndedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ImageBuildMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case imagebuild.FieldCreatedAt:
+		return m.CreatedAt()
+	case imagebuild.FieldDomainID:
+		return m.DomainID()
+	case imagebuild.FieldProjectID:
+		return m.ProjectID()
+	case imagebuild.FieldOwnerID:
+		return m.OwnerID()
+	case imagebuild.FieldRepository:
+		return m.Repository()
+	case imagebuild.FieldTag:
+		return m.Tag()
+	case imagebuild.FieldName:
+		return m.Name()
+	case imagebuild.FieldKind:
+		return m.Kind()
+	case imagebuild.FieldDockerfile:
+		return m.Dockerfile()
+	case imagebuild.FieldDigest:
+		return m.Digest()
+	case imagebuild.FieldBase:
+		return m.Base()
+	case imagebuild.FieldShared:
+		return m.Shared()
+	case imagebuild.FieldDescription:
+		return m.Description()
+	case imagebuild.FieldStatus:
+		return m.Status()
+	case imagebuild.FieldMessage:
+		return m.Message()
+	case imagebuild.FieldFailedStep:
+		return m.FailedStep()
+	case imagebuild.FieldSteps:
+		return m.Steps()
+	case imagebuild.FieldCachedSteps:
+		return m.CachedSteps()
+	case imagebuild.FieldLayerBytes:
+		return m.LayerBytes()
+	case imagebuild.FieldAttempt:
+		return m.Attempt()
+	case imagebuild.FieldImageDigest:
+		return m.ImageDigest()
+	case imagebuild.FieldCacheTag:
+		return m.CacheTag()
+	case imagebuild.FieldInputSealed:
+		return m.InputSealed()
+	case imagebuild.FieldSessionID:
+		return m.SessionID()
+	case imagebuild.FieldImageID:
+		return m.ImageID()
+	case imagebuild.FieldTaskID:
+		return m.TaskID()
+	case imagebuild.FieldStartedAt:
+		return m.StartedAt()
+	case imagebuild.FieldEndedAt:
+		return m.EndedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ImageBuildMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case imagebuild.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case imagebuild.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case imagebuild.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case imagebuild.FieldOwnerID:
+		return m.OldOwnerID(ctx)
+	case imagebuild.FieldRepository:
+		return m.OldRepository(ctx)
+	case imagebuild.FieldTag:
+		return m.OldTag(ctx)
+	case imagebuild.FieldName:
+		return m.OldName(ctx)
+	case imagebuild.FieldKind:
+		return m.OldKind(ctx)
+	case imagebuild.FieldDockerfile:
+		return m.OldDockerfile(ctx)
+	case imagebuild.FieldDigest:
+		return m.OldDigest(ctx)
+	case imagebuild.FieldBase:
+		return m.OldBase(ctx)
+	case imagebuild.FieldShared:
+		return m.OldShared(ctx)
+	case imagebuild.FieldDescription:
+		return m.OldDescription(ctx)
+	case imagebuild.FieldStatus:
+		return m.OldStatus(ctx)
+	case imagebuild.FieldMessage:
+		return m.OldMessage(ctx)
+	case imagebuild.FieldFailedStep:
+		return m.OldFailedStep(ctx)
+	case imagebuild.FieldSteps:
+		return m.OldSteps(ctx)
+	case imagebuild.FieldCachedSteps:
+		return m.OldCachedSteps(ctx)
+	case imagebuild.FieldLayerBytes:
+		return m.OldLayerBytes(ctx)
+	case imagebuild.FieldAttempt:
+		return m.OldAttempt(ctx)
+	case imagebuild.FieldImageDigest:
+		return m.OldImageDigest(ctx)
+	case imagebuild.FieldCacheTag:
+		return m.OldCacheTag(ctx)
+	case imagebuild.FieldInputSealed:
+		return m.OldInputSealed(ctx)
+	case imagebuild.FieldSessionID:
+		return m.OldSessionID(ctx)
+	case imagebuild.FieldImageID:
+		return m.OldImageID(ctx)
+	case imagebuild.FieldTaskID:
+		return m.OldTaskID(ctx)
+	case imagebuild.FieldStartedAt:
+		return m.OldStartedAt(ctx)
+	case imagebuild.FieldEndedAt:
+		return m.OldEndedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown ImageBuild field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ImageBuildMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case imagebuild.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case imagebuild.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case imagebuild.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case imagebuild.FieldOwnerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnerID(v)
+		return nil
+	case imagebuild.FieldRepository:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRepository(v)
+		return nil
+	case imagebuild.FieldTag:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTag(v)
+		return nil
+	case imagebuild.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case imagebuild.FieldKind:
+		v, ok := value.(imagebuild.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case imagebuild.FieldDockerfile:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDockerfile(v)
+		return nil
+	case imagebuild.FieldDigest:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDigest(v)
+		return nil
+	case imagebuild.FieldBase:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBase(v)
+		return nil
+	case imagebuild.FieldShared:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetShared(v)
+		return nil
+	case imagebuild.FieldDescription:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDescription(v)
+		return nil
+	case imagebuild.FieldStatus:
+		v, ok := value.(imagebuild.Status)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case imagebuild.FieldMessage:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMessage(v)
+		return nil
+	case imagebuild.FieldFailedStep:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailedStep(v)
+		return nil
+	case imagebuild.FieldSteps:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSteps(v)
+		return nil
+	case imagebuild.FieldCachedSteps:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCachedSteps(v)
+		return nil
+	case imagebuild.FieldLayerBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLayerBytes(v)
+		return nil
+	case imagebuild.FieldAttempt:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAttempt(v)
+		return nil
+	case imagebuild.FieldImageDigest:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetImageDigest(v)
+		return nil
+	case imagebuild.FieldCacheTag:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCacheTag(v)
+		return nil
+	case imagebuild.FieldInputSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetInputSealed(v)
+		return nil
+	case imagebuild.FieldSessionID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionID(v)
+		return nil
+	case imagebuild.FieldImageID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetImageID(v)
+		return nil
+	case imagebuild.FieldTaskID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaskID(v)
+		return nil
+	case imagebuild.FieldStartedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStartedAt(v)
+		return nil
+	case imagebuild.FieldEndedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ImageBuild field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ImageBuildMutation) AddedFields() []string {
+	var fields []string
+	if m.addsteps != nil {
+		fields = append(fields, imagebuild.FieldSteps)
+	}
+	if m.addcached_steps != nil {
+		fields = append(fields, imagebuild.FieldCachedSteps)
+	}
+	if m.addlayer_bytes != nil {
+		fields = append(fields, imagebuild.FieldLayerBytes)
+	}
+	if m.addattempt != nil {
+		fields = append(fields, imagebuild.FieldAttempt)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ImageBuildMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case imagebuild.FieldSteps:
+		return m.AddedSteps()
+	case imagebuild.FieldCachedSteps:
+		return m.AddedCachedSteps()
+	case imagebuild.FieldLayerBytes:
+		return m.AddedLayerBytes()
+	case imagebuild.FieldAttempt:
+		return m.AddedAttempt()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ImageBuildMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case imagebuild.FieldSteps:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSteps(v)
+		return nil
+	case imagebuild.FieldCachedSteps:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCachedSteps(v)
+		return nil
+	case imagebuild.FieldLayerBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddLayerBytes(v)
+		return nil
+	case imagebuild.FieldAttempt:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAttempt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ImageBuild numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ImageBuildMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(imagebuild.FieldDescription) {
+		fields = append(fields, imagebuild.FieldDescription)
+	}
+	if m.FieldCleared(imagebuild.FieldInputSealed) {
+		fields = append(fields, imagebuild.FieldInputSealed)
+	}
+	if m.FieldCleared(imagebuild.FieldSessionID) {
+		fields = append(fields, imagebuild.FieldSessionID)
+	}
+	if m.FieldCleared(imagebuild.FieldImageID) {
+		fields = append(fields, imagebuild.FieldImageID)
+	}
+	if m.FieldCleared(imagebuild.FieldTaskID) {
+		fields = append(fields, imagebuild.FieldTaskID)
+	}
+	if m.FieldCleared(imagebuild.FieldStartedAt) {
+		fields = append(fields, imagebuild.FieldStartedAt)
+	}
+	if m.FieldCleared(imagebuild.FieldEndedAt) {
+		fields = append(fields, imagebuild.FieldEndedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ImageBuildMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ImageBuildMutation) ClearField(name string) error {
+	switch name {
+	case imagebuild.FieldDescription:
+		m.ClearDescription()
+		return nil
+	case imagebuild.FieldInputSealed:
+		m.ClearInputSealed()
+		return nil
+	case imagebuild.FieldSessionID:
+		m.ClearSessionID()
+		return nil
+	case imagebuild.FieldImageID:
+		m.ClearImageID()
+		return nil
+	case imagebuild.FieldTaskID:
+		m.ClearTaskID()
+		return nil
+	case imagebuild.FieldStartedAt:
+		m.ClearStartedAt()
+		return nil
+	case imagebuild.FieldEndedAt:
+		m.ClearEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown ImageBuild nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ImageBuildMutation) ResetField(name string) error {
+	switch name {
+	case imagebuild.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case imagebuild.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case imagebuild.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case imagebuild.FieldOwnerID:
+		m.ResetOwnerID()
+		return nil
+	case imagebuild.FieldRepository:
+		m.ResetRepository()
+		return nil
+	case imagebuild.FieldTag:
+		m.ResetTag()
+		return nil
+	case imagebuild.FieldName:
+		m.ResetName()
+		return nil
+	case imagebuild.FieldKind:
+		m.ResetKind()
+		return nil
+	case imagebuild.FieldDockerfile:
+		m.ResetDockerfile()
+		return nil
+	case imagebuild.FieldDigest:
+		m.ResetDigest()
+		return nil
+	case imagebuild.FieldBase:
+		m.ResetBase()
+		return nil
+	case imagebuild.FieldShared:
+		m.ResetShared()
+		return nil
+	case imagebuild.FieldDescription:
+		m.ResetDescription()
+		return nil
+	case imagebuild.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case imagebuild.FieldMessage:
+		m.ResetMessage()
+		return nil
+	case imagebuild.FieldFailedStep:
+		m.ResetFailedStep()
+		return nil
+	case imagebuild.FieldSteps:
+		m.ResetSteps()
+		return nil
+	case imagebuild.FieldCachedSteps:
+		m.ResetCachedSteps()
+		return nil
+	case imagebuild.FieldLayerBytes:
+		m.ResetLayerBytes()
+		return nil
+	case imagebuild.FieldAttempt:
+		m.ResetAttempt()
+		return nil
+	case imagebuild.FieldImageDigest:
+		m.ResetImageDigest()
+		return nil
+	case imagebuild.FieldCacheTag:
+		m.ResetCacheTag()
+		return nil
+	case imagebuild.FieldInputSealed:
+		m.ResetInputSealed()
+		return nil
+	case imagebuild.FieldSessionID:
+		m.ResetSessionID()
+		return nil
+	case imagebuild.FieldImageID:
+		m.ResetImageID()
+		return nil
+	case imagebuild.FieldTaskID:
+		m.ResetTaskID()
+		return nil
+	case imagebuild.FieldStartedAt:
+		m.ResetStartedAt()
+		return nil
+	case imagebuild.FieldEndedAt:
+		m.ResetEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown ImageBuild field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ImageBuildMutation) AddedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.project != nil {
+		edges = append(edges, imagebuild.EdgeProject)
+	}
+	if m.owner != nil {
+		edges = append(edges, imagebuild.EdgeOwner)
+	}
+	if m.session != nil {
+		edges = append(edges, imagebuild.EdgeSession)
+	}
+	if m.image != nil {
+		edges = append(edges, imagebuild.EdgeImage)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ImageBuildMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case imagebuild.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	case imagebuild.EdgeOwner:
+		if id := m.owner; id != nil {
+			return []ent.Value{*id}
+		}
+	case imagebuild.EdgeSession:
+		if id := m.session; id != nil {
+			return []ent.Value{*id}
+		}
+	case imagebuild.EdgeImage:
+		if id := m.image; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ImageBuildMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 4)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ImageBuildMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ImageBuildMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.clearedproject {
+		edges = append(edges, imagebuild.EdgeProject)
+	}
+	if m.clearedowner {
+		edges = append(edges, imagebuild.EdgeOwner)
+	}
+	if m.clearedsession {
+		edges = append(edges, imagebuild.EdgeSession)
+	}
+	if m.clearedimage {
+		edges = append(edges, imagebuild.EdgeImage)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ImageBuildMutation) EdgeCleared(name string) bool {
+	switch name {
+	case imagebuild.EdgeProject:
+		return m.clearedproject
+	case imagebuild.EdgeOwner:
+		return m.clearedowner
+	case imagebuild.EdgeSession:
+		return m.clearedsession
+	case imagebuild.EdgeImage:
+		return m.clearedimage
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ImageBuildMutation) ClearEdge(name string) error {
+	switch name {
+	case imagebuild.EdgeProject:
+		m.ClearProject()
+		return nil
+	case imagebuild.EdgeOwner:
+		m.ClearOwner()
+		return nil
+	case imagebuild.EdgeSession:
+		m.ClearSession()
+		return nil
+	case imagebuild.EdgeImage:
+		m.ClearImage()
+		return nil
+	}
+	return fmt.Errorf("unknown ImageBuild unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ImageBuildMutation) ResetEdge(name string) error {
+	switch name {
+	case imagebuild.EdgeProject:
+		m.ResetProject()
+		return nil
+	case imagebuild.EdgeOwner:
+		m.ResetOwner()
+		return nil
+	case imagebuild.EdgeSession:
+		m.ResetSession()
+		return nil
+	case imagebuild.EdgeImage:
+		m.ResetImage()
+		return nil
+	}
+	return fmt.Errorf("unknown ImageBuild edge %s", name)
 }
 
 // ImageCopyMutation represents an operation that mutates the ImageCopy nodes in the graph.

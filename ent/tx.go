@@ -50,6 +50,8 @@ type Tx struct {
 	IdleChecker *IdleCheckerClient
 	// Image is the client for interacting with the Image builders.
 	Image *ImageClient
+	// ImageBuild is the client for interacting with the ImageBuild builders.
+	ImageBuild *ImageBuildClient
 	// ImageCopy is the client for interacting with the ImageCopy builders.
 	ImageCopy *ImageCopyClient
 	// ImageVersion is the client for interacting with the ImageVersion builders.
@@ -281,6 +283,7 @@ func (tx *Tx) init() {
 	tx.IdleBinding = NewIdleBindingClient(tx.config)
 	tx.IdleChecker = NewIdleCheckerClient(tx.config)
 	tx.Image = NewImageClient(tx.config)
+	tx.ImageBuild = NewImageBuildClient(tx.config)
 	tx.ImageCopy = NewImageCopyClient(tx.config)
 	tx.ImageVersion = NewImageVersionClient(tx.config)
 	tx.Invitation = NewInvitationClient(tx.config)

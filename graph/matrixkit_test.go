@@ -270,6 +270,8 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 		SetPending(&report.Pending{DecidedAt: time.Now(), Dropped: []report.DroppedAgents{{Check: "cpu"}}, Limits: []report.LimitReached{{What: "cpu"}}, Nearest: &report.NearestFit{}, Order: &report.Ordering{Levels: []report.Standing{{}}}}).
 		SaveX(ctx)
 	k["Session"] = s.ID
+	k["ImageBuild"] = c.ImageBuild.Create().SetDomainID(d.ID).SetProject(p).SetOwner(u).SetRepository("users/u/b").SetTag("1").SetName("b:1").
+		SetKind("recipe").SetDockerfile("FROM i").SetDigest("-").SetBase("i").SetSessionID(k["Session"]).SetImageID(k["Image+own"]).SaveX(ctx).ID
 	k["Session+restart"] = c.Session.Create().SetName(name + "-again").SetType("batch").SetStatus(lifecycle.Terminated).SetTerminatedAt(time.Now()).SetSlots(resource.Slots{}).
 		SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).SetRestartOf(s).SaveX(ctx).ID
 	for _, place := range []string{"first", "next"} { // no agent has the slot, so that the sessions wait

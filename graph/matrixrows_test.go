@@ -86,6 +86,10 @@ var matrix = map[string]cell{
 	},
 	"updateImage deprecated": func(f *fixture) vars { return vars{"id": f.image().ID, "deprecated": f.name()} },
 	"commitSession":          func(f *fixture) vars { return vars{"session": f.running(), "name": "env"} },
+	"buildImage": func(f *fixture) vars {
+		return vars{"name": "env", "kind": "DOCKERFILE", "text": "FROM " + f.startable().Reference, "project": f.project.ID}
+	},
+	"cancelImageBuild": func(f *fixture) vars { return vars{"id": f.build()} },
 	"createSession": func(f *fixture) vars {
 		return vars{"image": f.startable().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
 	},

@@ -225,6 +225,13 @@ func (f *fixture) held() uuid.UUID {
 }
 
 // running returns a session of the owner with a container.
+// build is a build in a session.
+func (f *fixture) build() uuid.UUID {
+	return f.Client.ImageBuild.Create().SetDomainID(f.domain.ID).SetProjectID(f.project.ID).SetOwnerID(f.owner.ID).
+		SetRepository("users/u/i").SetTag("1").SetName("i:1").SetKind("recipe").SetDockerfile("FROM i").SetDigest("-").SetBase("i").
+		SetSessionID(f.session()).SaveX(f.System(f.t)).ID
+}
+
 func (f *fixture) running() uuid.UUID {
 	ctx, id := f.System(f.t), f.session()
 	f.Client.Session.UpdateOneID(id).SetStatus(lifecycle.Running).ExecX(ctx)

@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/build"
 	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
@@ -55,6 +56,7 @@ type Resolver struct {
 	Images       *image.Service
 	Commits      *commit.Service
 	Prepulls     *prepull.Service
+	Builds       *build.Service
 	Providers    *oidc.Service
 	SignUps      *signup.Service
 	Policies     *policy.Service

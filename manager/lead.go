@@ -55,6 +55,7 @@ func (m *Manager) drive(ctx context.Context, g *errgroup.Group, epoch int64, rec
 		m.core.Images.Lead,
 		m.prepulls.Lead,
 		func(ctx context.Context) { m.tasks.Lead(ctx, epoch) },
+		m.builds.Lead,
 		m.audit.Lead,
 	)
 }

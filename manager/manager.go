@@ -36,6 +36,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/build"
 	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/core"
 	"github.com/berthhq/berth/manager/enrolment"
@@ -96,6 +97,7 @@ type Manager struct {
 	core       *core.Core
 	commits    *commit.Service
 	prepulls   *prepull.Service
+	builds     *build.Service
 	apps       *app.Service
 	templates  *template.Service
 	graph      *graph.Resolver
@@ -204,6 +206,10 @@ func (m *Manager) wireSessions(signer *ticket.Ring) error {
 	m.prepulls = prepull.New(prepull.Config{
 		Client: m.client, Tasks: m.tasks, Agents: m.core.Agents, Images: m.core.Images, Pins: m.core.Layers, Logger: m.log,
 	})
+	m.builds = build.New(build.Config{
+		Client: m.client, Keys: m.keys, Images: m.core.Images, Commits: m.commits, Sessions: m.core.Sessions, Tasks: m.tasks,
+		Agents: m.core.Agents, Logger: m.log,
+	})
 	m.idle = idle.New(idle.Config{
 		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.core.Sessions, Redis: m.redis, Measurements: measurements, Logger: m.log,
 	})
@@ -225,7 +231,7 @@ func (m *Manager) wireHub() {
 func (m *Manager) resolver() *graph.Resolver {
 	return &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.core.Agents, Occupancy: m.core.Occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity,
-		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Prepulls: m.prepulls, Providers: m.providers, SignUps: m.signups, Policies: m.policies,
+		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Builds: m.builds, Prepulls: m.prepulls, Providers: m.providers, SignUps: m.signups, Policies: m.policies,
 		Groups: group.New(group.Config{Client: m.client, Bus: m.bus}), Roles: role.New(role.Config{Client: m.client, Open: m.auth}),
 		Sessions: m.core.Sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects,
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),

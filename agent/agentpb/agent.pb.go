@@ -478,7 +478,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{49, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{52, 0}
 }
 
 type WatchRequest struct {
@@ -3742,6 +3742,412 @@ func (x *CommitProgress) GetPausedMs() int64 {
 	return 0
 }
 
+type BuildImageRequest struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Epoch           int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	KernelId        string                 `protobuf:"bytes,2,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
+	LaunchEpoch     int64                  `protobuf:"varint,3,opt,name=launch_epoch,json=launchEpoch,proto3" json:"launch_epoch,omitempty"`
+	Dockerfile      string                 `protobuf:"bytes,4,opt,name=dockerfile,proto3" json:"dockerfile,omitempty"`
+	Context         []byte                 `protobuf:"bytes,5,opt,name=context,proto3" json:"context,omitempty"` // tar archive, compressed with gzip or not; empty: no files
+	Target          string                 `protobuf:"bytes,6,opt,name=target,proto3" json:"target,omitempty"`   // stage, "" = the last one
+	Args            map[string]string      `protobuf:"bytes,7,rep,name=args,proto3" json:"args,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Secrets         map[string]string      `protobuf:"bytes,8,rep,name=secrets,proto3" json:"secrets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // for RUN --mount=type=secret
+	NoCache         bool                   `protobuf:"varint,9,opt,name=no_cache,json=noCache,proto3" json:"no_cache,omitempty"`
+	SourceDateEpoch int64                  `protobuf:"varint,10,opt,name=source_date_epoch,json=sourceDateEpoch,proto3" json:"source_date_epoch,omitempty"`                               // Unix seconds
+	Images          map[string]string      `protobuf:"bytes,11,rep,name=images,proto3" json:"images,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // names in the Dockerfile to references with digests; others are refused
+	Registries      []*BuildRegistry       `protobuf:"bytes,12,rep,name=registries,proto3" json:"registries,omitempty"`                                                                   // of images
+	Repository      string                 `protobuf:"bytes,13,opt,name=repository,proto3" json:"repository,omitempty"`                                                                   // host/path of the result, which gets no tag
+	PlainHttp       bool                   `protobuf:"varint,14,opt,name=plain_http,json=plainHttp,proto3" json:"plain_http,omitempty"`
+	Username        string                 `protobuf:"bytes,15,opt,name=username,proto3" json:"username,omitempty"`
+	Password        string                 `protobuf:"bytes,16,opt,name=password,proto3" json:"password,omitempty"`                                      // permits writing to this repository only, for a short time
+	MountFrom       string                 `protobuf:"bytes,17,opt,name=mount_from,json=mountFrom,proto3" json:"mount_from,omitempty"`                   // a repository of the same registry with layers of the base image, "" = none
+	MaxBytes        int64                  `protobuf:"varint,18,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`                     // of the layers that base images lack; 0 = no limit
+	CacheRepository string                 `protobuf:"bytes,19,opt,name=cache_repository,json=cacheRepository,proto3" json:"cache_repository,omitempty"` // host/path of the project's cache, "" = none; plain_http and username apply
+	CachePassword   string                 `protobuf:"bytes,20,opt,name=cache_password,json=cachePassword,proto3" json:"cache_password,omitempty"`
+	CacheExport     string                 `protobuf:"bytes,21,opt,name=cache_export,json=cacheExport,proto3" json:"cache_export,omitempty"` // tag, "" = none
+	CacheImport     []string               `protobuf:"bytes,22,rep,name=cache_import,json=cacheImport,proto3" json:"cache_import,omitempty"` // tags
+	CacheReader     string                 `protobuf:"bytes,23,opt,name=cache_reader,json=cacheReader,proto3" json:"cache_reader,omitempty"` // account for reading the cache
+	CacheSecret     string                 `protobuf:"bytes,24,opt,name=cache_secret,json=cacheSecret,proto3" json:"cache_secret,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *BuildImageRequest) Reset() {
+	*x = BuildImageRequest{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BuildImageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BuildImageRequest) ProtoMessage() {}
+
+func (x *BuildImageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BuildImageRequest.ProtoReflect.Descriptor instead.
+func (*BuildImageRequest) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *BuildImageRequest) GetEpoch() int64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *BuildImageRequest) GetKernelId() string {
+	if x != nil {
+		return x.KernelId
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetLaunchEpoch() int64 {
+	if x != nil {
+		return x.LaunchEpoch
+	}
+	return 0
+}
+
+func (x *BuildImageRequest) GetDockerfile() string {
+	if x != nil {
+		return x.Dockerfile
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetContext() []byte {
+	if x != nil {
+		return x.Context
+	}
+	return nil
+}
+
+func (x *BuildImageRequest) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetArgs() map[string]string {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+func (x *BuildImageRequest) GetSecrets() map[string]string {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+func (x *BuildImageRequest) GetNoCache() bool {
+	if x != nil {
+		return x.NoCache
+	}
+	return false
+}
+
+func (x *BuildImageRequest) GetSourceDateEpoch() int64 {
+	if x != nil {
+		return x.SourceDateEpoch
+	}
+	return 0
+}
+
+func (x *BuildImageRequest) GetImages() map[string]string {
+	if x != nil {
+		return x.Images
+	}
+	return nil
+}
+
+func (x *BuildImageRequest) GetRegistries() []*BuildRegistry {
+	if x != nil {
+		return x.Registries
+	}
+	return nil
+}
+
+func (x *BuildImageRequest) GetRepository() string {
+	if x != nil {
+		return x.Repository
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetPlainHttp() bool {
+	if x != nil {
+		return x.PlainHttp
+	}
+	return false
+}
+
+func (x *BuildImageRequest) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetPassword() string {
+	if x != nil {
+		return x.Password
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetMountFrom() string {
+	if x != nil {
+		return x.MountFrom
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetMaxBytes() int64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+func (x *BuildImageRequest) GetCacheRepository() string {
+	if x != nil {
+		return x.CacheRepository
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetCachePassword() string {
+	if x != nil {
+		return x.CachePassword
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetCacheExport() string {
+	if x != nil {
+		return x.CacheExport
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetCacheImport() []string {
+	if x != nil {
+		return x.CacheImport
+	}
+	return nil
+}
+
+func (x *BuildImageRequest) GetCacheReader() string {
+	if x != nil {
+		return x.CacheReader
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetCacheSecret() string {
+	if x != nil {
+		return x.CacheSecret
+	}
+	return ""
+}
+
+type BuildRegistry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	PlainHttp     bool                   `protobuf:"varint,2,opt,name=plain_http,json=plainHttp,proto3" json:"plain_http,omitempty"`
+	Username      string                 `protobuf:"bytes,3,opt,name=username,proto3" json:"username,omitempty"`
+	Password      string                 `protobuf:"bytes,4,opt,name=password,proto3" json:"password,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BuildRegistry) Reset() {
+	*x = BuildRegistry{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BuildRegistry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BuildRegistry) ProtoMessage() {}
+
+func (x *BuildRegistry) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BuildRegistry.ProtoReflect.Descriptor instead.
+func (*BuildRegistry) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *BuildRegistry) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *BuildRegistry) GetPlainHttp() bool {
+	if x != nil {
+		return x.PlainHttp
+	}
+	return false
+}
+
+func (x *BuildRegistry) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *BuildRegistry) GetPassword() string {
+	if x != nil {
+		return x.Password
+	}
+	return ""
+}
+
+type BuildProgress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Phase string                 `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"` // waiting, building, done
+	Done  bool                   `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
+	// With done, either of a failed build:
+	Failure    string `protobuf:"bytes,3,opt,name=failure,proto3" json:"failure,omitempty"`                         // what the Dockerfile or its step did wrong
+	FailedStep string `protobuf:"bytes,4,opt,name=failed_step,json=failedStep,proto3" json:"failed_step,omitempty"` // "" = none
+	// or of an image:
+	Digest        string `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`                            // of its manifest
+	LayerBytes    int64  `protobuf:"varint,6,opt,name=layer_bytes,json=layerBytes,proto3" json:"layer_bytes,omitempty"` // of the layers that base images lack
+	SentBytes     int64  `protobuf:"varint,7,opt,name=sent_bytes,json=sentBytes,proto3" json:"sent_bytes,omitempty"`    // that the registry did not have
+	Steps         int32  `protobuf:"varint,8,opt,name=steps,proto3" json:"steps,omitempty"`
+	CachedSteps   int32  `protobuf:"varint,9,opt,name=cached_steps,json=cachedSteps,proto3" json:"cached_steps,omitempty"` // that did not run
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BuildProgress) Reset() {
+	*x = BuildProgress{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BuildProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BuildProgress) ProtoMessage() {}
+
+func (x *BuildProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BuildProgress.ProtoReflect.Descriptor instead.
+func (*BuildProgress) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *BuildProgress) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *BuildProgress) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
+func (x *BuildProgress) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
+func (x *BuildProgress) GetFailedStep() string {
+	if x != nil {
+		return x.FailedStep
+	}
+	return ""
+}
+
+func (x *BuildProgress) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *BuildProgress) GetLayerBytes() int64 {
+	if x != nil {
+		return x.LayerBytes
+	}
+	return 0
+}
+
+func (x *BuildProgress) GetSentBytes() int64 {
+	if x != nil {
+		return x.SentBytes
+	}
+	return 0
+}
+
+func (x *BuildProgress) GetSteps() int32 {
+	if x != nil {
+		return x.Steps
+	}
+	return 0
+}
+
+func (x *BuildProgress) GetCachedSteps() int32 {
+	if x != nil {
+		return x.CachedSteps
+	}
+	return 0
+}
+
 type LogsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	KernelId      string                 `protobuf:"bytes,1,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
@@ -3754,7 +4160,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3766,7 +4172,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3779,7 +4185,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LogsRequest) GetKernelId() string {
@@ -3820,7 +4226,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3832,7 +4238,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3845,7 +4251,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3878,7 +4284,7 @@ type ExecInput struct {
 
 func (x *ExecInput) Reset() {
 	*x = ExecInput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3890,7 +4296,7 @@ func (x *ExecInput) String() string {
 func (*ExecInput) ProtoMessage() {}
 
 func (x *ExecInput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3903,7 +4309,7 @@ func (x *ExecInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecInput.ProtoReflect.Descriptor instead.
 func (*ExecInput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ExecInput) GetInput() isExecInput_Input {
@@ -4005,7 +4411,7 @@ type ExecStart struct {
 
 func (x *ExecStart) Reset() {
 	*x = ExecStart{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4017,7 +4423,7 @@ func (x *ExecStart) String() string {
 func (*ExecStart) ProtoMessage() {}
 
 func (x *ExecStart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4030,7 +4436,7 @@ func (x *ExecStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecStart.ProtoReflect.Descriptor instead.
 func (*ExecStart) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ExecStart) GetKernelId() string {
@@ -4078,7 +4484,7 @@ type WindowSize struct {
 
 func (x *WindowSize) Reset() {
 	*x = WindowSize{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4090,7 +4496,7 @@ func (x *WindowSize) String() string {
 func (*WindowSize) ProtoMessage() {}
 
 func (x *WindowSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4103,7 +4509,7 @@ func (x *WindowSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowSize.ProtoReflect.Descriptor instead.
 func (*WindowSize) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *WindowSize) GetColumns() uint32 {
@@ -4135,7 +4541,7 @@ type ExecOutput struct {
 
 func (x *ExecOutput) Reset() {
 	*x = ExecOutput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4147,7 +4553,7 @@ func (x *ExecOutput) String() string {
 func (*ExecOutput) ProtoMessage() {}
 
 func (x *ExecOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4160,7 +4566,7 @@ func (x *ExecOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecOutput.ProtoReflect.Descriptor instead.
 func (*ExecOutput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ExecOutput) GetOutput() isExecOutput_Output {
@@ -4245,7 +4651,7 @@ type StatsReport struct {
 
 func (x *StatsReport) Reset() {
 	*x = StatsReport{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4257,7 +4663,7 @@ func (x *StatsReport) String() string {
 func (*StatsReport) ProtoMessage() {}
 
 func (x *StatsReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4270,7 +4676,7 @@ func (x *StatsReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReport.ProtoReflect.Descriptor instead.
 func (*StatsReport) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *StatsReport) GetUnixMs() int64 {
@@ -4304,7 +4710,7 @@ type KernelStats struct {
 
 func (x *KernelStats) Reset() {
 	*x = KernelStats{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4316,7 +4722,7 @@ func (x *KernelStats) String() string {
 func (*KernelStats) ProtoMessage() {}
 
 func (x *KernelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4329,7 +4735,7 @@ func (x *KernelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelStats.ProtoReflect.Descriptor instead.
 func (*KernelStats) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *KernelStats) GetKernelId() string {
@@ -4362,7 +4768,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4374,7 +4780,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4387,7 +4793,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Metric) GetName() string {
@@ -4790,7 +5196,69 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"layerBytes\x12\x1d\n" +
 	"\n" +
 	"sent_bytes\x18\b \x01(\x03R\tsentBytes\x12\x1b\n" +
-	"\tpaused_ms\x18\t \x01(\x03R\bpausedMs\"y\n" +
+	"\tpaused_ms\x18\t \x01(\x03R\bpausedMs\"\xd4\b\n" +
+	"\x11BuildImageRequest\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
+	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12!\n" +
+	"\flaunch_epoch\x18\x03 \x01(\x03R\vlaunchEpoch\x12\x1e\n" +
+	"\n" +
+	"dockerfile\x18\x04 \x01(\tR\n" +
+	"dockerfile\x12\x18\n" +
+	"\acontext\x18\x05 \x01(\fR\acontext\x12\x16\n" +
+	"\x06target\x18\x06 \x01(\tR\x06target\x12?\n" +
+	"\x04args\x18\a \x03(\v2+.berth.agent.v1.BuildImageRequest.ArgsEntryR\x04args\x12H\n" +
+	"\asecrets\x18\b \x03(\v2..berth.agent.v1.BuildImageRequest.SecretsEntryR\asecrets\x12\x19\n" +
+	"\bno_cache\x18\t \x01(\bR\anoCache\x12*\n" +
+	"\x11source_date_epoch\x18\n" +
+	" \x01(\x03R\x0fsourceDateEpoch\x12E\n" +
+	"\x06images\x18\v \x03(\v2-.berth.agent.v1.BuildImageRequest.ImagesEntryR\x06images\x12=\n" +
+	"\n" +
+	"registries\x18\f \x03(\v2\x1d.berth.agent.v1.BuildRegistryR\n" +
+	"registries\x12\x1e\n" +
+	"\n" +
+	"repository\x18\r \x01(\tR\n" +
+	"repository\x12\x1d\n" +
+	"\n" +
+	"plain_http\x18\x0e \x01(\bR\tplainHttp\x12\x1a\n" +
+	"\busername\x18\x0f \x01(\tR\busername\x12\x1a\n" +
+	"\bpassword\x18\x10 \x01(\tR\bpassword\x12\x1d\n" +
+	"\n" +
+	"mount_from\x18\x11 \x01(\tR\tmountFrom\x12\x1b\n" +
+	"\tmax_bytes\x18\x12 \x01(\x03R\bmaxBytes\x12)\n" +
+	"\x10cache_repository\x18\x13 \x01(\tR\x0fcacheRepository\x12%\n" +
+	"\x0ecache_password\x18\x14 \x01(\tR\rcachePassword\x12!\n" +
+	"\fcache_export\x18\x15 \x01(\tR\vcacheExport\x12!\n" +
+	"\fcache_import\x18\x16 \x03(\tR\vcacheImport\x12!\n" +
+	"\fcache_reader\x18\x17 \x01(\tR\vcacheReader\x12!\n" +
+	"\fcache_secret\x18\x18 \x01(\tR\vcacheSecret\x1a7\n" +
+	"\tArgsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
+	"\fSecretsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
+	"\vImagesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"z\n" +
+	"\rBuildRegistry\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x1d\n" +
+	"\n" +
+	"plain_http\x18\x02 \x01(\bR\tplainHttp\x12\x1a\n" +
+	"\busername\x18\x03 \x01(\tR\busername\x12\x1a\n" +
+	"\bpassword\x18\x04 \x01(\tR\bpassword\"\x85\x02\n" +
+	"\rBuildProgress\x12\x14\n" +
+	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
+	"\x04done\x18\x02 \x01(\bR\x04done\x12\x18\n" +
+	"\afailure\x18\x03 \x01(\tR\afailure\x12\x1f\n" +
+	"\vfailed_step\x18\x04 \x01(\tR\n" +
+	"failedStep\x12\x16\n" +
+	"\x06digest\x18\x05 \x01(\tR\x06digest\x12\x1f\n" +
+	"\vlayer_bytes\x18\x06 \x01(\x03R\n" +
+	"layerBytes\x12\x1d\n" +
+	"\n" +
+	"sent_bytes\x18\a \x01(\x03R\tsentBytes\x12\x14\n" +
+	"\x05steps\x18\b \x01(\x05R\x05steps\x12!\n" +
+	"\fcached_steps\x18\t \x01(\x05R\vcachedSteps\"y\n" +
 	"\vLogsRequest\x12\x1b\n" +
 	"\tkernel_id\x18\x01 \x01(\tR\bkernelId\x12\x16\n" +
 	"\x06follow\x18\x02 \x01(\bR\x06follow\x12\x16\n" +
@@ -4846,7 +5314,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\n" +
 	"ATTRIBUTED\x10\x01\x12\r\n" +
 	"\tESTIMATED\x10\x02\x12\x0f\n" +
-	"\vUNAVAILABLE\x10\x032\xc5\a\n" +
+	"\vUNAVAILABLE\x10\x032\x97\b\n" +
 	"\x05Agent\x12>\n" +
 	"\x05Watch\x12\x1c.berth.agent.v1.WatchRequest\x1a\x15.berth.agent.v1.Event0\x01\x12M\n" +
 	"\tPullImage\x12 .berth.agent.v1.PullImageRequest\x1a\x1c.berth.agent.v1.PullProgress0\x01\x12H\n" +
@@ -4855,7 +5323,9 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\tGetKernel\x12 .berth.agent.v1.GetKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12V\n" +
 	"\x0fTerminateKernel\x12&.berth.agent.v1.TerminateKernelRequest\x1a\x1b.berth.agent.v1.KernelState\x12Y\n" +
 	"\fUpdateMounts\x12#.berth.agent.v1.UpdateMountsRequest\x1a$.berth.agent.v1.UpdateMountsResponse\x12U\n" +
-	"\fCommitKernel\x12#.berth.agent.v1.CommitKernelRequest\x1a\x1e.berth.agent.v1.CommitProgress0\x01\x12Y\n" +
+	"\fCommitKernel\x12#.berth.agent.v1.CommitKernelRequest\x1a\x1e.berth.agent.v1.CommitProgress0\x01\x12P\n" +
+	"\n" +
+	"BuildImage\x12!.berth.agent.v1.BuildImageRequest\x1a\x1d.berth.agent.v1.BuildProgress0\x01\x12Y\n" +
 	"\fForgetKernel\x12#.berth.agent.v1.ForgetKernelRequest\x1a$.berth.agent.v1.ForgetKernelResponse\x12\\\n" +
 	"\rRestartPlugin\x12$.berth.agent.v1.RestartPluginRequest\x1a%.berth.agent.v1.RestartPluginResponse\x12?\n" +
 	"\x04Logs\x12\x1b.berth.agent.v1.LogsRequest\x1a\x18.berth.agent.v1.LogChunk0\x01\x12A\n" +
@@ -4874,7 +5344,7 @@ func file_agent_agentpb_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_agent_agentpb_agent_proto_goTypes = []any{
 	(LayerQuestion_End)(0),         // 0: berth.agent.v1.LayerQuestion.End
 	(SlotType_Kind)(0),             // 1: berth.agent.v1.SlotType.Kind
@@ -4925,26 +5395,32 @@ var file_agent_agentpb_agent_proto_goTypes = []any{
 	(*ForgetKernelResponse)(nil),   // 46: berth.agent.v1.ForgetKernelResponse
 	(*CommitKernelRequest)(nil),    // 47: berth.agent.v1.CommitKernelRequest
 	(*CommitProgress)(nil),         // 48: berth.agent.v1.CommitProgress
-	(*LogsRequest)(nil),            // 49: berth.agent.v1.LogsRequest
-	(*LogChunk)(nil),               // 50: berth.agent.v1.LogChunk
-	(*ExecInput)(nil),              // 51: berth.agent.v1.ExecInput
-	(*ExecStart)(nil),              // 52: berth.agent.v1.ExecStart
-	(*WindowSize)(nil),             // 53: berth.agent.v1.WindowSize
-	(*ExecOutput)(nil),             // 54: berth.agent.v1.ExecOutput
-	(*StatsReport)(nil),            // 55: berth.agent.v1.StatsReport
-	(*KernelStats)(nil),            // 56: berth.agent.v1.KernelStats
-	(*Metric)(nil),                 // 57: berth.agent.v1.Metric
-	nil,                            // 58: berth.agent.v1.Device.CapacityEntry
-	nil,                            // 59: berth.agent.v1.Device.AttributesEntry
-	nil,                            // 60: berth.agent.v1.CounterSet.CountersEntry
-	nil,                            // 61: berth.agent.v1.CounterUse.AmountsEntry
-	nil,                            // 62: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	nil,                            // 63: berth.agent.v1.ExecStart.EnvironmentEntry
+	(*BuildImageRequest)(nil),      // 49: berth.agent.v1.BuildImageRequest
+	(*BuildRegistry)(nil),          // 50: berth.agent.v1.BuildRegistry
+	(*BuildProgress)(nil),          // 51: berth.agent.v1.BuildProgress
+	(*LogsRequest)(nil),            // 52: berth.agent.v1.LogsRequest
+	(*LogChunk)(nil),               // 53: berth.agent.v1.LogChunk
+	(*ExecInput)(nil),              // 54: berth.agent.v1.ExecInput
+	(*ExecStart)(nil),              // 55: berth.agent.v1.ExecStart
+	(*WindowSize)(nil),             // 56: berth.agent.v1.WindowSize
+	(*ExecOutput)(nil),             // 57: berth.agent.v1.ExecOutput
+	(*StatsReport)(nil),            // 58: berth.agent.v1.StatsReport
+	(*KernelStats)(nil),            // 59: berth.agent.v1.KernelStats
+	(*Metric)(nil),                 // 60: berth.agent.v1.Metric
+	nil,                            // 61: berth.agent.v1.Device.CapacityEntry
+	nil,                            // 62: berth.agent.v1.Device.AttributesEntry
+	nil,                            // 63: berth.agent.v1.CounterSet.CountersEntry
+	nil,                            // 64: berth.agent.v1.CounterUse.AmountsEntry
+	nil,                            // 65: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	nil,                            // 66: berth.agent.v1.BuildImageRequest.ArgsEntry
+	nil,                            // 67: berth.agent.v1.BuildImageRequest.SecretsEntry
+	nil,                            // 68: berth.agent.v1.BuildImageRequest.ImagesEntry
+	nil,                            // 69: berth.agent.v1.ExecStart.EnvironmentEntry
 }
 var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	12, // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
 	41, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
-	55, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
+	58, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
 	30, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
 	10, // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
 	11, // 5: berth.agent.v1.Heartbeat.conditions:type_name -> berth.agent.v1.Condition
@@ -4962,19 +5438,19 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	0,  // 17: berth.agent.v1.LayerQuestion.end:type_name -> berth.agent.v1.LayerQuestion.End
 	17, // 18: berth.agent.v1.LayerAnswer.pins:type_name -> berth.agent.v1.Pins
 	1,  // 19: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
-	58, // 20: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
-	59, // 21: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
+	61, // 20: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
+	62, // 21: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
 	2,  // 22: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
 	22, // 23: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
-	60, // 24: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
-	61, // 25: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
+	63, // 24: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
+	64, // 25: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
 	3,  // 26: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
 	4,  // 27: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
 	25, // 28: berth.agent.v1.Plugin.checks:type_name -> berth.agent.v1.PluginCheck
 	5,  // 29: berth.agent.v1.PluginCheck.level:type_name -> berth.agent.v1.PluginCheck.Level
 	31, // 30: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
 	32, // 31: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
-	62, // 32: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	65, // 32: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
 	36, // 33: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
 	34, // 34: berth.agent.v1.CreateKernelRequest.cluster:type_name -> berth.agent.v1.KernelCluster
 	35, // 35: berth.agent.v1.KernelCluster.members:type_name -> berth.agent.v1.KernelMember
@@ -4983,43 +5459,49 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	6,  // 38: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
 	42, // 39: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
 	31, // 40: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
-	52, // 41: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
-	53, // 42: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	63, // 43: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
-	53, // 44: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	56, // 45: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	57, // 46: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	57, // 47: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
-	7,  // 48: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
-	8,  // 49: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
-	29, // 50: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
-	16, // 51: berth.agent.v1.Agent.Layers:input_type -> berth.agent.v1.LayerAnswer
-	33, // 52: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
-	43, // 53: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
-	44, // 54: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
-	38, // 55: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
-	47, // 56: berth.agent.v1.Agent.CommitKernel:input_type -> berth.agent.v1.CommitKernelRequest
-	45, // 57: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	26, // 58: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
-	49, // 59: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	51, // 60: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	9,  // 61: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	30, // 62: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	15, // 63: berth.agent.v1.Agent.Layers:output_type -> berth.agent.v1.LayerQuestion
-	41, // 64: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	41, // 65: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
-	41, // 66: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	40, // 67: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
-	48, // 68: berth.agent.v1.Agent.CommitKernel:output_type -> berth.agent.v1.CommitProgress
-	46, // 69: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	27, // 70: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
-	50, // 71: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	54, // 72: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	61, // [61:73] is the sub-list for method output_type
-	49, // [49:61] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	66, // 41: berth.agent.v1.BuildImageRequest.args:type_name -> berth.agent.v1.BuildImageRequest.ArgsEntry
+	67, // 42: berth.agent.v1.BuildImageRequest.secrets:type_name -> berth.agent.v1.BuildImageRequest.SecretsEntry
+	68, // 43: berth.agent.v1.BuildImageRequest.images:type_name -> berth.agent.v1.BuildImageRequest.ImagesEntry
+	50, // 44: berth.agent.v1.BuildImageRequest.registries:type_name -> berth.agent.v1.BuildRegistry
+	55, // 45: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
+	56, // 46: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
+	69, // 47: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	56, // 48: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
+	59, // 49: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	60, // 50: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	60, // 51: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	7,  // 52: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
+	8,  // 53: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
+	29, // 54: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
+	16, // 55: berth.agent.v1.Agent.Layers:input_type -> berth.agent.v1.LayerAnswer
+	33, // 56: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
+	43, // 57: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
+	44, // 58: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
+	38, // 59: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
+	47, // 60: berth.agent.v1.Agent.CommitKernel:input_type -> berth.agent.v1.CommitKernelRequest
+	49, // 61: berth.agent.v1.Agent.BuildImage:input_type -> berth.agent.v1.BuildImageRequest
+	45, // 62: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	26, // 63: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
+	52, // 64: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	54, // 65: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	9,  // 66: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	30, // 67: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	15, // 68: berth.agent.v1.Agent.Layers:output_type -> berth.agent.v1.LayerQuestion
+	41, // 69: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	41, // 70: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
+	41, // 71: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	40, // 72: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
+	48, // 73: berth.agent.v1.Agent.CommitKernel:output_type -> berth.agent.v1.CommitProgress
+	51, // 74: berth.agent.v1.Agent.BuildImage:output_type -> berth.agent.v1.BuildProgress
+	46, // 75: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	27, // 76: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
+	53, // 77: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	57, // 78: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	66, // [66:79] is the sub-list for method output_type
+	53, // [53:66] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_agent_agentpb_agent_proto_init() }
@@ -5035,14 +5517,14 @@ func file_agent_agentpb_agent_proto_init() {
 		(*Event_Heartbeat)(nil),
 	}
 	file_agent_agentpb_agent_proto_msgTypes[12].OneofWrappers = []any{}
-	file_agent_agentpb_agent_proto_msgTypes[43].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[46].OneofWrappers = []any{
 		(*ExecInput_Start)(nil),
 		(*ExecInput_Stdin)(nil),
 		(*ExecInput_StdinEof)(nil),
 		(*ExecInput_Resize)(nil),
 		(*ExecInput_Signal)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[46].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[49].OneofWrappers = []any{
 		(*ExecOutput_Stdout)(nil),
 		(*ExecOutput_Stderr)(nil),
 		(*ExecOutput_Exit)(nil),
@@ -5054,7 +5536,7 @@ func file_agent_agentpb_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_agentpb_agent_proto_rawDesc), len(file_agent_agentpb_agent_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   56,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

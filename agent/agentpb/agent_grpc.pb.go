@@ -60,6 +60,7 @@ const (
 	Agent_TerminateKernel_FullMethodName = "/berth.agent.v1.Agent/TerminateKernel"
 	Agent_UpdateMounts_FullMethodName    = "/berth.agent.v1.Agent/UpdateMounts"
 	Agent_CommitKernel_FullMethodName    = "/berth.agent.v1.Agent/CommitKernel"
+	Agent_BuildImage_FullMethodName      = "/berth.agent.v1.Agent/BuildImage"
 	Agent_ForgetKernel_FullMethodName    = "/berth.agent.v1.Agent/ForgetKernel"
 	Agent_RestartPlugin_FullMethodName   = "/berth.agent.v1.Agent/RestartPlugin"
 	Agent_Logs_FullMethodName            = "/berth.agent.v1.Agent/Logs"
@@ -98,6 +99,14 @@ type AgentClient interface {
 	// kernel runs at a time (UNAVAILABLE). FAILED_PRECONDITION: the kernel does not
 	// run, or the layer is above max_bytes.
 	CommitKernel(ctx context.Context, in *CommitKernelRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CommitProgress], error)
+	// BuildImage builds an image of a Dockerfile with the limits and the network of
+	// a running kernel, sends it to a registry, and streams progress; the last
+	// message has done set. The output of the build is in the kernel's log. A caller
+	// that disconnects cancels it, and so does the end of the kernel; a repetition
+	// uses the results of the steps that have run. One build of a kernel runs at a
+	// time (UNAVAILABLE). FAILED_PRECONDITION: the kernel does not run, or the builder
+	// needed more than the kernel has.
+	BuildImage(ctx context.Context, in *BuildImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BuildProgress], error)
 	ForgetKernel(ctx context.Context, in *ForgetKernelRequest, opts ...grpc.CallOption) (*ForgetKernelResponse, error)
 	// RestartPlugin ends a plugin's process and starts it again; kernels keep their
 	// devices. It changes nothing that a leader decides, so any manager may call it.
@@ -230,6 +239,25 @@ func (c *agentClient) CommitKernel(ctx context.Context, in *CommitKernelRequest,
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_CommitKernelClient = grpc.ServerStreamingClient[CommitProgress]
 
+func (c *agentClient) BuildImage(ctx context.Context, in *BuildImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BuildProgress], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[4], Agent_BuildImage_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[BuildImageRequest, BuildProgress]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_BuildImageClient = grpc.ServerStreamingClient[BuildProgress]
+
 func (c *agentClient) ForgetKernel(ctx context.Context, in *ForgetKernelRequest, opts ...grpc.CallOption) (*ForgetKernelResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ForgetKernelResponse)
@@ -252,7 +280,7 @@ func (c *agentClient) RestartPlugin(ctx context.Context, in *RestartPluginReques
 
 func (c *agentClient) Logs(ctx context.Context, in *LogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[4], Agent_Logs_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[5], Agent_Logs_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +299,7 @@ type Agent_LogsClient = grpc.ServerStreamingClient[LogChunk]
 
 func (c *agentClient) Exec(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExecInput, ExecOutput], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[5], Agent_Exec_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[6], Agent_Exec_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -314,6 +342,14 @@ type AgentServer interface {
 	// kernel runs at a time (UNAVAILABLE). FAILED_PRECONDITION: the kernel does not
 	// run, or the layer is above max_bytes.
 	CommitKernel(*CommitKernelRequest, grpc.ServerStreamingServer[CommitProgress]) error
+	// BuildImage builds an image of a Dockerfile with the limits and the network of
+	// a running kernel, sends it to a registry, and streams progress; the last
+	// message has done set. The output of the build is in the kernel's log. A caller
+	// that disconnects cancels it, and so does the end of the kernel; a repetition
+	// uses the results of the steps that have run. One build of a kernel runs at a
+	// time (UNAVAILABLE). FAILED_PRECONDITION: the kernel does not run, or the builder
+	// needed more than the kernel has.
+	BuildImage(*BuildImageRequest, grpc.ServerStreamingServer[BuildProgress]) error
 	ForgetKernel(context.Context, *ForgetKernelRequest) (*ForgetKernelResponse, error)
 	// RestartPlugin ends a plugin's process and starts it again; kernels keep their
 	// devices. It changes nothing that a leader decides, so any manager may call it.
@@ -359,6 +395,9 @@ func (UnimplementedAgentServer) UpdateMounts(context.Context, *UpdateMountsReque
 }
 func (UnimplementedAgentServer) CommitKernel(*CommitKernelRequest, grpc.ServerStreamingServer[CommitProgress]) error {
 	return status.Error(codes.Unimplemented, "method CommitKernel not implemented")
+}
+func (UnimplementedAgentServer) BuildImage(*BuildImageRequest, grpc.ServerStreamingServer[BuildProgress]) error {
+	return status.Error(codes.Unimplemented, "method BuildImage not implemented")
 }
 func (UnimplementedAgentServer) ForgetKernel(context.Context, *ForgetKernelRequest) (*ForgetKernelResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ForgetKernel not implemented")
@@ -505,6 +544,17 @@ func _Agent_CommitKernel_Handler(srv interface{}, stream grpc.ServerStream) erro
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_CommitKernelServer = grpc.ServerStreamingServer[CommitProgress]
 
+func _Agent_BuildImage_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(BuildImageRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AgentServer).BuildImage(m, &grpc.GenericServerStream[BuildImageRequest, BuildProgress]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_BuildImageServer = grpc.ServerStreamingServer[BuildProgress]
+
 func _Agent_ForgetKernel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ForgetKernelRequest)
 	if err := dec(in); err != nil {
@@ -611,6 +661,11 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "CommitKernel",
 			Handler:       _Agent_CommitKernel_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "BuildImage",
+			Handler:       _Agent_BuildImage_Handler,
 			ServerStreams: true,
 		},
 		{

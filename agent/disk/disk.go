@@ -142,14 +142,53 @@ func (d *Disks) Make(ctx context.Context, path string, bytes int64) error {
 	return nil
 }
 
+// clean is the suffix of a file that exists while the file system of a closed directory is complete. It has no
+// journal, so after a crash of the machine it is not used again.
+const clean = ".clean"
+
+// Open makes a directory usable that Make created, with its contents, or creates it: after Close, or after a restart
+// of the agent.
+func (d *Disks) Open(ctx context.Context, path string, bytes int64) error {
+	mounted, err := isMount(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return d.Make(ctx, path, bytes)
+	case err != nil:
+		return err
+	case mounted || d.way != Image:
+		return nil
+	}
+	if err := os.Remove(path + clean); err != nil {
+		return d.Make(ctx, path, bytes)
+	}
+	if err := mount(imageOf(path), path); err != nil && !errors.Is(err, fs.ErrNotExist) { // lost+found is removed already
+		return d.Make(ctx, path, bytes)
+	}
+	return nil
+}
+
+// Close unmounts a directory that nothing uses. Its contents stay for Open.
+func (d *Disks) Close(path string) error {
+	mounted, err := isMount(path)
+	if err != nil || !mounted || d.way != Image {
+		return err
+	}
+	if err := unmount(path); err != nil {
+		return err
+	}
+	return os.WriteFile(path+clean, nil, 0o600)
+}
+
 // Remove deletes a directory that Make created, with its contents and with whatever mechanism it
 // was created. A missing directory is not an error.
 func (d *Disks) Remove(path string) error {
 	if err := unmount(path); err != nil {
 		return err
 	}
-	if err := os.Remove(imageOf(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, file := range []string{imageOf(path), path + clean} {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	if err := unproject(path); err != nil {
 		return err

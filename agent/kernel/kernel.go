@@ -28,7 +28,7 @@ type Kernel struct {
 	replaces  *Kernel           // an ended launch, until this one has its record
 	mounting  sync.Mutex        // serializes changes of mounts
 
-	committing sync.Mutex // held during a commit
+	committing sync.Mutex // held during a commit and a build
 
 	begun   chan struct{} // closed once the record is written or the launch was refused
 	refused bool          // the launch was refused, and there is no record

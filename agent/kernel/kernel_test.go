@@ -49,6 +49,7 @@ func (w *wires) Adopt(a network.Attachment) error {
 	_, err := w.Reserve(a.Key, a.Session)
 	return err
 }
+func (w *wires) Path(a network.Attachment) string                   { return "/" + a.Key }
 func (w *wires) Create(a network.Attachment) (string, error)        { return "/" + a.Key, nil }
 func (w *wires) Connect(context.Context, network.Attachment) error  { return w.fail }
 func (w *wires) Sweep() error                                       { return nil }

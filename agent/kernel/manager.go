@@ -35,6 +35,7 @@ type Network interface {
 	Join(network.Attachment) (network.Attachment, error)
 	Adopt(network.Attachment) error
 	Create(network.Attachment) (path string, err error)
+	Path(network.Attachment) string
 	Connect(context.Context, network.Attachment) error
 	Remove(network.Attachment) error
 	Sweep() error
@@ -51,6 +52,8 @@ type Config struct {
 	Network Network
 	Volumes mount.Volumes
 	Disks   *disk.Disks // nil: the disk space of kernels is not limited
+	// Builders build images; nil: this agent builds none.
+	Builders Builders
 	// Blame reports whether a start failed because of a condition of the machine, and which.
 	Blame     func(context.Context, error) (why string, yes bool)
 	Runner    string // path on the host

@@ -110,7 +110,7 @@ func Pipes(dir string, pid int) ([]*os.File, error) {
 	}
 	var open []*os.File
 	for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
-		f, err := openPipe("/proc/"+strconv.Itoa(pid)+"/fd/"+strconv.Itoa(1+i), line)
+		f, err := openPipe("/proc/"+strconv.Itoa(pid)+"/fd/"+strconv.Itoa(1+i), line, os.O_RDONLY)
 		if err != nil {
 			for _, f := range open {
 				f.Close()
@@ -122,9 +122,24 @@ func Pipes(dir string, pid int) ([]*os.File, error) {
 	return open, nil
 }
 
+// Output opens the standard output of a process for writing, so that the log gets the caller's output too.
+// Like Pipes, it refuses any file other than the pipe recorded in dir.
+func Output(dir string, pid int) (*os.File, error) {
+	text, err := os.ReadFile(filepath.Join(dir, pipesFile))
+	if err != nil {
+		return nil, err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	f, err := openPipe("/proc/"+strconv.Itoa(pid)+"/fd/1", first, os.O_WRONLY)
+	if err != nil {
+		return nil, fmt.Errorf("open output of process %d: %w", pid, err)
+	}
+	return f, nil
+}
+
 // openPipe opens the file at path if it is the recorded pipe. It checks this before opening,
 // because opening a device can have side effects.
-func openPipe(path, noted string) (*os.File, error) {
+func openPipe(path, noted string, mode int) (*os.File, error) {
 	named, err := os.OpenFile(path, unix.O_PATH, 0)
 	if err != nil {
 		return nil, err
@@ -137,5 +152,5 @@ func openPipe(path, noted string) (*os.File, error) {
 	if noted != fmt.Sprintf("%d %d", p.dev, p.ino) {
 		return nil, fmt.Errorf("it is another pipe than at the start: %w", errdefs.ErrFailedPrecondition)
 	}
-	return os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(named.Fd())), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(named.Fd())), mode|syscall.O_NONBLOCK, 0)
 }

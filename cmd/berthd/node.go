@@ -83,7 +83,7 @@ func agentCommand() *cobra.Command {
 				Volumes: map[string]string{}, ScopeMounts: map[string]scopemount.Rule{}, ResourceGroup: group, Overlay: overlay, KeepSessions: keep, Logger: log,
 				EndedKernels: ended.kernels, EndedLogBytes: ended.logMiB << 20, Images: images,
 				ShimPath: filepath.Join(o.bin, "containerd-shim-runc-v2"), RuncPath: filepath.Join(o.bin, "runc"),
-				RunnerPath: filepath.Join(o.bin, "berth-runner"), Registry: opsserver.NewRegistry(version, "agent"),
+				RunnerPath: filepath.Join(o.bin, "berth-runner"), BuilderPath: filepath.Join(o.bin, "berth-builder"), Registry: opsserver.NewRegistry(version, "agent"),
 			}
 			if err := lists.set(&cfg); err != nil {
 				return err

@@ -225,6 +225,18 @@ func (f ImageFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ImageMutation", m)
 }
 
+// The ImageBuildFunc type is an adapter to allow the use of ordinary
+// function as ImageBuild mutator.
+type ImageBuildFunc func(context.Context, *ent.ImageBuildMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ImageBuildFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ImageBuildMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ImageBuildMutation", m)
+}
+
 // The ImageCopyFunc type is an adapter to allow the use of ordinary
 // function as ImageCopy mutator.
 type ImageCopyFunc func(context.Context, *ent.ImageCopyMutation) (ent.Value, error)

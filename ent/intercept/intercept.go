@@ -26,6 +26,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
@@ -610,6 +611,33 @@ func (f TraverseImage) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.ImageQuery", q)
+}
+
+// The ImageBuildFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ImageBuildFunc func(context.Context, *ent.ImageBuildQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ImageBuildFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ImageBuildQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ImageBuildQuery", q)
+}
+
+// The TraverseImageBuild type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseImageBuild func(context.Context, *ent.ImageBuildQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseImageBuild) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseImageBuild) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ImageBuildQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ImageBuildQuery", q)
 }
 
 // The ImageCopyFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1758,6 +1786,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.IdleCheckerQuery, predicate.IdleChecker, idlechecker.OrderOption]{typ: ent.TypeIdleChecker, tq: q}, nil
 	case *ent.ImageQuery:
 		return &query[*ent.ImageQuery, predicate.Image, image.OrderOption]{typ: ent.TypeImage, tq: q}, nil
+	case *ent.ImageBuildQuery:
+		return &query[*ent.ImageBuildQuery, predicate.ImageBuild, imagebuild.OrderOption]{typ: ent.TypeImageBuild, tq: q}, nil
 	case *ent.ImageCopyQuery:
 		return &query[*ent.ImageCopyQuery, predicate.ImageCopy, imagecopy.OrderOption]{typ: ent.TypeImageCopy, tq: q}, nil
 	case *ent.ImageVersionQuery:

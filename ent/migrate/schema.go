@@ -781,6 +781,105 @@ var (
 			},
 		},
 	}
+	// ImageBuildsColumns holds the columns for the "image_builds" table.
+	ImageBuildsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "repository", Type: field.TypeString},
+		{Name: "tag", Type: field.TypeString},
+		{Name: "name", Type: field.TypeString},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"recipe", "dockerfile", "requirements", "environment", "devcontainer"}},
+		{Name: "dockerfile", Type: field.TypeString, Size: 2147483647},
+		{Name: "digest", Type: field.TypeString},
+		{Name: "base", Type: field.TypeString},
+		{Name: "shared", Type: field.TypeBool, Default: false},
+		{Name: "description", Type: field.TypeString, Nullable: true, Size: 1000},
+		{Name: "status", Type: field.TypeEnum, Enums: []string{"waiting", "running", "succeeded", "failed", "cancelled"}, Default: "waiting"},
+		{Name: "message", Type: field.TypeString, Default: ""},
+		{Name: "failed_step", Type: field.TypeString, Default: ""},
+		{Name: "steps", Type: field.TypeInt, Default: 0},
+		{Name: "cached_steps", Type: field.TypeInt, Default: 0},
+		{Name: "layer_bytes", Type: field.TypeInt64, Default: 0},
+		{Name: "attempt", Type: field.TypeInt, Default: 0},
+		{Name: "image_digest", Type: field.TypeString, Default: ""},
+		{Name: "cache_tag", Type: field.TypeString, Default: ""},
+		{Name: "input_sealed", Type: field.TypeBytes, Nullable: true},
+		{Name: "task_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "started_at", Type: field.TypeTime, Nullable: true},
+		{Name: "ended_at", Type: field.TypeTime, Nullable: true},
+		{Name: "project_id", Type: field.TypeUUID},
+		{Name: "owner_id", Type: field.TypeUUID},
+		{Name: "session_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "image_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// ImageBuildsTable holds the schema information for the "image_builds" table.
+	ImageBuildsTable = &schema.Table{
+		Name:       "image_builds",
+		Columns:    ImageBuildsColumns,
+		PrimaryKey: []*schema.Column{ImageBuildsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "image_builds_projects_project",
+				Columns:    []*schema.Column{ImageBuildsColumns[25]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "image_builds_users_owner",
+				Columns:    []*schema.Column{ImageBuildsColumns[26]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "image_builds_sessions_session",
+				Columns:    []*schema.Column{ImageBuildsColumns[27]},
+				RefColumns: []*schema.Column{SessionsColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+			{
+				Symbol:     "image_builds_images_image",
+				Columns:    []*schema.Column{ImageBuildsColumns[28]},
+				RefColumns: []*schema.Column{ImagesColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "imagebuild_owner_id_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{ImageBuildsColumns[26], ImageBuildsColumns[1]},
+			},
+			{
+				Name:    "imagebuild_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{ImageBuildsColumns[2]},
+			},
+			{
+				Name:    "imagebuild_project_id_ended_at",
+				Unique:  false,
+				Columns: []*schema.Column{ImageBuildsColumns[25], ImageBuildsColumns[24]},
+			},
+			{
+				Name:    "imagebuild_session_id",
+				Unique:  false,
+				Columns: []*schema.Column{ImageBuildsColumns[27]},
+			},
+			{
+				Name:    "imagebuild_image_id",
+				Unique:  false,
+				Columns: []*schema.Column{ImageBuildsColumns[28]},
+			},
+			{
+				Name:    "imagebuild_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{ImageBuildsColumns[1]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "ended_at IS NULL",
+				},
+			},
+		},
+	}
 	// ImageCopiesColumns holds the columns for the "image_copies" table.
 	ImageCopiesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -2818,6 +2917,7 @@ var (
 		IdleBindingsTable,
 		IdleCheckersTable,
 		ImagesTable,
+		ImageBuildsTable,
 		ImageCopiesTable,
 		ImageVersionsTable,
 		InvitationsTable,
@@ -2899,6 +2999,10 @@ func init() {
 	ImagesTable.ForeignKeys[0].RefTable = UsersTable
 	ImagesTable.ForeignKeys[1].RefTable = ProjectsTable
 	ImagesTable.ForeignKeys[2].RefTable = RegistriesTable
+	ImageBuildsTable.ForeignKeys[0].RefTable = ProjectsTable
+	ImageBuildsTable.ForeignKeys[1].RefTable = UsersTable
+	ImageBuildsTable.ForeignKeys[2].RefTable = SessionsTable
+	ImageBuildsTable.ForeignKeys[3].RefTable = ImagesTable
 	ImageCopiesTable.ForeignKeys[0].RefTable = AgentsTable
 	ImageVersionsTable.ForeignKeys[0].RefTable = ImagesTable
 	InvitationsTable.ForeignKeys[0].RefTable = DomainsTable

@@ -60,6 +60,9 @@ type IdleChecker func(*sql.Selector)
 // Image is the predicate function for image builders.
 type Image func(*sql.Selector)
 
+// ImageBuild is the predicate function for imagebuild builders.
+type ImageBuild func(*sql.Selector)
+
 // ImageCopy is the predicate function for imagecopy builders.
 type ImageCopy func(*sql.Selector)
 

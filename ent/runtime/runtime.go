@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/ent/idlebinding"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/invitation"
@@ -805,6 +806,63 @@ func init() {
 	imageDescID := imageMixinFields0[0].Descriptor()
 	// image.DefaultID holds the default value on creation for the id field.
 	image.DefaultID = imageDescID.Default.(func() uuid.UUID)
+	imagebuildMixin := schema.ImageBuild{}.Mixin()
+	imagebuildInters := schema.ImageBuild{}.Interceptors()
+	imagebuild.Interceptors[0] = imagebuildInters[0]
+	imagebuildMixinFields0 := imagebuildMixin[0].Fields()
+	_ = imagebuildMixinFields0
+	imagebuildMixinFields1 := imagebuildMixin[1].Fields()
+	_ = imagebuildMixinFields1
+	imagebuildFields := schema.ImageBuild{}.Fields()
+	_ = imagebuildFields
+	// imagebuildDescCreatedAt is the schema descriptor for created_at field.
+	imagebuildDescCreatedAt := imagebuildMixinFields1[0].Descriptor()
+	// imagebuild.DefaultCreatedAt holds the default value on creation for the created_at field.
+	imagebuild.DefaultCreatedAt = imagebuildDescCreatedAt.Default.(func() time.Time)
+	// imagebuildDescShared is the schema descriptor for shared field.
+	imagebuildDescShared := imagebuildFields[7].Descriptor()
+	// imagebuild.DefaultShared holds the default value on creation for the shared field.
+	imagebuild.DefaultShared = imagebuildDescShared.Default.(bool)
+	// imagebuildDescDescription is the schema descriptor for description field.
+	imagebuildDescDescription := imagebuildFields[8].Descriptor()
+	// imagebuild.DescriptionValidator is a validator for the "description" field. It is called by the builders before save.
+	imagebuild.DescriptionValidator = imagebuildDescDescription.Validators[0].(func(string) error)
+	// imagebuildDescMessage is the schema descriptor for message field.
+	imagebuildDescMessage := imagebuildFields[10].Descriptor()
+	// imagebuild.DefaultMessage holds the default value on creation for the message field.
+	imagebuild.DefaultMessage = imagebuildDescMessage.Default.(string)
+	// imagebuildDescFailedStep is the schema descriptor for failed_step field.
+	imagebuildDescFailedStep := imagebuildFields[11].Descriptor()
+	// imagebuild.DefaultFailedStep holds the default value on creation for the failed_step field.
+	imagebuild.DefaultFailedStep = imagebuildDescFailedStep.Default.(string)
+	// imagebuildDescSteps is the schema descriptor for steps field.
+	imagebuildDescSteps := imagebuildFields[12].Descriptor()
+	// imagebuild.DefaultSteps holds the default value on creation for the steps field.
+	imagebuild.DefaultSteps = imagebuildDescSteps.Default.(int)
+	// imagebuildDescCachedSteps is the schema descriptor for cached_steps field.
+	imagebuildDescCachedSteps := imagebuildFields[13].Descriptor()
+	// imagebuild.DefaultCachedSteps holds the default value on creation for the cached_steps field.
+	imagebuild.DefaultCachedSteps = imagebuildDescCachedSteps.Default.(int)
+	// imagebuildDescLayerBytes is the schema descriptor for layer_bytes field.
+	imagebuildDescLayerBytes := imagebuildFields[14].Descriptor()
+	// imagebuild.DefaultLayerBytes holds the default value on creation for the layer_bytes field.
+	imagebuild.DefaultLayerBytes = imagebuildDescLayerBytes.Default.(int64)
+	// imagebuildDescAttempt is the schema descriptor for attempt field.
+	imagebuildDescAttempt := imagebuildFields[15].Descriptor()
+	// imagebuild.DefaultAttempt holds the default value on creation for the attempt field.
+	imagebuild.DefaultAttempt = imagebuildDescAttempt.Default.(int)
+	// imagebuildDescImageDigest is the schema descriptor for image_digest field.
+	imagebuildDescImageDigest := imagebuildFields[16].Descriptor()
+	// imagebuild.DefaultImageDigest holds the default value on creation for the image_digest field.
+	imagebuild.DefaultImageDigest = imagebuildDescImageDigest.Default.(string)
+	// imagebuildDescCacheTag is the schema descriptor for cache_tag field.
+	imagebuildDescCacheTag := imagebuildFields[17].Descriptor()
+	// imagebuild.DefaultCacheTag holds the default value on creation for the cache_tag field.
+	imagebuild.DefaultCacheTag = imagebuildDescCacheTag.Default.(string)
+	// imagebuildDescID is the schema descriptor for id field.
+	imagebuildDescID := imagebuildMixinFields0[0].Descriptor()
+	// imagebuild.DefaultID holds the default value on creation for the id field.
+	imagebuild.DefaultID = imagebuildDescID.Default.(func() uuid.UUID)
 	imagecopyMixin := schema.ImageCopy{}.Mixin()
 	imagecopyInters := schema.ImageCopy{}.Interceptors()
 	imagecopy.Interceptors[0] = imagecopyInters[0]

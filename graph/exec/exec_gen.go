@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/idlechecker"
 	image1 "github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/ent/jointoken"
 	"github.com/berthhq/berth/ent/kernel"
@@ -55,6 +56,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/build"
 	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
@@ -416,6 +418,8 @@ type MutationResolver interface {
 	PrepullImage(ctx context.Context, input prepull.PrepullImageInput) (*prepull.PrepullImagePayload, error)
 	DeleteImage(ctx context.Context, input image.DeleteImageInput) (*image.DeleteImagePayload, error)
 	CommitSession(ctx context.Context, input commit.CommitSessionInput) (*commit.CommitSessionPayload, error)
+	BuildImage(ctx context.Context, input build.BuildImageInput) (*build.ImageBuildPayload, error)
+	CancelImageBuild(ctx context.Context, input build.CancelImageBuildInput) (*build.ImageBuildPayload, error)
 	SetRecovery(ctx context.Context, input recovery.SetRecoveryInput) (*recovery.Payload, error)
 	ChangePassword(ctx context.Context, input auth.ChangePasswordInput) (*model.ViewerPayload, error)
 	RevokeLoginSession(ctx context.Context, input auth.RevokeLoginSessionInput) (*auth.LoginSessionPayload, error)
@@ -551,6 +555,7 @@ type QueryResolver interface {
 	Registry(ctx context.Context, name string) (*ent.Registry, error)
 	ScanResults(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ScanResultOrder, where *ent.ScanResultWhereInput) (*ent.ScanResultConnection, error)
 	Registries(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RegistryOrder, where *ent.RegistryWhereInput) (*ent.RegistryConnection, error)
+	ImageBuilds(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageBuildOrder, where *ent.ImageBuildWhereInput) (*ent.ImageBuildConnection, error)
 	Cluster(ctx context.Context) (*model.Cluster, error)
 	LoginSessions(ctx context.Context, user *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.LoginSessionOrder, where *ent.LoginSessionWhereInput) (*ent.LoginSessionConnection, error)
 	LoginAttempts(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.LoginAttemptOrder, where *ent.LoginAttemptWhereInput) (*ent.LoginAttemptConnection, error)
@@ -760,6 +765,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputAttachResourcePolicyInput,
 			ec.unmarshalInputAuditEntryOrder,
 			ec.unmarshalInputAuditEntryWhereInput,
+			ec.unmarshalInputBuildImageInput,
+			ec.unmarshalInputCancelImageBuildInput,
 			ec.unmarshalInputCancelSessionArrayInput,
 			ec.unmarshalInputCancelTaskInput,
 			ec.unmarshalInputChangePasswordInput,
@@ -833,6 +840,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputIdleCheckerOrder,
 			ec.unmarshalInputIdleCheckerWhereInput,
 			ec.unmarshalInputIdleThresholdInput,
+			ec.unmarshalInputImageBuildOrder,
+			ec.unmarshalInputImageBuildWhereInput,
 			ec.unmarshalInputImageOrder,
 			ec.unmarshalInputImageWhereInput,
 			ec.unmarshalInputImportFolderInput,
@@ -3088,6 +3097,112 @@ extend type Mutation {
   deleteImage(input: DeleteImageInput!): DeleteImagePayload! @allow(to: USER, scope: ADMIN)
   "Enqueues a task. Mounted folders, the files and variables that Berth adds, histories of shells and files with credentials stay out of the image. FAILED_PRECONDITION if the session does not run, RESOURCE_EXHAUSTED with the limit if the viewer has too many images."
   commitSession(input: CommitSessionInput!): CommitSessionPayload! @allow(to: USER, scope: SESSIONS)
+}
+`, BuiltIn: false},
+	{Name: "../imagebuild.graphql", Input: `enum ImageBuildKind {
+  "A recipe in YAML: base, env, apt, conda, pip, npm, files, run, user, apps."
+  RECIPE
+  DOCKERFILE
+  "A requirements.txt of pip; base names the image to install on."
+  REQUIREMENTS
+  "An environment.yml of Conda; base names the image to install on."
+  ENVIRONMENT
+  "A devcontainer.json without features and without Docker Compose."
+  DEVCONTAINER
+}
+
+enum ImageBuildStatus {
+  "The session of the build has not started."
+  WAITING
+  RUNNING
+  SUCCEEDED
+  FAILED
+  CANCELLED
+}
+
+"A build of an image in a session of its own. The log of the session is the output of the build."
+type ImageBuild implements Node @allow(to: USER) {
+  id: ID!
+  "Name and tag that the image gets, for its owner."
+  name: String!
+  kind: ImageBuildKind!
+  "The description as a Dockerfile."
+  dockerfile: String!
+  "Full reference of the image that the last stage is based on."
+  base: String!
+  "Reports whether the members of the project can use the image."
+  shared: Boolean!
+  status: ImageBuildStatus!
+  "Why the build failed or was cancelled."
+  message: String!
+  "The instruction that failed; empty if none did."
+  failedStep: String!
+  "Instructions that were needed. 0 before the end."
+  steps: Int!
+  "Instructions that did not run, because the cache of the project has their results."
+  cachedSteps: Int!
+  "Bytes of the layers that the base image does not have."
+  layerBytes: Int64!
+  imageDigest: String!
+  createdAt: Time!
+  startedAt: Time
+  endedAt: Time
+  project: Project!
+  owner: User!
+  session: Session
+  "Null until the build has succeeded, and after the image was deleted."
+  image: Image
+}
+
+type ImageBuildConnection @allow(to: USER) { edges: [ImageBuildEdge] pageInfo: PageInfo! totalCount: Int! }
+type ImageBuildEdge @allow(to: USER) { node: ImageBuild cursor: Cursor! }
+input ImageBuildOrder { direction: OrderDirection! = ASC field: ImageBuildOrderField! }
+enum ImageBuildOrderField { CREATED_AT }
+input ImageBuildWhereInput { not: ImageBuildWhereInput and: [ImageBuildWhereInput!] or: [ImageBuildWhereInput!] id: ID idIn: [ID!] projectID: ID ownerID: ID status: ImageBuildStatus statusIn: [ImageBuildStatus!] kind: ImageBuildKind nameContainsFold: String }
+
+extend type Query {
+  imageBuilds(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ImageBuildOrder!], where: ImageBuildWhereInput): ImageBuildConnection! @allow(to: USER)
+}
+
+"Builds an image in a new session."
+input BuildImageInput {
+  "As in commitSession."
+  name: String!
+  "Default: latest. An image of the viewer with the same name and tag is replaced."
+  tag: String
+  "At most 1000 characters. Default: that of the replaced image."
+  description: String
+  kind: ImageBuildKind!
+  "The recipe, the Dockerfile or the file of another kind, at most 64 KiB."
+  text: String!
+  "The image that REQUIREMENTS and ENVIRONMENT are installed on."
+  base: String
+  "Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64."
+  context: String
+  "A stage of the Dockerfile. Default: the last one."
+  target: String
+  "Values of ARG instructions. They are visible in the history of the image."
+  args: StringMap
+  "Files for RUN --mount=type=secret, by id. They are in no layer, and are deleted when the build ends."
+  secrets: StringMap
+  "Runs every step again."
+  noCache: Boolean
+  "Default: as in createSession."
+  project: ID
+  "Lets the members of the project use the image. Default: only the viewer can."
+  shared: Boolean
+  "Of the session. Default: 1 cpu and 2 GiB mem."
+  slots: Slots
+  resourceGroup: ID
+}
+input CancelImageBuildInput { id: ID! }
+type ImageBuildPayload @allow(to: USER) { build: ImageBuild! }
+
+extend type Mutation {
+  "Creates a session and a task that builds an image in it. Images that the description names must be registered, and visible to the viewer. Steps run with the limits and in the network of the session."
+  buildImage(input: BuildImageInput!): ImageBuildPayload! @allow(to: USER, scope: SESSIONS)
+  "Ends a build and its session. FAILED_PRECONDITION if it has ended."
+  cancelImageBuild(input: CancelImageBuildInput!): ImageBuildPayload! @allow(to: USER, scope: SESSIONS)
 }
 `, BuiltIn: false},
 	{Name: "../leader.graphql", Input: `"The state of the whole cluster."
@@ -6825,6 +6940,82 @@ func (ec *executionContext) childFields_ImageAttachment(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type ImageAttachment", field.Name)
 }
 
+func (ec *executionContext) childFields_ImageBuild(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_ImageBuild_id(ctx, field)
+	case "name":
+		return ec.fieldContext_ImageBuild_name(ctx, field)
+	case "kind":
+		return ec.fieldContext_ImageBuild_kind(ctx, field)
+	case "dockerfile":
+		return ec.fieldContext_ImageBuild_dockerfile(ctx, field)
+	case "base":
+		return ec.fieldContext_ImageBuild_base(ctx, field)
+	case "shared":
+		return ec.fieldContext_ImageBuild_shared(ctx, field)
+	case "status":
+		return ec.fieldContext_ImageBuild_status(ctx, field)
+	case "message":
+		return ec.fieldContext_ImageBuild_message(ctx, field)
+	case "failedStep":
+		return ec.fieldContext_ImageBuild_failedStep(ctx, field)
+	case "steps":
+		return ec.fieldContext_ImageBuild_steps(ctx, field)
+	case "cachedSteps":
+		return ec.fieldContext_ImageBuild_cachedSteps(ctx, field)
+	case "layerBytes":
+		return ec.fieldContext_ImageBuild_layerBytes(ctx, field)
+	case "imageDigest":
+		return ec.fieldContext_ImageBuild_imageDigest(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_ImageBuild_createdAt(ctx, field)
+	case "startedAt":
+		return ec.fieldContext_ImageBuild_startedAt(ctx, field)
+	case "endedAt":
+		return ec.fieldContext_ImageBuild_endedAt(ctx, field)
+	case "project":
+		return ec.fieldContext_ImageBuild_project(ctx, field)
+	case "owner":
+		return ec.fieldContext_ImageBuild_owner(ctx, field)
+	case "session":
+		return ec.fieldContext_ImageBuild_session(ctx, field)
+	case "image":
+		return ec.fieldContext_ImageBuild_image(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImageBuild", field.Name)
+}
+
+func (ec *executionContext) childFields_ImageBuildConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ImageBuildConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ImageBuildConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_ImageBuildConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImageBuildConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ImageBuildEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_ImageBuildEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_ImageBuildEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImageBuildEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ImageBuildPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "build":
+		return ec.fieldContext_ImageBuildPayload_build(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImageBuildPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ImageChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "from":
@@ -10081,6 +10272,34 @@ func (ec *executionContext) field_Mutation_attachResourcePolicy_args(ctx context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_buildImage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (build.BuildImageInput, error) {
+			return ec.unmarshalNBuildImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐBuildImageInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_cancelImageBuild_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (build.CancelImageBuildInput, error) {
+			return ec.unmarshalNCancelImageBuildInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐCancelImageBuildInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_cancelSessionArray_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -12576,6 +12795,60 @@ func (ec *executionContext) field_Query_imageAttachments_args(ctx context.Contex
 		return nil, err
 	}
 	args["image"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_imageBuilds_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.ImageBuildOrder, error) {
+			return ec.unmarshalOImageBuildOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.ImageBuildWhereInput, error) {
+			return ec.unmarshalOImageBuildWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
 	return args, nil
 }
 
@@ -24750,6 +25023,728 @@ func (ec *executionContext) fieldContext_ImageAttachment_problem(_ context.Conte
 	return graphql.NewScalarFieldContext("ImageAttachment", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _ImageBuild_id(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_name(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_kind(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNImageBuildKind2githubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐKind(answer.Quiet, field.Selections, obj.Kind)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v imagebuild.Kind) graphql.Marshaler {
+			return ec.marshalNImageBuildKind2githubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type ImageBuildKind does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_dockerfile(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Dockerfile)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_dockerfile(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Dockerfile, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_dockerfile(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_base(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Base)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_base(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Base, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_base(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_shared(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.Shared)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_shared(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Shared, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_shared(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_status(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNImageBuildStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐStatus(answer.Quiet, field.Selections, obj.Status)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v imagebuild.Status) graphql.Marshaler {
+			return ec.marshalNImageBuildStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type ImageBuildStatus does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_message(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Message)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_failedStep(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.FailedStep)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_failedStep(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FailedStep, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_failedStep(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_steps(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Steps)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_steps(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Steps, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_steps(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_cachedSteps(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.CachedSteps)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_cachedSteps(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CachedSteps, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_cachedSteps(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_layerBytes(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.LayerBytes)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_layerBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LayerBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_layerBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_imageDigest(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.ImageDigest)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_imageDigest(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ImageDigest, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_imageDigest(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.CreatedAt)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_startedAt(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.StartedAt)
+}
+func (ec *executionContext) fieldContext_ImageBuild_startedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_endedAt(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.EndedAt)
+}
+func (ec *executionContext) fieldContext_ImageBuild_endedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_project(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_ImageBuild_project(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Project(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalNProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalNProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageBuild",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImageBuild_owner(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_ImageBuild_owner(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Owner(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalNUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_owner(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Owner(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_owner(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageBuild",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImageBuild_session(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_ImageBuild_session(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Session(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSession(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_session(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Session(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Session) graphql.Marshaler {
+			return ec.marshalOSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSession(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_session(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageBuild",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Session(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImageBuild_image(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_ImageBuild_image(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Image(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOImage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImage(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_image(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Image(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Image) graphql.Marshaler {
+			return ec.marshalOImage2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_image(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageBuild",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Image(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImageBuildConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuildConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ImageBuildConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalOImageBuildEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ImageBuildConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageBuildConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageBuildEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImageBuildConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuildConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ImageBuildConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ImageBuildConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageBuildConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImageBuildConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuildConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuildConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuildConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuildConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuildEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuildEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ImageBuildEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalOImageBuild2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuild(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ImageBuildEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageBuildEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageBuild(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImageBuildEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuildEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuildEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuildEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuildEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuildPayload_build(ctx context.Context, field graphql.CollectedField, obj *build.ImageBuildPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ImageBuildPayload_build(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Build
+	fc.Result = v
+	return ec.marshalNImageBuild2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuild(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ImageBuildPayload_build(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageBuildPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageBuild(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ImageChange_from(ctx context.Context, field graphql.CollectedField, obj *image.ImageChange) (ret graphql.Marshaler) {
 	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.From)
 	if ret != graphql.Null {
@@ -31282,6 +32277,96 @@ func (ec *executionContext) fieldContext_Mutation_commitSession(ctx context.Cont
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_commitSession_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_buildImage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_buildImage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().BuildImage(ctx, fc.Args["input"].(build.BuildImageInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *build.ImageBuildPayload) graphql.Marshaler {
+			return ec.marshalNImageBuildPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐImageBuildPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_buildImage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageBuildPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_buildImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_cancelImageBuild(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_cancelImageBuild(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CancelImageBuild(ctx, fc.Args["input"].(build.CancelImageBuildInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *build.ImageBuildPayload) graphql.Marshaler {
+			return ec.marshalNImageBuildPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐImageBuildPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_cancelImageBuild(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageBuildPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_cancelImageBuild_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -39489,6 +40574,51 @@ func (ec *executionContext) fieldContext_Query_registries(ctx context.Context, f
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_registries_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_imageBuilds(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_imageBuilds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ImageBuilds(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.ImageBuildOrder), fc.Args["where"].(*ent.ImageBuildWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.ImageBuildConnection) graphql.Marshaler {
+			return ec.marshalNImageBuildConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_imageBuilds(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageBuildConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_imageBuilds_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -58820,6 +59950,164 @@ func (ec *executionContext) unmarshalInputAuditEntryWhereInput(ctx context.Conte
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputBuildImageInput(ctx context.Context, obj any) (build.BuildImageInput, error) {
+	var it build.BuildImageInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "tag", "description", "kind", "text", "base", "context", "target", "args", "secrets", "noCache", "project", "shared", "slots", "resourceGroup"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "tag":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tag"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tag = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalNImageBuildKind2githubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "text":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("text"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Text = data
+		case "base":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("base"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Base = data
+		case "context":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("context"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Context = data
+		case "target":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("target"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Target = data
+		case "args":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("args"))
+			data, err := ec.unmarshalOStringMap2map(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Args = data
+		case "secrets":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("secrets"))
+			data, err := ec.unmarshalOStringMap2map(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Secrets = data
+		case "noCache":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("noCache"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NoCache = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "shared":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shared"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Shared = data
+		case "slots":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("slots"))
+			data, err := ec.unmarshalOSlots2githubᚗcomᚋberthhqᚋberthᚋinternalᚋresourceᚐSlots(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Slots = data
+		case "resourceGroup":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceGroup"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceGroup = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCancelImageBuildInput(ctx context.Context, obj any) (build.CancelImageBuildInput, error) {
+	var it build.CancelImageBuildInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCancelSessionArrayInput(ctx context.Context, obj any) (session.CancelSessionArrayInput, error) {
 	var it session.CancelSessionArrayInput
 	if obj == nil {
@@ -62631,6 +63919,147 @@ func (ec *executionContext) unmarshalInputIdleThresholdInput(ctx context.Context
 				return it, err
 			}
 			it.Percent = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputImageBuildOrder(ctx context.Context, obj any) (ent.ImageBuildOrder, error) {
+	var it ent.ImageBuildOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNImageBuildOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputImageBuildWhereInput(ctx context.Context, obj any) (ent.ImageBuildWhereInput, error) {
+	var it ent.ImageBuildWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "projectID", "ownerID", "status", "statusIn", "kind", "nameContainsFold"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalOImageBuildWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalOImageBuildWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalOImageBuildWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "projectID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectID = data
+		case "ownerID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ownerID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OwnerID = data
+		case "status":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("status"))
+			data, err := ec.unmarshalOImageBuildStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐStatus(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Status = data
+		case "statusIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("statusIn"))
+			data, err := ec.unmarshalOImageBuildStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐStatusᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StatusIn = data
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalOImageBuildKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
 		}
 	}
 	return it, nil
@@ -69604,6 +71033,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Invitation(ctx, sel, obj)
+	case *ent.ImageBuild:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._ImageBuild(ctx, sel, obj)
 	case *ent.Image:
 		if obj == nil {
 			return graphql.Null
@@ -71968,6 +73402,126 @@ func (ec *executionContext) _ImageAttachment(ctx context.Context, sel ast.Select
 	return out.Done(ctx)
 }
 
+var imageBuildImplementors = []string{"ImageBuild", "Node"}
+
+func (ec *executionContext) _ImageBuild(ctx context.Context, sel ast.SelectionSet, obj *ent.ImageBuild) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, imageBuildImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ImageBuild"))
+		case "id":
+			out.SetNonNull(i, ec._ImageBuild_id(ctx, field, obj))
+		case "name":
+			out.SetNonNull(i, ec._ImageBuild_name(ctx, field, obj))
+		case "kind":
+			out.SetNonNull(i, ec._ImageBuild_kind(ctx, field, obj))
+		case "dockerfile":
+			out.SetNonNull(i, ec._ImageBuild_dockerfile(ctx, field, obj))
+		case "base":
+			out.SetNonNull(i, ec._ImageBuild_base(ctx, field, obj))
+		case "shared":
+			out.SetNonNull(i, ec._ImageBuild_shared(ctx, field, obj))
+		case "status":
+			out.SetNonNull(i, ec._ImageBuild_status(ctx, field, obj))
+		case "message":
+			out.SetNonNull(i, ec._ImageBuild_message(ctx, field, obj))
+		case "failedStep":
+			out.SetNonNull(i, ec._ImageBuild_failedStep(ctx, field, obj))
+		case "steps":
+			out.SetNonNull(i, ec._ImageBuild_steps(ctx, field, obj))
+		case "cachedSteps":
+			out.SetNonNull(i, ec._ImageBuild_cachedSteps(ctx, field, obj))
+		case "layerBytes":
+			out.SetNonNull(i, ec._ImageBuild_layerBytes(ctx, field, obj))
+		case "imageDigest":
+			out.SetNonNull(i, ec._ImageBuild_imageDigest(ctx, field, obj))
+		case "createdAt":
+			out.SetNonNull(i, ec._ImageBuild_createdAt(ctx, field, obj))
+		case "startedAt":
+			out.Set(i, ec._ImageBuild_startedAt(ctx, field, obj))
+		case "endedAt":
+			out.Set(i, ec._ImageBuild_endedAt(ctx, field, obj))
+		case "project":
+			out.SetNonNull(i, ec._ImageBuild_project(ctx, field, obj))
+		case "owner":
+			out.SetNonNull(i, ec._ImageBuild_owner(ctx, field, obj))
+		case "session":
+			out.Set(i, ec._ImageBuild_session(ctx, field, obj))
+		case "image":
+			out.Set(i, ec._ImageBuild_image(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var imageBuildConnectionImplementors = []string{"ImageBuildConnection"}
+
+func (ec *executionContext) _ImageBuildConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.ImageBuildConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, imageBuildConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ImageBuildConnection"))
+		case "edges":
+			out.Set(i, ec._ImageBuildConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._ImageBuildConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._ImageBuildConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var imageBuildEdgeImplementors = []string{"ImageBuildEdge"}
+
+func (ec *executionContext) _ImageBuildEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.ImageBuildEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, imageBuildEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ImageBuildEdge"))
+		case "node":
+			out.Set(i, ec._ImageBuildEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._ImageBuildEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var imageBuildPayloadImplementors = []string{"ImageBuildPayload"}
+
+func (ec *executionContext) _ImageBuildPayload(ctx context.Context, sel ast.SelectionSet, obj *build.ImageBuildPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, imageBuildPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ImageBuildPayload"))
+		case "build":
+			out.SetNonNull(i, ec._ImageBuildPayload_build(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var imageChangeImplementors = []string{"ImageChange"}
 
 func (ec *executionContext) _ImageChange(ctx context.Context, sel ast.SelectionSet, obj *image.ImageChange) graphql.Marshaler {
@@ -73347,6 +74901,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "commitSession":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_commitSession(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "buildImage":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_buildImage(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "cancelImageBuild":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_cancelImageBuild(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -75375,6 +76943,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_registries(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "imageBuilds":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_imageBuilds(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -80274,6 +81864,16 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
+func (ec *executionContext) unmarshalNBuildImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐBuildImageInput(ctx context.Context, v any) (build.BuildImageInput, error) {
+	res, err := ec.unmarshalInputBuildImageInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCancelImageBuildInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐCancelImageBuildInput(ctx context.Context, v any) (build.CancelImageBuildInput, error) {
+	res, err := ec.unmarshalInputCancelImageBuildInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNCancelSessionArrayInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCancelSessionArrayInput(ctx context.Context, v any) (session.CancelSessionArrayInput, error) {
 	res, err := ec.unmarshalInputCancelSessionArrayInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -81849,6 +83449,86 @@ func (ec *executionContext) marshalNImageAttachmentKind2githubᚗcomᚋberthhq�
 
 	_ = sel
 	return answer.Word(v)
+}
+
+func (ec *executionContext) marshalNImageBuild2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuild(ctx context.Context, sel ast.SelectionSet, v *ent.ImageBuild) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ImageBuild(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNImageBuildConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildConnection(ctx context.Context, sel ast.SelectionSet, v *ent.ImageBuildConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ImageBuildConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNImageBuildKind2githubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐKind(ctx context.Context, v any) (imagebuild.Kind, error) {
+
+	res, err := answer.ReadWord[imagebuild.Kind](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNImageBuildKind2githubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐKind(ctx context.Context, sel ast.SelectionSet, v imagebuild.Kind) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
+func (ec *executionContext) unmarshalNImageBuildOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildOrder(ctx context.Context, v any) (*ent.ImageBuildOrder, error) {
+	res, err := ec.unmarshalInputImageBuildOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNImageBuildOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildOrderField(ctx context.Context, v any) (*ent.ImageBuildOrderField, error) {
+	var res = new(ent.ImageBuildOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNImageBuildOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.ImageBuildOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalNImageBuildPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐImageBuildPayload(ctx context.Context, sel ast.SelectionSet, v *build.ImageBuildPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ImageBuildPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNImageBuildStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐStatus(ctx context.Context, v any) (imagebuild.Status, error) {
+
+	res, err := answer.ReadWord[imagebuild.Status](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNImageBuildStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐStatus(ctx context.Context, sel ast.SelectionSet, v imagebuild.Status) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
+func (ec *executionContext) unmarshalNImageBuildWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildWhereInput(ctx context.Context, v any) (*ent.ImageBuildWhereInput, error) {
+	res, err := ec.unmarshalInputImageBuildWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNImageConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageConnection(ctx context.Context, sel ast.SelectionSet, v *ent.ImageConnection) graphql.Marshaler {
@@ -86952,6 +88632,147 @@ func (ec *executionContext) marshalOImage2ᚖgithubᚗcomᚋberthhqᚋberthᚋen
 		return graphql.Null
 	}
 	return ec._Image(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOImageBuild2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuild(ctx context.Context, sel ast.SelectionSet, v *ent.ImageBuild) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ImageBuild(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOImageBuildEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.ImageBuildEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalOImageBuildEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalOImageBuildEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildEdge(ctx context.Context, sel ast.SelectionSet, v *ent.ImageBuildEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ImageBuildEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOImageBuildKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐKind(ctx context.Context, v any) (*imagebuild.Kind, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[imagebuild.Kind](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOImageBuildKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐKind(ctx context.Context, sel ast.SelectionSet, v *imagebuild.Kind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
+}
+
+func (ec *executionContext) unmarshalOImageBuildOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildOrderᚄ(ctx context.Context, v any) ([]*ent.ImageBuildOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.ImageBuildOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNImageBuildOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOImageBuildStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐStatusᚄ(ctx context.Context, v any) ([]imagebuild.Status, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]imagebuild.Status, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNImageBuildStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐStatus(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOImageBuildStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐStatusᚄ(ctx context.Context, sel ast.SelectionSet, v []imagebuild.Status) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNImageBuildStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐStatus(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOImageBuildStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐStatus(ctx context.Context, v any) (*imagebuild.Status, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[imagebuild.Status](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOImageBuildStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋimagebuildᚐStatus(ctx context.Context, sel ast.SelectionSet, v *imagebuild.Status) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
+}
+
+func (ec *executionContext) unmarshalOImageBuildWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildWhereInputᚄ(ctx context.Context, v any) ([]*ent.ImageBuildWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.ImageBuildWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNImageBuildWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOImageBuildWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageBuildWhereInput(ctx context.Context, v any) (*ent.ImageBuildWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputImageBuildWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalOImageChange2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImageChange(ctx context.Context, sel ast.SelectionSet, v *image.ImageChange) graphql.Marshaler {

@@ -64,6 +64,7 @@ const (
 	ScanResult        Kind = 56
 	ImageVersion      Kind = 57
 	ImageCopy         Kind = 61
+	ImageBuild        Kind = 58
 	Other             Kind = 63
 )
 

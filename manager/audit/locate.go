@@ -26,7 +26,7 @@ var entities = map[id.Kind]access.Entity{
 	id.ResourceGroup: access.ResourceGroup, id.GroupGrant: access.ResourceGroup, id.ResourcePreset: access.ResourcePreset,
 	id.Agent: access.Agent, id.Device: access.Agent, id.SlotType: access.Agent, id.JoinToken: access.System,
 	id.Registry: access.Registry, id.ScanResult: access.Registry, id.Image: access.Image, id.ImageVersion: access.Image, id.ImageCopy: access.Agent,
-	id.Session: access.Session, id.Kernel: access.Session, id.Allocation: access.Session,
+	id.Session: access.Session, id.ImageBuild: access.Session, id.Kernel: access.Session, id.Allocation: access.Session,
 	id.SessionGroup: access.Session, id.SessionArray: access.Session, id.SessionTemplate: access.Template, id.SessionEvent: access.Session, id.SessionMount: access.Session, id.SessionDependency: access.Session,
 	id.IdleChecker: access.ResourceGroup, id.IdleBinding: access.ResourceGroup,
 	id.StorageProxy: access.Volume, id.Volume: access.Volume, id.VolumeGrant: access.Volume, id.ObjectStorage: access.ObjectStorage,

@@ -105,6 +105,7 @@ func (w *FakeNetwork) count() int {
 }
 
 // Create implements network.Network.
+func (w *FakeNetwork) Path(a network.Attachment) string            { return "/" + a.Key }
 func (w *FakeNetwork) Create(a network.Attachment) (string, error) { return "/" + a.Key, nil }
 
 // Sweep implements network.Network.

@@ -80,7 +80,7 @@ func (c *Cluster) RunAgent(t *testing.T, n *Node, token string, managers ...*man
 	n.Metrics = opsserver.NewRegistry("test", "agent")
 	cfg := agent.Config{
 		Registry: n.Metrics, Version: "test-agent", Name: n.Name, Dir: n.Dir, JoinToken: token, CAFingerprint: c.Manager.Fingerprint(), RunnerPath: filepath.Join(n.Dir, "runner"),
-		Runtime: fake.New(n.Host, n.Name), Network: n.Network, Plugins: n.Plugins, Sysfs: n.Sysfs, Volumes: n.Volumes, ScopeMounts: n.ScopeMounts, KeepSessions: true, StatsInterval: 500 * time.Millisecond,
+		Runtime: fake.New(n.Host, n.Name), Builders: fake.Builders{Host: n.Host}, Network: n.Network, Plugins: n.Plugins, Sysfs: n.Sysfs, Volumes: n.Volumes, ScopeMounts: n.ScopeMounts, KeepSessions: true, StatsInterval: 500 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 	if c.Log != nil {

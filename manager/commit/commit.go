@@ -70,16 +70,25 @@ type CommitSessionPayload struct {
 
 // work is the input of a task.
 type work struct {
-	Session     uuid.UUID
+	Session uuid.UUID
+	Target
+}
+
+// Target is an image that is going to be made.
+type Target struct {
 	Repository  string // without the host
 	Tag         string
-	Description *string // nil: that of the replaced image
-	Project     *uuid.UUID
+	Description *string    // nil: that of the replaced image
+	Project     *uuid.UUID // whose members can use it; nil: only the owner can
 	Owner       uuid.UUID
 	Domain      uuid.UUID
 }
 
-func (w work) name() string { return w.Repository + ":" + w.Tag }
+// Name returns the name of the image in its registry.
+func (w Target) Name() string { return w.Repository + ":" + w.Tag }
+
+// Short returns the name for the owner.
+func (w Target) Short() string { return w.Name()[strings.LastIndexByte(w.Repository, '/')+1:] }
 
 // Limits of names.
 const (
@@ -100,7 +109,7 @@ func (s *Service) CommitSession(ctx context.Context, in CommitSessionInput) (*Co
 	if err != nil {
 		return nil, err
 	}
-	tag, err := s.check(ctx, v, in)
+	tag, err := s.Check(ctx, v, Wanted{Name: in.Name, Tag: in.Tag, Description: in.Description, Project: in.Project})
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +132,11 @@ func (s *Service) CommitSession(ctx context.Context, in CommitSessionInput) (*Co
 	if err != nil {
 		return nil, fmt.Errorf("read user: %w", err)
 	}
-	w := work{
-		Session: sess.ID, Repository: image.OwnRepository(user, in.Name), Tag: tag, Description: in.Description,
+	w := work{Session: sess.ID, Target: Target{
+		Repository: image.OwnRepository(user, in.Name), Tag: tag, Description: in.Description,
 		Project: in.Project, Owner: user.ID, Domain: user.DomainID,
-	}
-	out := &CommitSessionPayload{Reference: reg.Host + "/" + w.name()}
+	}}
+	out := &CommitSessionPayload{Reference: reg.Host + "/" + w.Name()}
 	if out.Task, err = s.enqueue(ctx, sess, reg, w); err != nil {
 		return nil, err
 	}
@@ -135,8 +144,16 @@ func (s *Service) CommitSession(ctx context.Context, in CommitSessionInput) (*Co
 	return out, nil
 }
 
-// check checks the input and returns the tag.
-func (s *Service) check(ctx context.Context, v *viewer.Viewer, in CommitSessionInput) (string, error) {
+// Wanted is what a user says about an image that they want to make.
+type Wanted struct {
+	Name        string
+	Tag         *string // nil or empty: latest
+	Description *string
+	Project     *uuid.UUID
+}
+
+// Check checks what a user says about an image, and returns the tag.
+func (s *Service) Check(ctx context.Context, v *viewer.Viewer, in Wanted) (string, error) {
 	if len(in.Name) > maxName || !nameRule.MatchString(in.Name) {
 		return "", problem.Invalid("name", "%.200q is not %s", in.Name, nameSyntax).WithLimit(nameSyntax)
 	}
@@ -174,7 +191,7 @@ func running(sess *ent.Session) error {
 func (s *Service) enqueue(ctx context.Context, sess *ent.Session, reg *ent.Registry, w work) (t *ent.Task, err error) {
 	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		system := viewer.SystemContext(ctx)
-		if err := lock(ctx, tx, w); err != nil {
+		if err := lock(ctx, tx, w.Target); err != nil {
 			return err
 		}
 		busy, err := tx.Task.Query().Where(enttask.Kind(kind), enttask.SubjectID(sess.ID), enttask.EndedAtIsNil()).Exist(system)
@@ -184,11 +201,11 @@ func (s *Service) enqueue(ctx context.Context, sess *ent.Session, reg *ent.Regis
 		if busy {
 			return problem.Precondition("session %s is being saved already", sess.Name).WithField("session")
 		}
-		if _, err := s.room(system, tx, reg.Host, w, 0); err != nil {
+		if _, err := s.Room(system, tx, reg.Host, w.Target, 0); err != nil {
 			return err
 		}
 		t, err = s.Tasks.Enqueue(ctx, tx, task.Wanted{
-			Kind: kind, Title: fmt.Sprintf("Save session %s as %s", sess.Name, shortName(w)),
+			Kind: kind, Title: fmt.Sprintf("Save session %s as %s", sess.Name, w.Short()),
 			Input: w, Subject: sess.ID, Domain: sess.DomainID,
 		})
 		return err
@@ -200,24 +217,22 @@ func (s *Service) enqueue(ctx context.Context, sess *ent.Session, reg *ent.Regis
 }
 
 // lock keeps other images of the owner and the project from being added before the transaction ends.
-func lock(ctx context.Context, tx *ent.Tx, w work) error {
+func lock(ctx context.Context, tx *ent.Tx, w Target) error {
 	if err := store.Lock(ctx, tx, "images "+w.Owner.String()); err != nil || w.Project == nil {
 		return err
 	}
 	return store.Lock(ctx, tx, "images of project "+w.Project.String())
 }
 
-func shortName(w work) string { return w.name()[strings.LastIndexByte(w.Repository, '/')+1:] }
-
 // replaced returns the image of the same reference, or nil, and an error if it has another owner.
-func (s *Service) replaced(ctx context.Context, tx *ent.Tx, host string, w work) (*ent.Image, error) {
-	old, err := tx.Image.Query().Where(entimage.Reference(host + "/" + w.name())).All(ctx)
+func (s *Service) replaced(ctx context.Context, tx *ent.Tx, host string, w Target) (*ent.Image, error) {
+	old, err := tx.Image.Query().Where(entimage.Reference(host + "/" + w.Name())).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up image: %w", err)
 	}
 	for _, i := range old {
 		if i.OwnerID == nil || *i.OwnerID != w.Owner {
-			return nil, problem.Exists("name", "the image %s exists and is not yours", shortName(w))
+			return nil, problem.Exists("name", "the image %s exists and is not yours", w.Short())
 		}
 	}
 	if len(old) == 0 {

@@ -25,10 +25,13 @@ type counted struct {
 	bytes int64
 }
 
-// room returns the limit on bytes that leaves the least room, or nil, and an error with the limits that
-// an image exceeds. adds is the number of bytes that it is known to add to public images. Callers have the
-// locks of the owner and the project.
-func (s *Service) room(ctx context.Context, tx *ent.Tx, host string, w work, adds int64) (*pushtoken.Quota, error) {
+// Room returns the limit on bytes that leaves the least room, or nil, and an error with the limits that
+// an image exceeds. adds is the number of bytes that it is known to add to public images. It locks the
+// images of the owner and the project until the transaction ends.
+func (s *Service) Room(ctx context.Context, tx *ent.Tx, host string, w Target, adds int64) (*pushtoken.Quota, error) {
+	if err := lock(ctx, tx, w); err != nil {
+		return nil, err
+	}
 	old, err := s.replaced(ctx, tx, host, w)
 	if err != nil {
 		return nil, err

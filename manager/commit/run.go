@@ -3,7 +3,6 @@ package commit
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,11 +11,8 @@ import (
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
-	entimage "github.com/berthhq/berth/ent/image"
-	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry/pushtoken"
-	"github.com/berthhq/berth/internal/registry/remote"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/task"
 )
@@ -54,10 +50,11 @@ func (r runner) Run(ctx context.Context, p *task.Progress, input []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := r.record(ctx, p, sess, reg, w, done); err != nil {
-		drop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		return errors.Join(err, r.Images.DropOwn(drop, reg, w.Repository, done.Digest))
+	base := sess.Edges.Image
+	if _, err := r.Publish(ctx, p, reg, w.Target, Made{
+		Digest: done.Digest, Session: sess.ID, Base: base.Reference, Adds: base.AddedBytes + done.LayerBytes,
+	}, nil); err != nil {
+		return err
 	}
 	if done.LayerBytes == 0 {
 		p.Remark("The session has changed nothing since it was started from its image.")
@@ -73,7 +70,7 @@ func (r runner) ask(ctx context.Context, p *task.Progress, sess *ent.Session, re
 	k := sess.Edges.Kernels[0]
 	var room *pushtoken.Quota
 	err := p.InTx(ctx, func(ctx context.Context, tx *ent.Tx) (err error) {
-		room, err = r.room(ctx, tx, reg.Host, w, 0)
+		room, err = r.Room(ctx, tx, reg.Host, w.Target, 0)
 		return err
 	})
 	if err != nil {
@@ -146,60 +143,4 @@ func answer(agent string, err error) error {
 		return problem.Exhausted("agent %s: %v", agent, err)
 	}
 	return problem.Unavailable("agent %s: %v", agent, err).Because(err)
-}
-
-// record verifies the image at the registry, tags it and stores its row.
-func (r runner) record(ctx context.Context, p *task.Progress, sess *ent.Session, reg *ent.Registry, w work, done *agentpb.CommitProgress) error {
-	found, err := r.Images.InspectOwn(ctx, reg, w.Repository, done.Digest)
-	if err != nil {
-		return err
-	}
-	base := sess.Edges.Image
-	adds := base.AddedBytes + done.LayerBytes
-	return p.InTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
-		if err := lock(ctx, tx, w); err != nil {
-			return err
-		}
-		if _, err := r.room(ctx, tx, reg.Host, w, adds); err != nil {
-			return err
-		}
-		old, err := r.replaced(ctx, tx, reg.Host, w)
-		if err != nil {
-			return err
-		}
-		if err := write(ctx, tx, old, sess, reg, w, found, adds); err != nil {
-			return fmt.Errorf("record image: %w", err)
-		}
-		// The row is visible after the tag: the transaction ends next.
-		return r.Images.TagOwn(ctx, reg, w.Repository, done.Digest, w.Tag)
-	})
-}
-
-// write inserts the row of an image, or updates the one that it replaces.
-func write(ctx context.Context, tx *ent.Tx, old *ent.Image, sess *ent.Session, reg *ent.Registry, w work, found remote.Image, adds int64) error {
-	visibility := entimage.VisibilityPrivate
-	if w.Project != nil {
-		visibility = entimage.VisibilityProject
-	}
-	base, at := sess.Edges.Image.Reference, clock.Now()
-	if old != nil {
-		up := tx.Image.UpdateOne(old).SetArchitecture(found.Architecture).SetDigest(found.Digest).SetTagDigest(found.Digest).SetSizeBytes(found.Size).
-			SetLabels(labels(found)).SetSignedBy("").SetStatus(entimage.StatusAlive).SetRegistryID(reg.ID).SetNillableDescription(w.Description).
-			SetSessionID(sess.ID).SetBase(base).SetAddedBytes(adds).SetCommittedAt(at)
-		if w.Project != nil {
-			up.SetVisibility(visibility).SetProjectID(*w.Project)
-		}
-		return up.Exec(ctx)
-	}
-	return tx.Image.Create().SetReference(reg.Host + "/" + w.name()).SetName(w.name()).SetArchitecture(found.Architecture).
-		SetDigest(found.Digest).SetTagDigest(found.Digest).SetSizeBytes(found.Size).SetLabels(labels(found)).SetRegistryID(reg.ID).
-		SetVisibility(visibility).SetNillableDescription(w.Description).SetDomainID(w.Domain).SetOwnerID(w.Owner).
-		SetNillableProjectID(w.Project).SetSessionID(sess.ID).SetBase(base).SetAddedBytes(adds).SetCommittedAt(at).Exec(ctx)
-}
-
-func labels(found remote.Image) map[string]string {
-	if found.Labels == nil {
-		return map[string]string{}
-	}
-	return found.Labels
 }

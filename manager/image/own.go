@@ -148,8 +148,16 @@ func (s *Service) deleteOwn(ctx context.Context, i *ent.Image) error {
 	return s.DropOwn(ctx, r, repository, i.Digest)
 }
 
-// orphans returns those names below ownPath that no commit has recorded: such images must not become
-// public.
+// cachePath is the beginning of the names of the caches of builds, which are not images.
+const cachePath = "cache/"
+
+// CacheRepository returns the repository with the results of the builds of a project.
+func CacheRepository(project uuid.UUID) string {
+	return cachePath + strings.ReplaceAll(project.String(), "-", "")
+}
+
+// orphans returns those names below ownPath that no commit has recorded, and the caches of builds: neither must
+// become public.
 func (s *Service) orphans(ctx context.Context, r *ent.Registry, names []string) (map[string]bool, error) {
 	if s.own.Host == "" || r.Host != s.own.Host {
 		return nil, nil
@@ -157,7 +165,7 @@ func (s *Service) orphans(ctx context.Context, r *ent.Registry, names []string) 
 	out := map[string]bool{}
 	var references []string
 	for _, n := range names {
-		if strings.HasPrefix(n, ownPath) {
+		if strings.HasPrefix(n, ownPath) || strings.HasPrefix(n, cachePath) {
 			out[n] = true
 			references = append(references, r.Host+"/"+n)
 		}
@@ -176,7 +184,7 @@ func (s *Service) orphans(ctx context.Context, r *ent.Registry, names []string) 
 }
 
 // orphaned is the reason why an orphan is not registered.
-const orphaned = "It belongs to a user who has not saved it or has deleted it."
+const orphaned = "It belongs to a user who has not saved it or has deleted it, or to the builds of a project."
 
 // usable returns the projects whose images the viewer can use.
 func usable(v *viewer.Viewer) []uuid.UUID {

@@ -128,6 +128,9 @@ func (v *vault) session(t *testing.T, ring *seal.Ring) {
 	v.Client.SessionTemplate.Create().SetName("t").SetDomainID(v.A.ID).SetOwner(v.A.Member).SetRequest([]byte(`{}`)).
 		SetSecretsSealed(ring.Seal(seal.TemplateSecrets, []byte("an environment of a template"))).ExecX(system)
 	v.kept["session_templates.secrets_sealed"] = "an environment of a template"
+	v.Client.ImageBuild.Create().SetDomainID(v.A.ID).SetProject(v.A.Project).SetOwner(v.A.Member).SetRepository("users/u/i").SetTag("1").SetName("i:1").
+		SetKind("recipe").SetDockerfile("FROM i").SetDigest("-").SetBase("i").SetInputSealed(ring.Seal(seal.BuildInput, []byte("secrets of a build"))).ExecX(system)
+	v.kept["image_builds.input_sealed"] = "secrets of a build"
 }
 
 func (v *vault) rekeyer(say func(string, ...any)) rekey.Rekeyer {

@@ -61,6 +61,11 @@ func (s *Service) checkPlace(ctx context.Context, v *viewer.Viewer, in CreateSes
 	return err
 }
 
+// CheckProject returns an error unless the viewer can start sessions in a project; nil is their only one.
+func (s *Service) CheckProject(ctx context.Context, v *viewer.Viewer, named *uuid.UUID) error {
+	return s.checkProject(ctx, v, named, &sessionSpec{})
+}
+
 // checkProject finds the project, in which the viewer must be allowed to start sessions.
 func (s *Service) checkProject(ctx context.Context, v *viewer.Viewer, named *uuid.UUID, spec *sessionSpec) error {
 	q := s.Client.Project.Query().Where(project.Active(true))

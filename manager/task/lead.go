@@ -143,17 +143,22 @@ func (s *Service) claim(ctx context.Context, epoch int64) (t *ent.Task, err erro
 	s.mu.Lock()
 	active := slices.Collect(maps.Keys(s.active))
 	busy := map[string]int{}
+	narrow := 0 // tasks that count toward atOnce
 	for _, r := range s.active {
 		busy[r.kind]++
+		if _, own := s.limit(r.kind); !own {
+			narrow++
+		}
 	}
 	s.mu.Unlock()
 	var kinds []string
 	for kind := range s.kinds {
-		if busy[kind] < ofKind {
+		limit, own := s.limit(kind)
+		if busy[kind] < limit && (own || narrow < atOnce) {
 			kinds = append(kinds, kind)
 		}
 	}
-	if len(active) >= atOnce || len(kinds) == 0 {
+	if len(kinds) == 0 {
 		return nil, nil
 	}
 	err = s.fenced(ctx, epoch, func(tx *ent.Tx) error {
@@ -180,6 +185,14 @@ func (s *Service) claim(ctx context.Context, epoch int64) (t *ent.Task, err erro
 		return nil, err
 	}
 	return t, nil
+}
+
+// limit returns the number of concurrent tasks of a kind, and reports whether the kind has a limit of its own.
+func (s *Service) limit(kind string) (n int, own bool) {
+	if w, ok := s.kinds[kind].(Wide); ok {
+		return w.AtOnce(), true
+	}
+	return ofKind, false
 }
 
 // settle stores the result of an attempt.

@@ -39,6 +39,10 @@ type Undoer interface {
 	Undo(ctx context.Context, tx *ent.Tx, t *ent.Task) error
 }
 
+// Wide is a Handler whose tasks mostly wait for something else. They have a limit of their own instead of that of
+// all tasks.
+type Wide interface{ AtOnce() int }
+
 // Config has the dependencies of a Service.
 type Config struct {
 	Client *ent.Client

@@ -4,33 +4,17 @@ import (
 	"context"
 	"fmt"
 	"os"
-	goruntime "runtime"
 	"slices"
 	"strings"
 
-	"github.com/containerd/containerd/v2/contrib/seccomp"
 	"github.com/containerd/containerd/v2/core/containers"
 	"github.com/containerd/containerd/v2/pkg/oci"
 	"github.com/containerd/errdefs"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/berthhq/berth/agent/runtime"
+	"github.com/berthhq/berth/agent/runtime/sandbox"
 )
-
-// capabilities are the capabilities of root in a container: to own, enter and signal its own files
-// and processes, and to bind low ports. Raw sockets, device nodes and the audit log are excluded.
-var capabilities = []string{
-	"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
-	"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_SETFCAP", "CAP_SYS_CHROOT",
-	"CAP_NET_BIND_SERVICE",
-}
-
-// masked are paths that expose the host, in addition to containerd's own list.
-var masked = []string{"/proc/acpi", "/proc/sysrq-trigger", "/sys/fs/cgroup", "/sys/dev/block"}
-
-// nativeArch limits seccomp to the host's native system calls: building a filter that includes the
-// 32-bit ones takes a third of a container's start time.
-var nativeArch = map[string]specs.Arch{"amd64": specs.ArchX86_64, "arm64": specs.ArchAARCH64}
 
 // build completes an OCI spec. It runs after the snapshot was created, because a user's name is
 // looked up in the image's files.
@@ -43,35 +27,22 @@ func (r *Runtime) build(s runtime.Spec) oci.SpecOpts {
 			return err
 		}
 		p.Args, p.Env, p.Cwd = s.Args, s.Env, s.Cwd
-		p.Capabilities = &specs.LinuxCapabilities{
-			Bounding: slices.Clone(capabilities), Permitted: slices.Clone(capabilities), Effective: slices.Clone(capabilities),
-		}
+		sandbox.Restrict(spec)
 		if p.User.UID != 0 {
-			// Only root may have capabilities. A process that root starts as another user must not
-			// inherit them.
-			p.Capabilities.Permitted, p.Capabilities.Effective = nil, nil
 			p.User.AdditionalGids = append(p.User.AdditionalGids, s.Groups...)
 		}
-		p.NoNewPrivileges = true
-		p.Rlimits = []specs.POSIXRlimit{fileLimit()}
 		spec.Hostname = s.Hostname
 		spec.Linux.CgroupsPath = s.CgroupPath
-		spec.Linux.MaskedPaths = append(spec.Linux.MaskedPaths, masked...)
 		limits(spec.Linux.Resources, s.Resources)
 		namespacesOf(spec.Linux, s.NetNS)
 		mounts(spec, s)
-		// containerd's profile allows more system calls for some capabilities, so it is built from
-		// the final spec.
-		spec.Linux.Seccomp = seccomp.DefaultProfile(spec)
-		if arch, ok := nativeArch[goruntime.GOARCH]; ok {
-			spec.Linux.Seccomp.Architectures = []specs.Arch{arch}
-		}
+		sandbox.Filter(spec)
 		if s.Edit != nil {
 			if err := s.Edit(spec); err != nil {
 				return fmt.Errorf("apply device edits: %w", err)
 			}
 		}
-		limitIoctls(spec.Linux.Seccomp)
+		sandbox.LimitIoctls(spec.Linux.Seccomp)
 		return nil
 	}
 }
@@ -127,12 +98,6 @@ func swapAccounting() bool {
 	}
 	_, err := os.Stat("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes")
 	return err == nil
-}
-
-// fileLimit returns a high limit of open files, but not above the agent's own.
-func fileLimit() specs.POSIXRlimit {
-	soft, hard := openFiles()
-	return specs.POSIXRlimit{Type: "RLIMIT_NOFILE", Soft: min(soft, 65536), Hard: min(hard, 1<<20)}
 }
 
 func namespacesOf(l *specs.Linux, netns string) {

@@ -9,9 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/containerd/containerd/v2/core/content"
@@ -25,7 +23,7 @@ import (
 
 // Target is a repository and the credentials for it.
 type Target struct {
-	Repository string // host/path
+	Repository string // host/path, also with a tag
 	PlainHTTP  bool
 	Username   string
 	Password   string
@@ -63,10 +61,9 @@ type Result struct {
 
 // Push sends an image without a tag, and reports the bytes that are done.
 func Push(ctx context.Context, t Target, img Image, progress func(done, total int64)) (Result, error) {
-	host, _, _ := strings.Cut(t.Repository, "/")
-	pusher, err := resolver(t).Pusher(ctx, t.Repository)
+	pusher, err := NewPusher(ctx, t)
 	if err != nil {
-		return Result{}, fmt.Errorf("push to %s: %w", t.Repository, err)
+		return Result{}, err
 	}
 	config, manifest, err := img.encode()
 	if err != nil {
@@ -77,13 +74,6 @@ func Push(ctx context.Context, t Target, img Image, progress func(done, total in
 		s.size += l.Size
 	}
 	for _, l := range img.Layers {
-		if t.MountFrom != "" {
-			l.Descriptor.Annotations = maps.Clone(l.Descriptor.Annotations)
-			if l.Descriptor.Annotations == nil {
-				l.Descriptor.Annotations = map[string]string{}
-			}
-			l.Descriptor.Annotations["containerd.io/distribution.source."+host] = t.MountFrom
-		}
 		if err := s.send(ctx, l); err != nil {
 			return Result{}, fmt.Errorf("push layer %s to %s: %w", l.Digest, t.Repository, err)
 		}
@@ -142,7 +132,7 @@ func text(mediaType string, b []byte) Layer {
 }
 
 type sender struct {
-	pusher           remotes.Pusher
+	pusher           *Pusher
 	progress         func(done, total int64)
 	size, done, sent int64
 }

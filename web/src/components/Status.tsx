@@ -32,6 +32,7 @@ const tones: Record<string, Tone> = {
   waiting: "wait",
   done: "ok",
   failed: "bad",
+  succeeded: "ok",
   created: "ok",
   would_create: "ok",
   wrong: "bad",

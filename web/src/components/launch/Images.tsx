@@ -3,7 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useState } from "react";
 import { t } from "../../i18n";
 import { bytes, slotsLine } from "../format";
-import { shortName } from "../image";
+import { shortName } from "../image/name";
 import { FailureNote } from "../Note";
 import { NoImage } from "./NoImage";
 import { Tiles } from "./Tiles";

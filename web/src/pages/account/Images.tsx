@@ -4,7 +4,9 @@ import { graphql } from "../../api/graphql";
 import { nodesOf } from "../../components/admin/usePages";
 import { Confirm } from "../../components/Confirm";
 import { bytes, when } from "../../components/format";
-import { shortName } from "../../components/image";
+import { BuildImage } from "../../components/image/BuildImage";
+import { Builds } from "../../components/image/Builds";
+import { shortName } from "../../components/image/name";
 import { Copy, Empty, FailureNote } from "../../components/Note";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
@@ -27,10 +29,11 @@ const DeleteOwnImage = graphql(
   `mutation DeleteOwnImage($input: DeleteImageInput!) { deleteImage(input: $input) { id } }`,
 );
 
-/** The images that one made of sessions. */
+/** The images that one made of sessions or built, and the builds. */
 export function Images() {
   const viewer = useViewer();
   const { data, failure, refetch } = useLiveQuery({ query: OwnImagesQuery, variables: { owner: viewer.user.id } });
+  const [build, setBuild] = useState("");
   const [deleting, setDeleting] = useState<{ id: string; name: string } | null>(null);
   const update = useAction(UpdateImage);
   const remove = useAction(DeleteOwnImage);
@@ -46,11 +49,14 @@ export function Images() {
       <div className="page-head">
         <h1>{t("My images")}</h1>
         {usage ? <span className="dim">{usageText(usage)}</span> : null}
+        <BuildImage projects={viewer.projects} onStarted={setBuild} />
       </div>
       <FailureNote failure={failure ?? update.failure} />
       <section className="panel" aria-label={t("My images")}>
         {data && images.length === 0 ? (
-          <Empty title={t("No images of your own")}>{t("Save a running session as an image on its page.")}</Empty>
+          <Empty title={t("No images of your own")}>
+            {t("Build one here, or save a running session as an image on its page.")}
+          </Empty>
         ) : null}
         <ul className="rows">
           {images.map((i) => (
@@ -96,6 +102,7 @@ export function Images() {
           ))}
         </ul>
       </section>
+      <Builds owner={viewer.user.id} shown={build} onShow={setBuild} />
       <Confirm
         opened={deleting !== null}
         title={t("Delete {{name}}?", { name: deleting?.name ?? "" })}

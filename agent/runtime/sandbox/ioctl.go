@@ -1,4 +1,4 @@
-package containerd
+package sandbox
 
 import (
 	"slices"
@@ -28,11 +28,11 @@ var shared = []pattern{
 	{0xc0189436, 0xffffffff}, // FIDEDUPERANGE
 }
 
-// limitIoctls replaces the profile's rules for ioctl by rules that allow all commands except the
+// LimitIoctls replaces the profile's rules for ioctl by rules that allow all commands except the
 // refused ones. A profile cannot express "neither A nor B" for one argument, so the rules list the
 // ranges in between, each by the common prefix of its commands. The kernel uses only 32 bits of the
 // register, so the masks ignore the upper half.
-func limitIoctls(p *specs.LinuxSeccomp) {
+func LimitIoctls(p *specs.LinuxSeccomp) {
 	const name = "ioctl"
 	for i, rule := range p.Syscalls {
 		if rule.Action == specs.ActAllow && slices.Contains(rule.Names, name) {

@@ -1,4 +1,4 @@
-package containerd
+package sandbox
 
 import (
 	"math/rand/v2"
@@ -23,7 +23,7 @@ func profile(edits ...specs.LinuxSyscall) *specs.LinuxSeccomp {
 	caps := &specs.LinuxCapabilities{Bounding: capabilities}
 	p := seccomp.DefaultProfile(&specs.Spec{Process: &specs.Process{Capabilities: caps}})
 	p.Syscalls = append(p.Syscalls, edits...)
-	limitIoctls(p)
+	LimitIoctls(p)
 	return p
 }
 

@@ -1,0 +1,145 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/agent/build"
+	"github.com/berthhq/berth/agent/logs"
+	"github.com/berthhq/berth/agent/mount"
+)
+
+// Builders has the method of build.Builders that kernels need.
+type Builders interface {
+	Build(ctx context.Context, project string, r build.Request, report func(build.Event)) (*build.Result, error)
+}
+
+// Build builds an image inside the limits and the network of a running kernel. The output is a part of the
+// kernel's log. A failure of the build's steps is a *build.Error.
+func (m *Manager) Build(ctx context.Context, r *agentpb.BuildImageRequest, phase func(string)) (*build.Result, error) {
+	if err := m.Fence(r.Epoch); err != nil {
+		return nil, err
+	}
+	k, err := m.Get(r.KernelId)
+	if err != nil {
+		return nil, err
+	}
+	if present := k.rec.request.LaunchEpoch; r.LaunchEpoch != present {
+		return nil, fmt.Errorf("kernel %s: launch %d is not on this node, which has launch %d: %w", k.ID, r.LaunchEpoch, present, errdefs.ErrNotFound)
+	}
+	switch {
+	case m.cfg.Builders == nil:
+		return nil, fmt.Errorf("this agent builds no images: %w", errdefs.ErrNotImplemented)
+	case r.Repository == "" || r.Dockerfile == "":
+		return nil, fmt.Errorf("repository or dockerfile is empty: %w", errdefs.ErrInvalidArgument)
+	}
+	if !k.committing.TryLock() {
+		return nil, fmt.Errorf("another build or commit of kernel %s runs: %w", k.ID, errdefs.ErrUnavailable)
+	}
+	defer k.committing.Unlock()
+	return k.build(ctx, r, phase)
+}
+
+// errEnded is the cause of the cancellation of a build whose kernel ends.
+var errEnded = fmt.Errorf("the session ended during the build: %w", errdefs.ErrFailedPrecondition)
+
+func (k *Kernel) build(ctx context.Context, r *agentpb.BuildImageRequest, phase func(string)) (*build.Result, error) {
+	if _, err := k.Running(); err != nil {
+		return nil, err
+	}
+	out, err := k.output(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of kernel %s: %w", k.ID, err)
+	}
+	defer out.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-k.stopping:
+			cancel(errEnded)
+		case <-k.done:
+			cancel(errEnded)
+		case <-ctx.Done():
+		}
+	}()
+	done, err := k.m.cfg.Builders.Build(ctx, k.rec.request.ProjectId, k.buildRequest(r), func(e build.Event) {
+		if e.Phase != "" {
+			phase(e.Phase)
+		}
+		_, _ = io.WriteString(out, e.Log) // without a log writer, output is lost instead of blocking the build
+	})
+	var failed *build.Error
+	if errors.As(err, &failed) && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(out, "The build failed: %v\n", err)
+	}
+	return done, err
+}
+
+func (k *Kernel) buildRequest(r *agentpb.BuildImageRequest) build.Request {
+	out := build.Request{
+		NetNS: k.m.cfg.Network.Path(k.attachment()), Cgroup: k.CgroupPath(), ResolvConf: mount.Resolv(),
+		Dockerfile: r.Dockerfile, Context: r.Context, Target: r.Target, Args: r.Args, Secrets: r.Secrets,
+		NoCache: r.NoCache, Epoch: r.SourceDateEpoch, Images: r.Images, MaxBytes: r.MaxBytes,
+		Output: build.Repository{Name: r.Repository, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password, MountFrom: r.MountFrom},
+	}
+	for _, reg := range r.Registries {
+		out.Registries = append(out.Registries, build.Registry{Host: reg.Host, PlainHTTP: reg.PlainHttp, Username: reg.Username, Password: reg.Password})
+	}
+	if r.CacheRepository != "" {
+		out.Cache = build.Cache{
+			Repository: build.Repository{Name: r.CacheRepository, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.CachePassword, MountFrom: r.MountFrom},
+			Export:     r.CacheExport, Import: r.CacheImport, Reader: r.CacheReader, Secret: r.CacheSecret,
+		}
+	}
+	return out
+}
+
+// writeWait limits a write into the log while its writer is restarted.
+const writeWait = 5 * time.Second
+
+// output opens the log for output of the agent: the standard output of the container's process 1, or the log's
+// files under a runtime without pipes.
+func (k *Kernel) output(ctx context.Context) (io.WriteCloser, error) {
+	c, err := k.Running()
+	if err != nil {
+		return nil, err
+	}
+	state, err := c.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if state.PID > 0 {
+		pipe, err := logs.Output(k.LogDir(), state.PID)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return deadlined{pipe}, err
+		}
+	}
+	spec := k.logSpec()
+	return logs.NewWriter(spec.Dir, spec.FileBytes, spec.Files)
+}
+
+// deadlined is a pipe whose writes do not block forever.
+type deadlined struct {
+	pipe interface {
+		io.WriteCloser
+		SetWriteDeadline(time.Time) error
+	}
+}
+
+func (d deadlined) Write(p []byte) (int, error) {
+	_ = d.pipe.SetWriteDeadline(time.Now().Add(writeWait))
+	return d.pipe.Write(p)
+}
+
+func (d deadlined) Close() error { return d.pipe.Close() }

@@ -1,0 +1,224 @@
+package integration
+
+import (
+	"encoding/base64"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/imagebuild"
+	entsession "github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/registry"
+	"github.com/berthhq/berth/internal/registry/pushtoken"
+	"github.com/berthhq/berth/internal/registry/registrytest"
+	"github.com/berthhq/berth/manager"
+	"github.com/berthhq/berth/manager/clustertest"
+	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+// site is a cluster with a registry for images of users.
+type site struct {
+	*clustertest.Cluster
+	host string
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "registry")
+	s := &site{}
+	s.Cluster = clustertest.NewWith(t, 1, func(w *managertest.World) *managertest.Manager {
+		var reg *registry.Registry
+		reg, s.host = registrytest.Serve(t, dir)
+		key, err := pushtoken.KeyIn(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reg.AllowPush(key)
+		w.Client.Registry.Create().SetName("own").SetHost(s.host).SetPlainHTTP(true).ExecX(w.System(t))
+		w.Configure = func(cfg *manager.Config) { cfg.Images = image.Own{Host: s.host, Key: key} }
+		return w.Start(t)
+	})
+	return s
+}
+
+const mutation = `mutation($in: BuildImageInput!) { buildImage(input: $in) { build { id session { id } } } }`
+
+// build asks for a build of a Dockerfile and returns the answer of the API.
+func build(t *testing.T, as *managertest.Client, dockerfile string, more managertest.Vars) (id uuid.UUID, errs managertest.Errors) {
+	t.Helper()
+	in := managertest.Vars{"name": "env", "kind": "DOCKERFILE", "text": dockerfile, "slots": managertest.Vars{"cpu": "0.1", "mem": "64m"}}
+	for k, v := range more {
+		in[k] = v
+	}
+	var got struct {
+		BuildImage struct{ Build struct{ ID uuid.UUID } }
+	}
+	errs = as.Ask(t, mutation, managertest.Vars{"in": in}, &got)
+	return got.BuildImage.Build.ID, errs
+}
+
+// ended waits for the end of a build and of its session.
+func (s *site) ended(t *testing.T, id uuid.UUID) *ent.ImageBuild {
+	t.Helper()
+	var b *ent.ImageBuild
+	managertest.Eventually(t, "the build has ended", func() bool {
+		b = s.Client.ImageBuild.GetX(s.System(t), id)
+		return b.EndedAt != nil
+	})
+	s.WaitForEnd(t, *b.SessionID)
+	if b.InputSealed != nil {
+		t.Error("the ended build still has its input")
+	}
+	return b
+}
+
+func (s *site) must(t *testing.T, as *managertest.Client, dockerfile string, more managertest.Vars) *ent.ImageBuild {
+	t.Helper()
+	id, errs := build(t, as, dockerfile, more)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	b := s.ended(t, id)
+	if b.Status != imagebuild.StatusSucceeded {
+		t.Fatalf("the build is %s: %s", b.Status, b.Message)
+	}
+	return b
+}
+
+const simple = "FROM prog:latest\nRUN true\n"
+
+// A user builds an image and starts a session from it. The project sees it only if it is shared.
+func TestBuildAndStart(t *testing.T) {
+	s := newSite(t)
+	b := s.must(t, s.Member, simple, managertest.Vars{"tag": "2", "description": "with tools"})
+	img := s.Client.Image.GetX(s.System(t), *b.ImageID)
+	if !strings.HasPrefix(img.Reference, s.host+"/users/") || !strings.HasSuffix(img.Reference, "/env:2") || img.Description != "with tools" ||
+		*img.OwnerID != s.A.Member.ID || img.Base != clustertest.ImageReference || img.Digest != b.ImageDigest || b.Steps != 1 || b.LayerBytes == 0 {
+		t.Errorf("the image is %v\nthe build is %v", img, b)
+	}
+	id := s.Create(t, clustertest.SessionInput(managertest.Vars{"image": "env:2"}, "sleep", "600"))
+	s.WaitFor(t, id, lifecycle.Running)
+	lead := s.Manager.As(t, s.A.Lead)
+	if _, errs := clustertest.TryCreate(t, lead, clustertest.SessionInput(managertest.Vars{"image": img.Reference}, "sleep", "600")); errs.Code() != problem.CodeNotFound {
+		t.Errorf("another user starts a private image: %s", errs)
+	}
+	shared := s.must(t, s.Member, simple, managertest.Vars{"name": "shared", "shared": true})
+	reference := s.Client.Image.GetX(s.System(t), *shared.ImageID).Reference
+	if _, errs := clustertest.TryCreate(t, lead, clustertest.SessionInput(managertest.Vars{"image": reference}, "sleep", "600")); len(errs) > 0 {
+		t.Errorf("a member of the project starts a shared image: %s", errs)
+	}
+}
+
+// A failed step, a builder that dies, a cancelled build and the end of the session leave neither an image nor a
+// session.
+func TestBuildsThatDoNotSucceed(t *testing.T) {
+	s := newSite(t)
+	run := func(dockerfile string) uuid.UUID {
+		t.Helper()
+		id, errs := build(t, s.Member, dockerfile, nil)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		return id
+	}
+	running := func(id uuid.UUID) *ent.ImageBuild {
+		t.Helper()
+		var b *ent.ImageBuild
+		managertest.Eventually(t, "the build runs", func() bool {
+			b = s.Client.ImageBuild.GetX(s.System(t), id)
+			return b.Status == imagebuild.StatusRunning
+		})
+		return b
+	}
+	if b := s.ended(t, run("FROM prog:latest\nRUN fail now\n")); b.Status != imagebuild.StatusFailed || b.FailedStep != "RUN fail now" || !strings.Contains(b.Message, "exit code: 1") {
+		t.Errorf("a failed step: %v", b)
+	}
+	if b := s.ended(t, run("FROM prog:latest\nRUN crash\n")); b.Status != imagebuild.StatusFailed || b.Message == "" {
+		t.Errorf("a builder that dies: %v", b)
+	}
+	waiting := run("FROM prog:latest\nRUN wait\n")
+	running(waiting)
+	const cancel = `mutation($id: ID!) { cancelImageBuild(input: {id: $id}) { build { status } } }`
+	if errs := s.Manager.As(t, s.B.Member).Ask(t, cancel, managertest.Vars{"id": waiting}, nil); errs.Code() != problem.CodeNotFound {
+		t.Errorf("a user of another domain cancels the build: %s", errs)
+	}
+	s.Member.Must(t, cancel, managertest.Vars{"id": waiting}, nil)
+	if b := s.ended(t, waiting); b.Status != imagebuild.StatusCancelled {
+		t.Errorf("the cancelled build is %v", b)
+	}
+	if errs := s.Member.Ask(t, cancel, managertest.Vars{"id": waiting}, nil); errs.Code() != problem.CodeFailedPrecondition {
+		t.Errorf("the build is cancelled twice: %s", errs)
+	}
+	other := running(run("FROM prog:latest\nRUN wait\n"))
+	s.Terminate(t, *other.SessionID, true)
+	if b := s.ended(t, other.ID); b.Status != imagebuild.StatusFailed || !strings.Contains(b.Message, "ended") {
+		t.Errorf("the build whose session was ended: %v", b)
+	}
+	if n := s.Client.Image.Query().CountX(s.System(t)); n != 2 {
+		t.Errorf("%d images, want the 2 of the cluster", n)
+	}
+}
+
+// A build uses only images that its user can use, and is refused before anything starts.
+func TestRefusedBuilds(t *testing.T) {
+	s := newSite(t)
+	private := s.must(t, s.Manager.As(t, s.A.Lead), simple, managertest.Vars{"name": "secret"})
+	reference := s.Client.Image.GetX(s.System(t), *private.ImageID).Reference
+	sessions := s.Client.Session.Query().CountX(s.System(t))
+	big := base64.StdEncoding.EncodeToString(make([]byte, 700<<10))
+	for name, c := range map[string]struct {
+		text string
+		more managertest.Vars
+		want string
+	}{
+		"an unknown image":            {"FROM alpine\n", nil, "alpine"},
+		"another user's image":        {"FROM " + reference + "\n", nil, "secret"},
+		"another user's files":        {"FROM prog:latest\nCOPY --from=" + reference + " /Dockerfile /x\n", nil, "secret"},
+		"another user's mount":        {"FROM prog:latest\nRUN --mount=type=bind,from=" + reference + ",target=/x true\n", nil, "secret"},
+		"an argument with an image":   {"ARG B=prog:latest\nFROM $B\n", managertest.Vars{"args": managertest.Vars{"B": reference}}, "secret"},
+		"no image":                    {"FROM scratch\nCOPY a /a\n", nil, "names no image"},
+		"a malformed Dockerfile":      {"FROM prog:latest\nNOTHING\n", nil, "NOTHING"},
+		"a malformed recipe":          {"base: prog:latest\nevil: x\n", managertest.Vars{"kind": "RECIPE"}, "evil"},
+		"a list without an image":     {"numpy\n", managertest.Vars{"kind": "REQUIREMENTS"}, "base"},
+		"a bad name":                  {simple, managertest.Vars{"name": "../x"}, "name"},
+		"files that are no archive":   {simple, managertest.Vars{"context": base64.StdEncoding.EncodeToString([]byte("text"))}, "context"},
+		"files above the limit":       {simple, managertest.Vars{"context": big}, "context"},
+		"an argument of the builder":  {simple, managertest.Vars{"args": managertest.Vars{"BUILDKIT_SYNTAX": "evil/frontend"}}, "BUILDKIT_SYNTAX"},
+		"a project of another domain": {simple, managertest.Vars{"project": s.B.Project.ID}, "project"},
+		"more memory than a machine":  {simple, managertest.Vars{"slots": managertest.Vars{"cpu": "0.1", "mem": "4096g"}}, "mem"},
+	} {
+		if _, errs := build(t, s.Member, c.text, c.more); len(errs) == 0 || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("%s: %s", name, errs)
+		}
+	}
+	if n := s.Client.Session.Query().CountX(s.System(t)); n != sessions {
+		t.Errorf("refused builds have left %d sessions", n-sessions)
+	}
+}
+
+// The limits of a policy on images hold for builds.
+func TestLimitsOfBuilds(t *testing.T) {
+	s := newSite(t)
+	policy := s.CreatePolicy(t, s.A.Member, "images", managertest.Vars{"maxCustomizedImages": 1})
+	s.must(t, s.Member, simple, nil)
+	if _, errs := build(t, s.Member, simple, managertest.Vars{"name": "second"}); errs.Code() != problem.CodeResourceExhausted || !strings.Contains(errs.String(), "own images") {
+		t.Errorf("a second image: %s", errs)
+	}
+	s.UpdatePolicy(t, policy, managertest.Vars{"maxCustomizedImages": 5, "maxImageBytes": 10})
+	id, errs := build(t, s.Member, simple, managertest.Vars{"name": "env"})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if b := s.ended(t, id); b.Status != imagebuild.StatusFailed || !strings.Contains(b.Message, "limit") {
+		t.Errorf("an image above the limit of bytes: %v", b)
+	}
+	managertest.Eventually(t, "refused builds have no session", func() bool {
+		return s.Client.Session.Query().Where(entsession.TerminatedAtIsNil()).CountX(s.System(t)) == 0
+	})
+}

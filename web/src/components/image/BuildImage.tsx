@@ -1,0 +1,154 @@
+import { Button, Checkbox, FileInput, Modal, Select, Textarea, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useState } from "react";
+import { graphql } from "../../api/graphql";
+import { useAction } from "../../hooks/useAction";
+import { t } from "../../i18n";
+import { FailureNote } from "../Note";
+import { type BuildKind, examples, needsBase, toBase64 } from "./build";
+
+const BuildImageMutation = graphql(`
+  mutation BuildImage($input: BuildImageInput!) {
+    buildImage(input: $input) { build { id } }
+  }
+`);
+
+interface Props {
+  projects: readonly { id: string; name: string }[];
+  onStarted: (build: string) => void;
+}
+
+/** The form that starts a build. */
+export function BuildImage({ projects, onStarted }: Props) {
+  const [opened, { open, close }] = useDisclosure(false);
+  const [name, setName] = useState("");
+  const [kind, setKind] = useState<BuildKind>("RECIPE");
+  const [text, setText] = useState(examples.RECIPE);
+  const [base, setBase] = useState("");
+  const [files, setFiles] = useState<File | null>(null);
+  const [project, setProject] = useState("");
+  const [shared, setShared] = useState(false);
+  const [cpu, setCpu] = useState("1");
+  const [mem, setMem] = useState("2g");
+  const start = useAction(BuildImageMutation);
+
+  function choose(next: BuildKind) {
+    if (text === examples[kind] || !text.trim()) setText(examples[next]);
+    setKind(next);
+  }
+  async function run() {
+    const [path = "", tag] = name.trim().split(":");
+    const context = files ? await toBase64(files) : undefined;
+    const input = {
+      name: path,
+      kind,
+      text,
+      shared,
+      slots: { cpu, mem },
+      ...(tag ? { tag } : {}),
+      ...(needsBase(kind) ? { base: base.trim() } : {}),
+      ...(project ? { project } : {}),
+      ...(context ? { context } : {}),
+    };
+    const done = await start.run({ input });
+    if (!done) return;
+    close();
+    onStarted(done.buildImage.build.id);
+  }
+  return (
+    <>
+      <Button onClick={open}>{t("Build an image")}</Button>
+      <Modal
+        opened={opened}
+        onClose={close}
+        size="xl"
+        title={t("Build an image")}
+        closeButtonProps={{ "aria-label": t("Close") }}
+      >
+        <div className="stack">
+          <TextInput
+            label={t("Image name")}
+            description={t("Lower-case letters and digits, and a tag after a colon, such as torch-env:2.")}
+            value={name}
+            data-autofocus
+            onChange={(e) => setName(e.currentTarget.value)}
+          />
+          <Select
+            label={t("Build from")}
+            data={[
+              { value: "RECIPE", label: t("Recipe") },
+              { value: "DOCKERFILE", label: "Dockerfile" },
+              { value: "REQUIREMENTS", label: "requirements.txt" },
+              { value: "ENVIRONMENT", label: "environment.yml" },
+              { value: "DEVCONTAINER", label: "devcontainer.json" },
+            ]}
+            value={kind}
+            allowDeselect={false}
+            onChange={(v) => choose((v ?? "RECIPE") as BuildKind)}
+          />
+          {needsBase(kind) ? (
+            <TextInput
+              label={t("Base image")}
+              description={t("A registered image, such as python:1.")}
+              value={base}
+              onChange={(e) => setBase(e.currentTarget.value)}
+            />
+          ) : null}
+          <Textarea
+            label={t("Description of the build")}
+            value={text}
+            autosize
+            minRows={10}
+            maxRows={24}
+            spellCheck={false}
+            styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+            onChange={(e) => setText(e.currentTarget.value)}
+          />
+          <FileInput
+            label={t("Files")}
+            description={t(
+              "A tar archive of files for COPY, compressed with gzip or not, of at most 640 KiB. Optional.",
+            )}
+            accept=".tar,.tgz,.gz"
+            value={files}
+            clearable
+            clearButtonProps={{ "aria-label": t("Remove the files") }}
+            onChange={setFiles}
+          />
+          <div className="row">
+            <TextInput label={t("CPU cores")} w={110} value={cpu} onChange={(e) => setCpu(e.currentTarget.value)} />
+            <TextInput label={t("Memory")} w={110} value={mem} onChange={(e) => setMem(e.currentTarget.value)} />
+            <Select
+              label={t("Project")}
+              data={[
+                { value: "", label: t("My default project") },
+                ...projects.map((p) => ({ value: p.id, label: p.name })),
+              ]}
+              value={project}
+              allowDeselect={false}
+              onChange={(id) => setProject(id ?? "")}
+            />
+          </div>
+          <Checkbox
+            label={t("Members of the project can use the image")}
+            checked={shared}
+            onChange={(e) => setShared(e.currentTarget.checked)}
+          />
+          <FailureNote failure={start.failure} />
+          <div className="row" style={{ justifyContent: "flex-end" }}>
+            <Button variant="default" onClick={close}>
+              {t("Cancel")}
+            </Button>
+            <Button
+              onClick={() => void run()}
+              loading={start.busy}
+              disabled={!name.trim() || !text.trim() || (needsBase(kind) && !base.trim())}
+            >
+              {t("Build")}
+            </Button>
+          </div>
+        </div>
+      </Modal>
+    </>
+  );
+}
