@@ -41,8 +41,8 @@ func newOwnBed(t *testing.T) *ownBed {
 	})
 	o := &ownBed{bed: b, host: host, metrics: prometheus.NewRegistry()}
 	b.Service = image.New(image.Config{
-		Client: b.Client, Keys: ring(t), Tasks: b.tasks, TagTimeout: 5 * time.Second, Registry: o.metrics,
-		Own: image.Own{Host: host, Key: key}, SweepGrace: time.Millisecond,
+		Client: b.Client, Keys: ring(t), Tasks: b.tasks, Registry: o.metrics,
+		Own: image.Own{Host: host, Key: key}, SweepGrace: time.Nanosecond,
 	})
 	b.root = b.As(t, b.Superadmin)
 	b.Elect(t, 1)

@@ -60,7 +60,7 @@ func TestSignaturesAreRequired(t *testing.T) {
 	// The tag moves to content that no one has signed: the image keeps its signed content.
 	o.put(t, "team/signed", "1")
 	o.scan(t, o.reg)
-	if i := o.image("team/signed:1"); i.Digest != signed.Digest.String() || i.SignedBy == "" {
+	if i := o.image(t, "team/signed:1"); i.Digest != signed.Digest.String() || i.SignedBy == "" {
 		t.Errorf("the image took unsigned content: %v", i)
 	}
 	// A signature that is added later is seen, although the digest is the same.
@@ -74,15 +74,20 @@ func TestSignaturesAreRequired(t *testing.T) {
 	_, err := o.Resolve(ctx, "team/wrong:1")
 	want(t, err, problem.CodeFailedPrecondition, "image")
 	// An image that a user made of a session has no signature, and needs none.
-	own := o.image("team/unsigned:1")
+	own := o.image(t, "team/unsigned:1")
 	o.Client.Image.UpdateOne(own).SetOwnerID(o.A.Member.ID).SetVisibility(entimage.VisibilityPrivate).ExecX(o.root)
 	if _, err := o.Resolve(ctx, o.host+"/team/unsigned:1"); err != nil {
 		t.Errorf("an image of the user: %v", err)
 	}
 }
 
-func (o *ownBed) image(name string) *ent.Image {
-	return o.Client.Image.Query().Where(entimage.Name(name)).OnlyX(o.root)
+func (o *ownBed) image(t *testing.T, name string) *ent.Image {
+	t.Helper()
+	i, err := o.Client.Image.Query().Where(entimage.Name(name)).Only(o.root)
+	if err != nil {
+		t.Fatalf("%s: %v; the scan says %v", name, err, o.results(o.reg))
+	}
+	return i
 }
 
 func TestSignatureKeysThatAreRefused(t *testing.T) {
@@ -106,7 +111,7 @@ func TestAttachments(t *testing.T) {
 	cosigntest.Refer(t, repository, d, []byte(`{"bomFormat":"CycloneDX","specVersion":"1.6","components":[{"name":"torch","version":"2.9"},{"name":"numpy","version":"2.3"}]}`), "application/vnd.cyclonedx+json", o.push)
 	cosigntest.Refer(t, repository, d, []byte(`{"SchemaVersion":2,"Results":[{"Vulnerabilities":[{"Severity":"LOW"},{"Severity":"CRITICAL"}]}]}`), "application/vnd.aquasec.trivy.report+json", o.push)
 	o.scan(t, o.reg)
-	got, err := o.Attachments(o.As(t, o.A.Member), o.image("team/tool:1").ID)
+	got, err := o.Attachments(o.As(t, o.A.Member), o.image(t, "team/tool:1").ID)
 	if err != nil || len(got) != 2 {
 		t.Fatalf("attachments: %v, %v", got, err)
 	}
@@ -122,7 +127,7 @@ func TestAttachments(t *testing.T) {
 	if s := got[1].Severities(); len(s) != 2 || s[0].Severity != "CRITICAL" || s[1].Count != 1 {
 		t.Errorf("severities: %v", s)
 	}
-	again, err := o.Attachments(o.As(t, o.A.Member), o.image("team/tool:1").ID)
+	again, err := o.Attachments(o.As(t, o.A.Member), o.image(t, "team/tool:1").ID)
 	if err != nil || len(again) != 2 || again[0].Attachment.Packages[0] != got[0].Attachment.Packages[0] {
 		t.Errorf("the second view: %v, %v", again, err)
 	}

@@ -6,7 +6,6 @@ import (
 
 	ggcr "github.com/google/go-containerregistry/pkg/v1/remote"
 
-	entimage "github.com/berthhq/berth/ent/image"
 	enttask "github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
@@ -54,7 +53,7 @@ func TestSweepRegistry(t *testing.T) {
 	if exists("team/other", lost.Digest.String()) || !exists("team/tool", former.Digest.String()) || !exists("team/tool", current.Digest.String()) {
 		t.Error("the sweep has removed the wrong version")
 	}
-	if _, err := o.RollbackImage(o.root, image.RollbackImageInput{ID: o.Client.Image.Query().Where(entimage.Name("team/tool:1")).OnlyIDX(o.root)}); err != nil {
+	if _, err := o.RollbackImage(o.root, image.RollbackImageInput{ID: o.image(t, "team/tool:1").ID}); err != nil {
 		t.Errorf("roll back after a sweep: %v", err)
 	}
 }
@@ -117,7 +116,7 @@ func TestScheduledSweep(t *testing.T) {
 	if n := o.Client.Task.Query().Where(enttask.Kind("image.sweep")).CountX(o.root); n != 1 {
 		t.Errorf("%d sweeps were started", n)
 	}
-	got := o.Client.Task.Query().Where(enttask.Kind("image.sweep")).OnlyX(o.root)
+	got := o.Client.Task.Query().Where(enttask.Kind("image.sweep")).FirstX(o.root)
 	if !strings.HasPrefix(got.Message, "Freed 0 bytes") && got.EndedAt != nil {
 		t.Errorf("the task says %q", got.Message)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berthhq/berth/ent"
 	enttask "github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/manager/image"
@@ -78,8 +79,7 @@ func TestWebhooks(t *testing.T) {
 			t.Fatalf("an event: %d", got)
 		}
 	}
-	one := o.Client.Task.Query().Where(enttask.Kind("image.rescan")).OnlyX(o.root)
-	if got := o.run(t, one); got.Status != enttask.StatusDone || got.Message != "new: 1" {
+	if got := o.run(t, o.rescan(t)); got.Status != enttask.StatusDone || got.Message != "new: 1" {
 		t.Errorf("the task is %s: %s", got.Status, got.Message)
 	}
 	same(t, o.results(o.reg), map[string]string{"team/tool:1": "new"})
@@ -88,7 +88,7 @@ func TestWebhooks(t *testing.T) {
 	if got := post(*out.Path, *out.Secret, strings.ReplaceAll(fromHarbor, "team/tool", "team/gone")); got != 202 {
 		t.Fatal(got)
 	}
-	o.run(t, o.Client.Task.Query().Where(enttask.Kind("image.rescan"), enttask.EndedAtIsNil()).OnlyX(o.root))
+	o.run(t, o.rescan(t))
 	same(t, o.results(o.reg), map[string]string{"team/tool:1": "unchanged", "team/other:1": "new"})
 
 	limited := 0
@@ -131,4 +131,14 @@ func TestWebhooks(t *testing.T) {
 	if counts["refused"] < 5 || counts["refused"] > 40 || counts["broken"] != 3 || counts["accepted"] != 3 || counts["limited"] < 30 {
 		t.Errorf("requests by result: %v", counts)
 	}
+}
+
+// rescan returns the task of a webhook that has not ended.
+func (o *ownBed) rescan(t *testing.T) *ent.Task {
+	t.Helper()
+	all, err := o.Client.Task.Query().Where(enttask.Kind("image.rescan"), enttask.EndedAtIsNil()).All(o.root)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("tasks of webhooks: %v, %v", all, err)
+	}
+	return all[0]
 }
