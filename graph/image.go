@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/agent"
 	entimage "github.com/berthhq/berth/ent/image"
