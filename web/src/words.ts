@@ -12,6 +12,7 @@ const states = {
   BACKOFF: "Waiting to restart",
   BEFORE_VERIFICATION: "Pending approval",
   CANCELLED: "Cancelled",
+  SUCCEEDED: "Succeeded",
   CLONING: "Cloning",
   CREATED: "Created",
   CREATING: "Starting",
