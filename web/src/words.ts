@@ -176,6 +176,20 @@ export const words = {
     ALIVE: "Available",
     GONE: "Missing",
   } satisfies Record<Value<"ImageStatus">, string>,
+  ImageBuildKind: {
+    RECIPE: "Recipe",
+    DOCKERFILE: "Dockerfile",
+    REQUIREMENTS: "requirements.txt",
+    ENVIRONMENT: "environment.yml",
+    DEVCONTAINER: "devcontainer.json",
+  } satisfies Record<Value<"ImageBuildKind">, string>,
+  ImageBuildStatus: {
+    WAITING: "Waiting",
+    RUNNING: "Running",
+    SUCCEEDED: "Succeeded",
+    FAILED: "Failed",
+    CANCELLED: "Cancelled",
+  } satisfies Record<Value<"ImageBuildStatus">, string>,
   ImageTagPolicy: {
     REGISTRY: "As its registry says",
     PINNED: "Keep the digest",
