@@ -12,6 +12,7 @@ const states = {
   BACKOFF: "Waiting to restart",
   BEFORE_VERIFICATION: "Pending approval",
   CANCELLED: "Cancelled",
+  SUCCEEDED: "Succeeded",
   CLONING: "Cloning",
   CREATED: "Created",
   CREATING: "Starting",
@@ -179,6 +180,20 @@ export const words = {
     PULLING: "Pulling",
     PRESENT: "Present",
   } satisfies Record<Value<"ImageCopyState">, string>,
+  ImageBuildKind: {
+    RECIPE: "Recipe",
+    DOCKERFILE: "Dockerfile",
+    REQUIREMENTS: "requirements.txt",
+    ENVIRONMENT: "environment.yml",
+    DEVCONTAINER: "devcontainer.json",
+  } satisfies Record<Value<"ImageBuildKind">, string>,
+  ImageBuildStatus: {
+    WAITING: "Waiting",
+    RUNNING: "Running",
+    SUCCEEDED: "Succeeded",
+    FAILED: "Failed",
+    CANCELLED: "Cancelled",
+  } satisfies Record<Value<"ImageBuildStatus">, string>,
   ImageTagPolicy: {
     REGISTRY: "As its registry says",
     PINNED: "Keep the digest",

@@ -32,72 +32,74 @@ export function Builds({ owner, shown, onShow }: { owner: string; shown: string;
   const cancel = useAction(CancelImageBuild);
   const builds = nodesOf(data?.imageBuilds);
   return (
-    <section className="panel" aria-label={t("Builds")}>
+    <>
       <h2>{t("Builds")}</h2>
       <FailureNote failure={failure ?? cancel.failure} />
-      {data && builds.length === 0 ? (
-        <Empty title={t("No builds")}>{t("Build an image of a recipe, a Dockerfile or a list of packages.")}</Empty>
-      ) : null}
-      <ul className="rows">
-        {builds.map((b) => {
-          const kernel = b.session?.kernels?.find((k) => k.index === 0);
-          return (
-            <li key={b.id}>
-              <div className="entry">
-                <div className="row tight">
-                  <b>{b.name}</b> <Status status={b.status} />
-                  <span className="dim">{when(b.createdAt)}</span>
-                  {b.status === "SUCCEEDED" ? (
-                    <span className="dim">
-                      {t("{{steps}} steps, {{cached}} of them from the cache, {{size}} new", {
-                        steps: b.steps,
-                        cached: b.cachedSteps,
-                        size: bytes(b.layerBytes),
-                      })}
-                    </span>
-                  ) : null}
-                  {b.session ? (
-                    <Link to="/sessions/$id" params={{ id: b.session.id }}>
-                      {b.session.name}
-                    </Link>
+      <section className="panel" aria-label={t("Builds")}>
+        {data && builds.length === 0 ? (
+          <Empty title={t("No builds")}>{t("Build an image of a recipe, a Dockerfile or a list of packages.")}</Empty>
+        ) : null}
+        <ul className="rows">
+          {builds.map((b) => {
+            const kernel = b.session?.kernels?.find((k) => k.index === 0);
+            return (
+              <li key={b.id}>
+                <div className="entry">
+                  <div className="row tight">
+                    <b>{b.name}</b> <Status status={b.status} />
+                    <span className="dim">{when(b.createdAt)}</span>
+                    {b.status === "SUCCEEDED" ? (
+                      <span className="dim">
+                        {t("{{steps}} steps, {{cached}} of them from the cache, {{size}} new", {
+                          steps: b.steps,
+                          cached: b.cachedSteps,
+                          size: bytes(b.layerBytes),
+                        })}
+                      </span>
+                    ) : null}
+                    {b.session ? (
+                      <Link to="/sessions/$id" params={{ id: b.session.id }}>
+                        {b.session.name}
+                      </Link>
+                    ) : null}
+                  </div>
+                  {b.failedStep ? <code className="dim">{b.failedStep}</code> : null}
+                  {b.message ? <p className="dim">{b.message}</p> : null}
+                  {described === b.id ? <pre className="dim">{b.dockerfile}</pre> : null}
+                  {shown === b.id && b.session ? (
+                    <Logs
+                      session={b.session.id}
+                      name={b.session.name}
+                      kernel={kernel?.id ?? null}
+                      begun={Boolean(kernel?.startedAt)}
+                    />
                   ) : null}
                 </div>
-                {b.failedStep ? <code className="dim">{b.failedStep}</code> : null}
-                {b.message ? <p className="dim">{b.message}</p> : null}
-                {described === b.id ? <pre className="dim">{b.dockerfile}</pre> : null}
-                {shown === b.id && b.session ? (
-                  <Logs
-                    session={b.session.id}
-                    name={b.session.name}
-                    kernel={kernel?.id ?? null}
-                    begun={Boolean(kernel?.startedAt)}
-                  />
-                ) : null}
-              </div>
-              <Button variant="subtle" size="compact-xs" onClick={() => onShow(shown === b.id ? "" : b.id)}>
-                {shown === b.id ? t("Hide output") : t("Show output")}
-              </Button>
-              <Button variant="subtle" size="compact-xs" onClick={() => setDescribed(described === b.id ? "" : b.id)}>
-                {described === b.id ? t("Hide Dockerfile") : t("Show Dockerfile")}
-              </Button>
-              {b.endedAt ? null : (
-                <Button
-                  variant="subtle"
-                  color="red"
-                  size="compact-xs"
-                  loading={cancel.busy}
-                  aria-label={t("Cancel the build of {{name}}", { name: b.name })}
-                  onClick={async () => {
-                    if (await cancel.run({ input: { id: b.id } })) refetch();
-                  }}
-                >
-                  {t("Cancel")}
+                <Button variant="subtle" size="compact-xs" onClick={() => onShow(shown === b.id ? "" : b.id)}>
+                  {shown === b.id ? t("Hide output") : t("Show output")}
                 </Button>
-              )}
-            </li>
-          );
-        })}
-      </ul>
-    </section>
+                <Button variant="subtle" size="compact-xs" onClick={() => setDescribed(described === b.id ? "" : b.id)}>
+                  {described === b.id ? t("Hide Dockerfile") : t("Show Dockerfile")}
+                </Button>
+                {b.endedAt ? null : (
+                  <Button
+                    variant="subtle"
+                    color="red"
+                    size="compact-xs"
+                    loading={cancel.busy}
+                    aria-label={t("Cancel the build of {{name}}", { name: b.name })}
+                    onClick={async () => {
+                      if (await cancel.run({ input: { id: b.id } })) refetch();
+                    }}
+                  >
+                    {t("Cancel")}
+                  </Button>
+                )}
+              </li>
+            );
+          })}
+        </ul>
+      </section>
+    </>
   );
 }
