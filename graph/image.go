@@ -2,14 +2,11 @@ package graph
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/agent"
-	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/imagecopy"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/commit"
@@ -122,38 +119,31 @@ func (r mutationResolver) PrepullImage(ctx context.Context, input prepull.Prepul
 
 // Copies returns the agents that have the content of an image or are pulling it.
 func (r imageResolver) Copies(ctx context.Context, i *ent.Image) ([]*ent.ImageCopy, error) {
-	return loaders(ctx).copies.Load(ctx, i.ID)
+	return loaders(ctx).copies.Load(ctx, content{i.Reference, i.Digest})
 }
 
 // maxCopies limits the agents that an image lists.
 const maxCopies = 1000
 
+// content is what agents have of an image.
+type content struct{ reference, digest string }
+
 // copiesOf returns the copies of images, by the names of their agents.
-func (r *Resolver) copiesOf(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]*ent.ImageCopy, error) {
-	images, err := r.Client.Image.Query().Where(entimage.IDIn(ids...)).All(ctx)
-	if err != nil {
-		return nil, err
+func (r *Resolver) copiesOf(ctx context.Context, wanted []content) (map[content][]*ent.ImageCopy, error) {
+	out := make(map[content][]*ent.ImageCopy, len(wanted))
+	references := make([]string, len(wanted))
+	for n, w := range wanted {
+		out[w], references[n] = []*ent.ImageCopy{}, w.reference
 	}
-	out := make(map[uuid.UUID][]*ent.ImageCopy, len(images))
-	byReference := map[string][]*ent.Image{}
-	for _, i := range images {
-		byReference[i.Reference] = append(byReference[i.Reference], i)
-	}
-	copies, err := r.Client.ImageCopy.Query().Where(imagecopy.ReferenceIn(slices.Collect(maps.Keys(byReference))...)).
+	copies, err := r.Client.ImageCopy.Query().Where(imagecopy.ReferenceIn(references...)).
 		Order(imagecopy.ByAgentField(agent.FieldName)).All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range copies {
-		for _, i := range byReference[c.Reference] {
-			if i.Digest == c.Digest && len(out[i.ID]) < maxCopies {
-				out[i.ID] = append(out[i.ID], c)
-			}
-		}
-	}
-	for _, id := range ids {
-		if out[id] == nil {
-			out[id] = []*ent.ImageCopy{}
+		key := content{c.Reference, c.Digest}
+		if list, is := out[key]; is && len(list) < maxCopies {
+			out[key] = append(list, c)
 		}
 	}
 	return out, nil

@@ -61,7 +61,7 @@ type loaderSet struct {
 	open                *loader[*ent.Vfolder]
 	volumeGrants        *loader[[]*ent.VolumeGrant]
 	versions            *loader[[]*ent.ImageVersion]
-	copies              *loader[[]*ent.ImageCopy]
+	copies              *dataloadgen.Loader[content, []*ent.ImageCopy]
 	fits                *fitLoader
 	users               *bySelection[*ent.User]
 	places              *loader[*scheduler.Place]
@@ -146,15 +146,15 @@ func (r *Resolver) newLoaders() *loaderSet {
 }
 
 // load creates a loader that returns zero values for missing keys.
-func load[T any](fetch func(context.Context, []uuid.UUID) (map[uuid.UUID]T, error)) *loader[T] {
-	return dataloadgen.NewLoader(func(ctx context.Context, ids []uuid.UUID) ([]T, []error) {
-		values := make([]T, len(ids))
-		m, err := fetch(ctx, ids)
+func load[K comparable, T any](fetch func(context.Context, []K) (map[K]T, error)) *dataloadgen.Loader[K, T] {
+	return dataloadgen.NewLoader(func(ctx context.Context, keys []K) ([]T, []error) {
+		values := make([]T, len(keys))
+		m, err := fetch(ctx, keys)
 		if err != nil {
 			return values, []error{err}
 		}
-		for i, id := range ids {
-			values[i] = m[id]
+		for i, key := range keys {
+			values[i] = m[key]
 		}
 		return values, nil
 	}, dataloadgen.WithWait(time.Millisecond))
