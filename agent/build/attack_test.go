@@ -99,7 +99,7 @@ func TestHostileContexts(t *testing.T) {
 	}
 }
 
-// A step that takes all memory or all processes ends with its build. The limits of the sandbox hold.
+// A step that takes all memory or all processes ends with its build. The limits of the sandbox apply.
 func TestBombs(t *testing.T) {
 	s := newSite(t)
 	for name, instruction := range map[string]string{

@@ -261,8 +261,8 @@ func TestBuildsAreCachedAndReproducible(t *testing.T) {
 	r.NoCache = true
 	r.Context = archive(t, map[string]string{"note": "from the context"})
 	for _, project := range []string{"one", "two"} {
-		if anew, text := s.must(t, project, r); anew.Digest != first.Digest || anew.Cached != 0 {
-			t.Errorf("a build without a cache in project %s: %+v, first %+v\n%s", project, anew, first, text)
+		if fresh, text := s.must(t, project, r); fresh.Digest != first.Digest || fresh.Cached != 0 {
+			t.Errorf("a build without a cache in project %s: %+v, first %+v\n%s", project, fresh, first, text)
 		}
 	}
 }

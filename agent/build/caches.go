@@ -140,7 +140,7 @@ func (b *Builders) Close() error {
 	return err
 }
 
-// evict removes the caches that were unused for the longest time. The caller holds b.mu.
+// evict removes the caches that were unused for the longest time. The caller has locked b.mu.
 func (b *Builders) evict() error {
 	entries, err := os.ReadDir(b.cfg.Dir)
 	if err != nil {

@@ -123,7 +123,7 @@ func (s *Service) BuildImage(ctx context.Context, in BuildImageInput) (*ImageBui
 	return &ImageBuildPayload{Build: b}, nil
 }
 
-// sandbox creates the session of a build. All limits of sessions hold for it.
+// sandbox creates the session of a build. All limits of sessions apply to it.
 func (s *Service) sandbox(ctx context.Context, in BuildImageInput, p *plan) (*ent.Session, error) {
 	name := "build-" + strings.ReplaceAll(in.Name, "/", "-")
 	name = name[:min(len(name), 50)] + "-" + uuid.NewString()[:8]

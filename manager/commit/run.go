@@ -133,7 +133,7 @@ func share(m *agentpb.CommitProgress) int64 {
 	return part[0] + (part[1]-part[0])*min(m.DoneBytes, m.TotalBytes)/m.TotalBytes
 }
 
-// answer converts an agent's error. Its text names the limit or the file at fault.
+// answer converts an agent's error. Its text names the limit or the file that caused it.
 func answer(agent string, err error) error {
 	err = errgrpc.ToNative(err)
 	switch {

@@ -21,15 +21,15 @@ type part struct {
 
 // tracker is the knowledge about parts. It does no I/O.
 type tracker struct {
-	mu      sync.Mutex
-	address map[string]string          // of agents that serve others
-	held    map[string]map[string]bool // digests of complete parts, by agent
-	parts   map[string]*part           // by digest
-	images  map[string][]string        // digests of the parts of an image, by its reference
+	mu       sync.Mutex
+	address  map[string]string          // of agents that serve others
+	complete map[string]map[string]bool // digests of complete parts, by agent
+	parts    map[string]*part           // by digest
+	images   map[string][]string        // digests of the parts of an image, by its reference
 }
 
 func newTracker() *tracker {
-	return &tracker{address: map[string]string{}, held: map[string]map[string]bool{}, parts: map[string]*part{}, images: map[string][]string{}}
+	return &tracker{address: map[string]string{}, complete: map[string]map[string]bool{}, parts: map[string]*part{}, images: map[string][]string{}}
 }
 
 // sized is a part with its size.
@@ -54,12 +54,12 @@ func (t *tracker) report(agent, address string, images map[string][]sized) {
 		}
 		t.images[image] = names
 	}
-	for digest := range t.held[agent] {
+	for digest := range t.complete[agent] {
 		if !now[digest] {
 			t.lose(agent, digest)
 		}
 	}
-	t.held[agent] = now
+	t.complete[agent] = now
 	if address == "" {
 		delete(t.address, agent)
 	} else {
@@ -71,14 +71,14 @@ func (t *tracker) report(agent, address string, images map[string][]sized) {
 func (t *tracker) gone(agent string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for digest := range t.held[agent] {
+	for digest := range t.complete[agent] {
 		t.lose(agent, digest)
 	}
 	for digest, p := range t.parts {
 		delete(p.fetches, agent)
 		t.tidy(digest, p)
 	}
-	delete(t.held, agent)
+	delete(t.complete, agent)
 	delete(t.address, agent)
 }
 
@@ -165,10 +165,10 @@ func (t *tracker) ended(agent, digest string, present bool) {
 	delete(p.fetches, agent)
 	if present {
 		p.holders[agent] = true
-		if t.held[agent] == nil {
-			t.held[agent] = map[string]bool{}
+		if t.complete[agent] == nil {
+			t.complete[agent] = map[string]bool{}
 		}
-		t.held[agent][digest] = true
+		t.complete[agent][digest] = true
 	}
 	t.tidy(digest, p)
 }

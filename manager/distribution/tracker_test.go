@@ -124,7 +124,7 @@ func TestNothingIsRememberedOfAgentsThatAreGone(t *testing.T) {
 	for i := range 3 {
 		c.gone(name(i))
 	}
-	if len(c.parts)+len(c.held)+len(c.address) > 0 {
-		t.Errorf("left: %v %v %v", c.parts, c.held, c.address)
+	if len(c.parts)+len(c.complete)+len(c.address) > 0 {
+		t.Errorf("left: %v %v %v", c.parts, c.complete, c.address)
 	}
 }

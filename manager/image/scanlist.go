@@ -15,7 +15,7 @@ import (
 
 // list finds the tags to read. Those that this scan has read before a crash are left out.
 func (s *scan) list(ctx context.Context) error {
-	if err := s.patiently(ctx, listTimeout, s.from.Ping); err != nil && !errdefs.IsNotFound(err) {
+	if err := s.retry(ctx, listTimeout, s.from.Ping); err != nil && !errdefs.IsNotFound(err) {
 		return s.unlisted(err)
 	}
 	repositories, err := s.repositories(ctx)
@@ -66,7 +66,7 @@ func (s *scan) repositories(ctx context.Context) ([]string, error) {
 	}
 	var all []string
 	for project := range projects {
-		err := s.patiently(ctx, listTimeout, func(ctx context.Context) error {
+		err := s.retry(ctx, listTimeout, func(ctx context.Context) error {
 			found, err := s.from.Project(ctx, project)
 			all = append(all, found...)
 			return err
@@ -76,7 +76,7 @@ func (s *scan) repositories(ctx context.Context) ([]string, error) {
 		}
 	}
 	if catalogue {
-		err := s.patiently(ctx, listTimeout, func(ctx context.Context) error {
+		err := s.retry(ctx, listTimeout, func(ctx context.Context) error {
 			found, err := s.from.Repositories(ctx)
 			all = append(all, found...)
 			return err
@@ -98,7 +98,7 @@ func (s *scan) repositories(ctx context.Context) ([]string, error) {
 // images stay as they are.
 func (s *scan) listOne(ctx context.Context, repository string) error {
 	var tags []remote.Tag
-	err := s.patiently(ctx, listTimeout, func(ctx context.Context) (err error) {
+	err := s.retry(ctx, listTimeout, func(ctx context.Context) (err error) {
 		tags, err = s.from.Tags(ctx, repository)
 		return err
 	})

@@ -27,8 +27,8 @@ const (
 	tagTimeout, listTimeout = 30 * time.Second, 5 * time.Minute
 	// atOnce limits the tags that one scan reads at the same time.
 	atOnce = 8
-	// patience is how often a request is repeated because the registry asks to wait.
-	patience = 50
+	// maxRetries is how often a request is repeated because the registry asks to wait.
+	maxRetries = 50
 	// silence is the number of tags in a row without an answer after which a scan is interrupted.
 	silence = 25
 	maxTags = 200_000 // of one registry
@@ -139,7 +139,7 @@ func (s *scan) begin(ctx context.Context) error {
 	return nil
 }
 
-// gate holds back all requests of a scan while the registry asks to wait.
+// gate delays all requests of a scan while the registry asks to wait.
 type gate struct {
 	mu    sync.Mutex
 	until time.Time
@@ -171,9 +171,9 @@ func (g *gate) wait(ctx context.Context) error {
 	}
 }
 
-// patiently calls ask with a time limit, and again when the registry has asked to wait.
-func (s *scan) patiently(ctx context.Context, limit time.Duration, ask func(context.Context) error) error {
-	for left := patience; ; left-- {
+// retry calls ask with a time limit, and again when the registry has asked to wait.
+func (s *scan) retry(ctx context.Context, limit time.Duration, ask func(context.Context) error) error {
+	for left := maxRetries; ; left-- {
 		if err := s.gate.wait(ctx); err != nil {
 			return err
 		}
@@ -241,7 +241,7 @@ func (s *scan) tag(ctx context.Context, tag remote.Tag) result {
 	if s.known(old) {
 		digest := tag.Digest
 		if digest == "" {
-			err := s.patiently(ctx, s.tagTimeout, func(ctx context.Context) (err error) {
+			err := s.retry(ctx, s.tagTimeout, func(ctx context.Context) (err error) {
 				digest, err = s.from.Digest(ctx, tag.Name)
 				return err
 			})
@@ -258,7 +258,7 @@ func (s *scan) tag(ctx context.Context, tag remote.Tag) result {
 		}
 	}
 	var content *remote.Content
-	err := s.patiently(ctx, s.tagTimeout, func(ctx context.Context) (err error) {
+	err := s.retry(ctx, s.tagTimeout, func(ctx context.Context) (err error) {
 		content, err = s.from.Inspect(ctx, tag.Name)
 		return err
 	})
@@ -266,7 +266,7 @@ func (s *scan) tag(ctx context.Context, tag remote.Tag) result {
 		err = storableAll(content.Images)
 	}
 	if err == nil {
-		err = s.patiently(ctx, s.tagTimeout, func(ctx context.Context) error {
+		err = s.retry(ctx, s.tagTimeout, func(ctx context.Context) error {
 			return s.verify(ctx, s.registry, s.from, tag.Name, content)
 		})
 	}

@@ -48,7 +48,7 @@ func BenchmarkLayer(b *testing.B) {
 	b.Run("zstd", func(b *testing.B) {
 		b.SetBytes(int64(mib) << 20)
 		for b.Loop() {
-			l, err := tr.make(b, func(src *Source) { src.Hold = func(_ context.Context, f func() error) error { return f() } })
+			l, err := tr.make(b, func(src *Source) { src.Pause = func(_ context.Context, f func() error) error { return f() } })
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -227,7 +227,7 @@ func TestLinksDoNotLeaveTheLayer(t *testing.T) {
 	put(t, host, "key", "of the host")
 	tr := newTree(t)
 	put(t, tr.upper, "srv/dir/key", "of the session")
-	hold := func(_ context.Context, f func() error) error {
+	pause := func(_ context.Context, f func() error) error {
 		if err := os.RemoveAll(filepath.Join(tr.upper, "srv/dir")); err != nil {
 			return err
 		}
@@ -236,7 +236,7 @@ func TestLinksDoNotLeaveTheLayer(t *testing.T) {
 		}
 		return f()
 	}
-	_, got := tr.layer(t, func(s *Source) { s.Hold = hold })
+	_, got := tr.layer(t, func(s *Source) { s.Pause = pause })
 	if got["srv/dir"] != "->"+host {
 		t.Errorf("the link is %q", got["srv/dir"])
 	}
@@ -262,7 +262,7 @@ func TestCopiesAreOfThePause(t *testing.T) {
 	for i := range 50 {
 		put(t, tr.upper, fmt.Sprintf("srv/%02d", i), "before")
 	}
-	hold := func(_ context.Context, f func() error) error {
+	pause := func(_ context.Context, f func() error) error {
 		put(t, tr.upper, "srv/07", "during")
 		put(t, tr.upper, "srv/new", "during")
 		if err := os.Remove(filepath.Join(tr.upper, "srv/08")); err != nil {
@@ -270,7 +270,7 @@ func TestCopiesAreOfThePause(t *testing.T) {
 		}
 		return f()
 	}
-	_, got := tr.layer(t, func(s *Source) { s.Hold = hold })
+	_, got := tr.layer(t, func(s *Source) { s.Pause = pause })
 	if _, left := got["srv/08"]; left || got["srv/07"] != "during" || got["srv/new"] != "during" || got["srv/06"] != "before" {
 		t.Errorf("the layer has 06=%q 07=%q new=%q 08=%v", got["srv/06"], got["srv/07"], got["srv/new"], left)
 	}

@@ -23,8 +23,8 @@ type Source struct {
 	Upper  string   // its directory
 	Lower  []string // the directories of the image's layers, the uppermost first
 	Mounts []string // paths in the container where something is mounted
-	// Hold calls a function while all processes of the container are paused. nil: nothing runs.
-	Hold func(ctx context.Context, f func() error) error
+	// Pause calls a function while all processes of the container are paused. nil: nothing runs.
+	Pause func(ctx context.Context, f func() error) error
 	// MaxBytes limits the files of the layer before compression; 0: no limit.
 	MaxBytes int64
 }
@@ -105,7 +105,7 @@ func (m *maker) measure(ctx context.Context) error {
 // snapshot copies the files so that all copies are of one moment: most of them while the container
 // runs, and those that changed meanwhile while it is paused.
 func (m *maker) snapshot(ctx context.Context) (entries []*entry, paused time.Duration, err error) {
-	if m.src.Hold == nil {
+	if m.src.Pause == nil {
 		entries, _, err = m.round(ctx)
 		return entries, 0, err
 	}
@@ -122,7 +122,7 @@ func (m *maker) snapshot(ctx context.Context) (entries []*entry, paused time.Dur
 		}
 	}
 	begun := time.Now()
-	err = m.src.Hold(ctx, func() (err error) {
+	err = m.src.Pause(ctx, func() (err error) {
 		entries, _, err = m.round(ctx)
 		return err
 	})

@@ -102,7 +102,7 @@ func (c *container) source(ctx context.Context, s runtime.CommitSpec) (src commi
 	if src.Mounts, err = c.destinations(ctx); err != nil {
 		return src, err
 	}
-	src.Hold, src.MaxBytes = c.hold, 0
+	src.Pause, src.MaxBytes = c.whilePaused, 0
 	return src, nil
 }
 
@@ -122,8 +122,8 @@ func (c *container) destinations(ctx context.Context) (list []string, err error)
 	return list, nil
 }
 
-// hold pauses the container's processes during f. A container that has ended has none.
-func (c *container) hold(ctx context.Context, f func() error) (err error) {
+// whilePaused pauses the container's processes during f. A container that has ended has none.
+func (c *container) whilePaused(ctx context.Context, f func() error) (err error) {
 	t, err := c.task(ctx)
 	if errdefs.IsNotFound(err) {
 		return f()

@@ -242,7 +242,7 @@ func TestTransferContinuesAtTheRegistry(t *testing.T) {
 }
 
 // The third runtime reads from the second while that one still reads from the first, which sends wrong bytes:
-// neither of them keeps the bytes, and nobody blames the second.
+// neither of them keeps the bytes, and the second is not blamed.
 func TestWrongBytesAreWithdrawn(t *testing.T) {
 	t.Parallel()
 	_, a, b, reference, digest, layers := two(t)

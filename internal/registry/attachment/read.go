@@ -259,7 +259,7 @@ func (a *Attachment) tagValue(content []byte) error {
 	return nil
 }
 
-// clean makes text of a stranger fit to be shown.
+// clean makes text that a registry sent fit to be shown.
 func clean(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == utf8.RuneError || r == 0x7f {

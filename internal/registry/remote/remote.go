@@ -1,5 +1,5 @@
 // Package remote reads OCI registries: their repositories, their tags, and the properties of
-// images. The manager imports it to register images. A registry is a stranger: what it answers is
+// images. The manager imports it to register images. A registry is not trusted: what it answers is
 // checked for its size and its digest, and credentials go to no host that it names, except a token
 // server of its own site.
 package remote

@@ -202,7 +202,7 @@ func TestRefusedBuilds(t *testing.T) {
 	}
 }
 
-// The limits of a policy on images hold for builds.
+// The limits of a policy on images apply to builds.
 func TestLimitsOfBuilds(t *testing.T) {
 	s := newSite(t)
 	policy := s.CreatePolicy(t, s.A.Member, "images", managertest.Vars{"maxCustomizedImages": 1})
