@@ -45,8 +45,6 @@ type work struct{ Build uuid.UUID }
 // runner runs the tasks.
 type runner struct{ *Service }
 
-var final = []imagebuild.Status{imagebuild.StatusSucceeded, imagebuild.StatusFailed, imagebuild.StatusCancelled}
-
 // AtOnce implements task.Wide: a build waits for its agent most of the time.
 func (r runner) AtOnce() int { return 64 }
 
