@@ -494,24 +494,25 @@ type BuildImageInput struct {
 	Kind        Enum   `json:"kind"`
 	// The recipe, the Dockerfile or the file of another kind, at most 64 KiB.
 	Text string `json:"text"`
-	// The image that REQUIREMENTS and ENVIRONMENT are installed on.
+	// The image that REQUIREMENTS and ENVIRONMENT are installed on. Default: none; those two kinds need it.
 	Base string `json:"base,omitempty"`
-	// Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64.
+	// Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64. Default: no files.
 	Context string `json:"context,omitempty"`
 	// A stage of the Dockerfile. Default: the last one.
 	Target string `json:"target,omitempty"`
-	// Values of ARG instructions. They are visible in the history of the image.
+	// Values of ARG instructions. They are visible in the history of the image. Default: those of the Dockerfile.
 	Args map[string]string `json:"args,omitzero"`
-	// Files for RUN --mount=type=secret, by id. They are in no layer, and are deleted when the build ends.
+	// Files for RUN --mount=type=secret, by id. They are in no layer, and are deleted when the build ends. Default: none.
 	Secrets map[string]string `json:"secrets,omitzero"`
-	// Runs every step again.
+	// Runs every step again. Default: false.
 	NoCache bool `json:"noCache,omitempty"`
 	// Default: as in createSession.
 	Project string `json:"project,omitempty"`
 	// Lets the members of the project use the image. Default: only the viewer can.
 	Shared bool `json:"shared,omitempty"`
 	// Of the session. Default: 1 cpu and 2 GiB mem.
-	Slots         Slots  `json:"slots,omitzero"`
+	Slots Slots `json:"slots,omitzero"`
+	// Default: as in createSession.
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 }
 
@@ -1903,14 +1904,17 @@ type ImageBuild struct {
 	// Instructions that did not run, because the cache of the project has their results.
 	CachedSteps int `json:"cachedSteps"`
 	// Bytes of the layers that the base image does not have.
-	LayerBytes  int64               `json:"layerBytes"`
-	ImageDigest string              `json:"imageDigest"`
-	CreatedAt   time.Time           `json:"createdAt"`
-	StartedAt   *time.Time          `json:"startedAt"`
-	EndedAt     *time.Time          `json:"endedAt"`
-	Project     Ref                 `json:"project"`
-	Owner       ImageBuildOwnerUser `json:"owner"`
-	Session     *Ref                `json:"session"`
+	LayerBytes  int64     `json:"layerBytes"`
+	ImageDigest string    `json:"imageDigest"`
+	CreatedAt   time.Time `json:"createdAt"`
+	// The start of the session; null before.
+	StartedAt *time.Time `json:"startedAt"`
+	// Null until then.
+	EndedAt *time.Time          `json:"endedAt"`
+	Project Ref                 `json:"project"`
+	Owner   ImageBuildOwnerUser `json:"owner"`
+	// Null once the session was deleted, or if the viewer cannot see it.
+	Session *Ref `json:"session"`
 	// Null until the build has succeeded, and after the image was deleted.
 	Image *ImageBuildImage `json:"image"`
 }

@@ -3145,10 +3145,13 @@ type ImageBuild implements Node @allow(to: USER) {
   layerBytes: Int64!
   imageDigest: String!
   createdAt: Time!
+  "The start of the session; null before."
   startedAt: Time
+  "Null until then."
   endedAt: Time
   project: Project!
   owner: User!
+  "Null once the session was deleted, or if the viewer cannot see it."
   session: Session
   "Null until the build has succeeded, and after the image was deleted."
   image: Image
@@ -3175,17 +3178,17 @@ input BuildImageInput {
   kind: ImageBuildKind!
   "The recipe, the Dockerfile or the file of another kind, at most 64 KiB."
   text: String!
-  "The image that REQUIREMENTS and ENVIRONMENT are installed on."
+  "The image that REQUIREMENTS and ENVIRONMENT are installed on. Default: none; those two kinds need it."
   base: String
-  "Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64."
+  "Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64. Default: no files."
   context: String
   "A stage of the Dockerfile. Default: the last one."
   target: String
-  "Values of ARG instructions. They are visible in the history of the image."
+  "Values of ARG instructions. They are visible in the history of the image. Default: those of the Dockerfile."
   args: StringMap
-  "Files for RUN --mount=type=secret, by id. They are in no layer, and are deleted when the build ends."
+  "Files for RUN --mount=type=secret, by id. They are in no layer, and are deleted when the build ends. Default: none."
   secrets: StringMap
-  "Runs every step again."
+  "Runs every step again. Default: false."
   noCache: Boolean
   "Default: as in createSession."
   project: ID
@@ -3193,6 +3196,7 @@ input BuildImageInput {
   shared: Boolean
   "Of the session. Default: 1 cpu and 2 GiB mem."
   slots: Slots
+  "Default: as in createSession."
   resourceGroup: ID
 }
 input CancelImageBuildInput { id: ID! }

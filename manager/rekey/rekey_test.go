@@ -35,7 +35,7 @@ import (
 // Bytes in the database are hashes, the business of tasks, or sealed in a column
 // that a change of keys knows. A new column of another kind must be thought about.
 func TestEverySealedColumnIsKnown(t *testing.T) {
-	innocent := []string{"hash", "input", "state"}
+	innocent := []string{"hash", "input", "state", "webhook_hash"}
 	var sealed, known []string
 	for _, table := range migrate.Tables {
 		for _, c := range table.Columns {

@@ -14,7 +14,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -97,6 +99,10 @@ func newConnection(link link, cfg Config) *connection {
 
 // serve serves a connection until its channels end.
 func (c *connection) serve(channels <-chan newChannel, requests <-chan *sshmux.Request) {
+	// If an ancestor ignores SIGHUP, as under nohup, commands would ignore the end of their connection.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	var tasks sync.WaitGroup
 	tasks.Go(func() { c.globalRequests(requests) })
 	for ch := range channels {

@@ -93,9 +93,9 @@ func prepullCommand(a *cli.App) *cobra.Command {
 			}
 			return a.Table(t, func() *output.Table { return task.Table(a, *t) })
 		})
-	cmd.Long = `Start a task that pulls an image on all agents of a resource group, and wait for its
-end. The agents fetch most of it from each other. An agent can remove the image
-again when its disk is full; "berth image keep" prevents that.`
+	cmd.Long = `Start a task that pulls an image on all agents of a resource group, and wait
+for its end. The agents fetch most of it from each other. An agent can remove
+the image again when its disk is full; "berth image keep" prevents that.`
 	cmd.Example = "  berth image prepull torch-env:2 --group gpu\n  berth image describe torch-env:2"
 	cmd.Flags().StringVar(&group, "group", "", "resource `group`, by name or id")
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait for its end; berth admin task shows how far it is")
@@ -132,9 +132,9 @@ func keepCommand(a *cli.App) *cobra.Command {
 			}
 			return a.Printer().Print(detail, func() error { return describe(a, detail) })
 		})
-	cmd.Long = `Choose the resource groups whose agents always have an image. They pull it before a
-session needs it, also agents that join later, and do not remove it to free space.
-The groups that you name replace those that were set before.`
+	cmd.Long = `Choose the resource groups whose agents always have an image. They pull it
+before a session needs it, also agents that join later, and do not remove it to
+free space. The groups that you name replace those that were set before.`
 	cmd.Example = "  berth image keep torch-env:2 --group gpu,cpu\n  berth image keep torch-env:2 --none"
 	cmd.Flags().StringSliceVar(&groups, "group", nil, "resource `groups`, by name or id")
 	cmd.Flags().BoolVar(&none, "none", false, "no resource group keeps it")
