@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/berthhq/berth/e2e/cluster"
 )
@@ -89,7 +92,12 @@ func TestTagsMove(t *testing.T) {
 func moving(t *testing.T, label string) string {
 	t.Helper()
 	dir := t.TempDir()
-	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "amd64", Config: v1.Config{Labels: map[string]string{"state": label}}})
+	img, err1 := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "amd64", Config: v1.Config{Labels: map[string]string{"state": label}}})
+	layer, err2 := random.Layer(100, types.OCILayer)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	img, err := mutate.AppendLayers(img, layer)
 	if err != nil {
 		t.Fatal(err)
 	}
