@@ -124,7 +124,7 @@ func (b *Builders) ensure(ctx context.Context, dir string) error {
 	return b.cfg.Disks.Open(ctx, dir, b.cfg.Disk)
 }
 
-// Close unmounts the caches, which stay for the next agent. No build may start any more.
+// Close unmounts the caches, which stay for the next agent. No build may start after it.
 func (b *Builders) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

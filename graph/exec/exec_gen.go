@@ -2699,7 +2699,7 @@ type Registry implements Node @allow(to: USER) {
   lastSweep: RegistrySweep
 }
 
-"How long a registry keeps versions of images that have no tag any more. Versions that an image or one of its former digests refers to stay."
+"How long a registry keeps versions of images that no longer have a tag. Versions that an image or one of its former digests refers to stay."
 type RetentionRule @allow(to: USER) {
   "The beginning of the names of repositories; empty: all."
   prefix: String!

@@ -2,7 +2,7 @@ package report
 
 import "time"
 
-// RetentionRule says how long a registry keeps versions of images that have no tag any more.
+// RetentionRule says how long a registry keeps versions of images that no longer have a tag.
 type RetentionRule struct {
 	Prefix       string `json:"prefix"` // of repositories; "" = all
 	UntaggedDays int    `json:"untaggedDays"`

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/containerd/errdefs"
-	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/agent/agentpb"
@@ -22,7 +20,6 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/problem"
-	"github.com/berthhq/berth/internal/registry/pushtoken"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/task"
@@ -205,22 +202,15 @@ func (r runner) ask(ctx context.Context, p *task.Progress, b *ent.ImageBuild, se
 			return m, nil
 		}
 	}
-	return nil, answer(k.Edges.Agent.Name, err)
+	return nil, failure(k.Edges.Agent.Name, err)
 }
 
-// answer converts an agent's error.
-func answer(agent string, err error) error {
+// failure converts an agent's error.
+func failure(agent string, err error) error {
 	if errors.Is(err, io.EOF) {
 		return problem.Unavailable("agent %s: the build ended without a result", agent)
 	}
-	err = errgrpc.ToNative(err)
-	switch {
-	case errdefs.IsFailedPrecondition(err), errdefs.IsNotFound(err), errdefs.IsInvalidArgument(err), errdefs.IsNotImplemented(err):
-		return problem.Precondition("agent %s: %v", agent, err)
-	case errdefs.IsResourceExhausted(err):
-		return problem.Exhausted("agent %s: %v", agent, err)
-	}
-	return problem.Unavailable("agent %s: %v", agent, err).Because(err)
+	return commit.Failure(agent, err)
 }
 
 func (r runner) request(ctx context.Context, p *task.Progress, b *ent.ImageBuild, k *ent.Kernel, reg *ent.Registry, t commit.Target) (*agentpb.BuildImageRequest, error) {
@@ -228,27 +218,15 @@ func (r runner) request(ctx context.Context, p *task.Progress, b *ent.ImageBuild
 	if err != nil {
 		return nil, err
 	}
-	var room *pushtoken.Quota
-	err = p.InTx(ctx, func(ctx context.Context, tx *ent.Tx) (err error) {
-		room, err = r.Commits.Room(ctx, tx, reg.Host, t, 0)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	var most int64 // 0: no limit
-	if room != nil {
-		most = room.Max - room.Used
-	}
-	token, from, err := r.Images.PushToken(t.Repository, b.Base, room)
+	to, err := r.Commits.Upload(ctx, p, reg, t, b.Base)
 	if err != nil {
 		return nil, err
 	}
 	out := &agentpb.BuildImageRequest{
 		Epoch: p.Epoch(), KernelId: k.ID.String(), LaunchEpoch: k.LaunchEpoch,
 		Dockerfile: b.Dockerfile, Context: in.Context, Target: in.Target, Args: in.Args, Secrets: in.Secrets, NoCache: in.NoCache,
-		SourceDateEpoch: epoch, Images: in.Images, MaxBytes: most,
-		Repository: reg.Host + "/" + t.Repository, PlainHttp: reg.PlainHTTP, Username: r.Images.PushUser(), Password: token, MountFrom: from,
+		SourceDateEpoch: epoch, Images: in.Images, MaxBytes: to.MaxBytes,
+		Repository: to.Repository, PlainHttp: to.PlainHTTP, Username: to.Username, Password: to.Password, MountFrom: to.MountFrom,
 	}
 	if err := r.registries(ctx, in, out); err != nil {
 		return nil, err

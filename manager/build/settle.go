@@ -98,18 +98,18 @@ func (s *Service) settle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read builds: %w", err)
 	}
+	var tasks []uuid.UUID
 	for _, b := range open {
-		if b.TaskID == nil {
-			continue
+		if b.TaskID != nil {
+			tasks = append(tasks, *b.TaskID)
 		}
-		t, err := s.Client.Task.Query().Where(enttask.ID(*b.TaskID), enttask.EndedAtNotNil()).Only(ctx)
-		if ent.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("read task: %w", err)
-		}
-		err = s.Client.ImageBuild.Update().Where(imagebuild.ID(b.ID), imagebuild.EndedAtIsNil()).SetStatus(imagebuild.StatusFailed).
+	}
+	over, err := s.Client.Task.Query().Where(enttask.IDIn(tasks...), enttask.EndedAtNotNil()).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read tasks: %w", err)
+	}
+	for _, t := range over {
+		err = s.Client.ImageBuild.Update().Where(imagebuild.TaskID(t.ID), imagebuild.EndedAtIsNil()).SetStatus(imagebuild.StatusFailed).
 			SetMessage(t.Message).SetEndedAt(clock.Now()).ClearInputSealed().Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("end build: %w", err)

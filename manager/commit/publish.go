@@ -12,6 +12,7 @@ import (
 	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/registry/remote"
+	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/task"
 )
 
@@ -72,7 +73,7 @@ func write(ctx context.Context, tx *ent.Tx, old *ent.Image, reg *ent.Registry, t
 	at := clock.Now()
 	if old != nil {
 		up := tx.Image.UpdateOne(old).SetArchitecture(found.Architecture).SetDigest(found.Digest).SetTagDigest(found.Digest).SetSizeBytes(found.Size).
-			SetLabels(labels(found)).SetSignedBy("").SetStatus(entimage.StatusAlive).SetRegistryID(reg.ID).SetNillableDescription(t.Description).
+			SetLabels(image.Labels(found)).SetSignedBy("").SetStatus(entimage.StatusAlive).SetRegistryID(reg.ID).SetNillableDescription(t.Description).
 			SetSessionID(m.Session).SetBase(m.Base).SetAddedBytes(m.Adds).SetCommittedAt(at)
 		if t.Project != nil {
 			up.SetVisibility(visibility).SetProjectID(*t.Project)
@@ -80,14 +81,7 @@ func write(ctx context.Context, tx *ent.Tx, old *ent.Image, reg *ent.Registry, t
 		return up.Save(ctx)
 	}
 	return tx.Image.Create().SetReference(reg.Host + "/" + t.Name()).SetName(t.Name()).SetArchitecture(found.Architecture).
-		SetDigest(found.Digest).SetTagDigest(found.Digest).SetSizeBytes(found.Size).SetLabels(labels(found)).SetRegistryID(reg.ID).
+		SetDigest(found.Digest).SetTagDigest(found.Digest).SetSizeBytes(found.Size).SetLabels(image.Labels(found)).SetRegistryID(reg.ID).
 		SetVisibility(visibility).SetNillableDescription(t.Description).SetDomainID(t.Domain).SetOwnerID(t.Owner).
 		SetNillableProjectID(t.Project).SetSessionID(m.Session).SetBase(m.Base).SetAddedBytes(m.Adds).SetCommittedAt(at).Save(ctx)
-}
-
-func labels(found remote.Image) map[string]string {
-	if found.Labels == nil {
-		return map[string]string{}
-	}
-	return found.Labels
 }

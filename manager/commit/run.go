@@ -6,13 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/containerd/errdefs"
-	"github.com/containerd/errdefs/pkg/errgrpc"
-
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/problem"
-	"github.com/berthhq/berth/internal/registry/pushtoken"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/task"
 )
@@ -68,32 +64,20 @@ func (r runner) ask(ctx context.Context, p *task.Progress, sess *ent.Session, re
 		return nil, problem.Unavailable("session %s has no container", sess.Name)
 	}
 	k := sess.Edges.Kernels[0]
-	var room *pushtoken.Quota
-	err := p.InTx(ctx, func(ctx context.Context, tx *ent.Tx) (err error) {
-		room, err = r.Room(ctx, tx, reg.Host, w.Target, 0)
-		return err
-	})
+	to, err := r.Upload(ctx, p, reg, w.Target, sess.Edges.Image.Reference)
 	if err != nil {
 		return nil, err
-	}
-	var most int64 // 0: no limit
-	if room != nil {
-		most = room.Max - room.Used
 	}
 	rpc, err := r.Agents.RPC(k.Edges.Agent.Name)
 	if err != nil {
 		return nil, err
 	}
-	token, from, err := r.Images.PushToken(w.Repository, sess.Edges.Image.Reference, room)
-	if err != nil {
-		return nil, err
-	}
 	stream, err := rpc.CommitKernel(ctx, &agentpb.CommitKernelRequest{
-		Epoch: p.Epoch(), KernelId: k.ID.String(), LaunchEpoch: k.LaunchEpoch, Repository: reg.Host + "/" + w.Repository,
-		PlainHttp: reg.PlainHTTP, Username: r.Images.PushUser(), Password: token, MountFrom: from, MaxBytes: most,
+		Epoch: p.Epoch(), KernelId: k.ID.String(), LaunchEpoch: k.LaunchEpoch, Repository: to.Repository,
+		PlainHttp: to.PlainHTTP, Username: to.Username, Password: to.Password, MountFrom: to.MountFrom, MaxBytes: to.MaxBytes,
 	})
 	if err != nil {
-		return nil, answer(k.Edges.Agent.Name, err)
+		return nil, Failure(k.Edges.Agent.Name, err)
 	}
 	return follow(ctx, p, k.Edges.Agent.Name, stream)
 }
@@ -106,7 +90,7 @@ func follow(ctx context.Context, p *task.Progress, agent string, stream interfac
 	for {
 		m, err := stream.Recv()
 		if err != nil {
-			return nil, answer(agent, err)
+			return nil, Failure(agent, err)
 		}
 		if m.Done {
 			return m, nil
@@ -131,16 +115,4 @@ func share(m *agentpb.CommitProgress) int64 {
 		return part[0]
 	}
 	return part[0] + (part[1]-part[0])*min(m.DoneBytes, m.TotalBytes)/m.TotalBytes
-}
-
-// answer converts an agent's error. Its text names the limit or the file that caused it.
-func answer(agent string, err error) error {
-	err = errgrpc.ToNative(err)
-	switch {
-	case errdefs.IsFailedPrecondition(err), errdefs.IsNotFound(err), errdefs.IsInvalidArgument(err), errdefs.IsNotImplemented(err):
-		return problem.Precondition("agent %s: %v", agent, err)
-	case errdefs.IsResourceExhausted(err):
-		return problem.Exhausted("agent %s: %v", agent, err)
-	}
-	return problem.Unavailable("agent %s: %v", agent, err).Because(err)
 }

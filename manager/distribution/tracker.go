@@ -192,7 +192,7 @@ func (t *tracker) missing(agent, reference string) (bytes int64, known bool) {
 	for _, digest := range t.images[reference] {
 		p := t.parts[digest]
 		if p == nil {
-			delete(t.images, reference) // no agent has it any more
+			delete(t.images, reference) // no agent has it
 			return 0, false
 		}
 		if !p.holders[agent] {

@@ -102,7 +102,7 @@ func TagDigest(i *ent.Image) string {
 // row returns the row of an image that was found. old is the existing one, or nil.
 func (s *Service) row(c *ent.Client, r *ent.Registry, name string, f remote.Image, old *ent.Image) *ent.ImageCreate {
 	row := c.Image.Create().SetReference(r.Host + "/" + name).SetName(name).SetArchitecture(f.Architecture).
-		SetDigest(f.Digest).SetTagDigest(f.Digest).SetSizeBytes(f.Size).SetLabels(labelsOf(f)).SetSignedBy(f.SignedBy).
+		SetDigest(f.Digest).SetTagDigest(f.Digest).SetSizeBytes(f.Size).SetLabels(Labels(f)).SetSignedBy(f.SignedBy).
 		SetStatus(entimage.StatusAlive).SetRegistryID(r.ID)
 	if old != nil && pinned(r, old) {
 		row.SetDigest(old.Digest).SetSizeBytes(old.SizeBytes).SetLabels(old.Labels)
@@ -150,7 +150,8 @@ func (s *Service) upsert(ctx context.Context, c *ent.Client, references []string
 	return now, s.keepVersions(ctx, c, now, before, met)
 }
 
-func labelsOf(f remote.Image) map[string]string {
+// Labels returns the labels of an image, never nil.
+func Labels(f remote.Image) map[string]string {
 	if f.Labels == nil {
 		return map[string]string{}
 	}

@@ -115,7 +115,7 @@ func (in *UpdateImageInput) follow(ctx context.Context, tx *ent.Tx, u *ent.Image
 func (s *Service) show(ctx context.Context, tx *ent.Tx, up *ent.ImageUpdateOne, image *ent.Image, in UpdateImageInput) error {
 	v := viewer.From(ctx)
 	if image.Visibility == entimage.VisibilityPublic {
-		return problem.Precondition("image %s is public and has no owner any more", image.Name).WithField("visibility")
+		return problem.Precondition("image %s is public and no longer has an owner", image.Name).WithField("visibility")
 	}
 	up.SetVisibility(*in.Visibility)
 	switch *in.Visibility {

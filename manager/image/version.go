@@ -44,7 +44,7 @@ func (s *Service) keepVersions(ctx context.Context, c *ent.Client, now, before [
 			continue
 		}
 		rows = append(rows, c.ImageVersion.Create().SetImageID(i.ID).SetDigest(f.Digest).SetSizeBytes(f.Size).
-			SetLabels(labelsOf(f)).SetSignedBy(f.SignedBy).SetEnvironment(append([]string{}, f.Environment...)).SetLayers(f.Layers))
+			SetLabels(Labels(f)).SetSignedBy(f.SignedBy).SetEnvironment(append([]string{}, f.Environment...)).SetLayers(f.Layers))
 	}
 	if len(rows) == 0 {
 		return nil

@@ -41,7 +41,7 @@ func (s *step) Set(spec *specs.Spec) error {
 	sandbox.Restrict(spec)
 	sandbox.Filter(spec)
 	sandbox.LimitIoctls(spec.Linux.Seccomp)
-	// The limits of the sandbox's cgroup hold for everything below it. In version 2 of cgroups, one
+	// The limits of the sandbox's cgroup apply to everything below it. In version 2 of cgroups, one
 	// below a cgroup with processes cannot have limits of its own.
 	spec.Linux.Resources = &specs.LinuxResources{Devices: spec.Linux.Resources.Devices}
 	namespaces := slices.DeleteFunc(spec.Linux.Namespaces, func(n specs.LinuxNamespace) bool { return n.Type == specs.NetworkNamespace })

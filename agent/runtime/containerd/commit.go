@@ -257,7 +257,7 @@ func (b base) open(l ocispec.Descriptor) func(context.Context) (io.ReadCloser, e
 	return func(ctx context.Context) (io.ReadCloser, error) {
 		r, err := b.store.ReaderAt(ctx, l)
 		if err != nil {
-			return nil, fmt.Errorf("layer %s of the session's image is not on this machine any more: %w", l.Digest, err)
+			return nil, fmt.Errorf("layer %s of the session's image is no longer on this machine: %w", l.Digest, err)
 		}
 		return struct {
 			io.Reader

@@ -72,7 +72,7 @@ func shareCommand(a *cli.App) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&project, "project", "", "the members of this `project` can use it, by name or id")
 	f.BoolVar(&private, "private", false, "only its owner can use it")
-	f.BoolVar(&public, "public", false, "everyone can use it, and it has no owner any more; only for superadmins")
+	f.BoolVar(&public, "public", false, "everyone can use it, and it no longer has an owner; only for superadmins")
 	cli.SetsField(cmd, "public", "visibility")
 	return cmd
 }

@@ -3,10 +3,14 @@ import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { nodesOf } from "../admin/usePages";
 import { acceleratorSlots, byRecent, type LaunchDraft } from "./request";
 
-const LaunchQuery = graphql(`
+const LaunchImage = graphql(
+  `fragment LaunchImage on Image { id name reference sizeBytes minimumSlots deprecated apps { name title } }`,
+);
+const LaunchQuery = graphql(
+  `
   query Launch {
     images(first: 100, where: { status: ALIVE }, orderBy: [{ field: NAME, direction: ASC }]) {
-      edges { node { id name reference sizeBytes minimumSlots deprecated apps { name title } } } totalCount
+      edges { node { ...LaunchImage } } totalCount
     }
     vfolders(first: 100, where: { status: READY }) {
       edges { node { id name permissions owner { id email } myShare { id status inviterEmail } } }
@@ -16,15 +20,20 @@ const LaunchQuery = graphql(`
       edges { node { id name status schedulable devices { id allocatable health capacity occupied } } }
     }
   }
-`);
+`,
+  [LaunchImage],
+);
 
-const ImageSearch = graphql(`
+const ImageSearch = graphql(
+  `
   query LaunchImages($where: ImageWhereInput!) {
     images(first: 12, where: $where, orderBy: [{ field: NAME, direction: ASC }]) {
-      edges { node { id name reference sizeBytes minimumSlots deprecated apps { name title } } } totalCount
+      edges { node { ...LaunchImage } } totalCount
     }
   }
-`);
+`,
+  [LaunchImage],
+);
 
 /** Searches all images by a part of their name; null without a text. */
 export function useImageSearch(text: string) {

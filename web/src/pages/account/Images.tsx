@@ -120,7 +120,7 @@ export function Images() {
           refetch();
         }}
       >
-        {t("The image is removed from its registry, and no session can start from it any more.")}
+        {t("The image is removed from its registry, and sessions can no longer start from it.")}
       </Confirm>
     </>
   );
