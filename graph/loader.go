@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -95,58 +96,63 @@ func loaders(ctx context.Context) *loaderSet { return ctx.Value(loadersKey{}).(f
 
 func (r *Resolver) newLoaders() *loaderSet {
 	return &loaderSet{
-		accessGroups:   loadSelected(r.loadAccessGroups),
-		accessUsers:    loadSelected(r.loadAccessUsers),
-		accessProjects: loadSelected(r.loadAccessProjects),
-		devices:        load(r.loadDevices),
-		topology:       load(r.loadTopology),
-		left:           load(r.Agents.SessionsLeft),
-		holders:        loadSelected(r.loadHolders),
-		byAgent:        load(r.loadOccupied(allocation.FieldAgentID)),
-		byDevice:       load(r.loadOccupied(allocation.FieldDeviceID)),
-		byOwner:        load(r.loadOccupied(allocation.FieldOwnerID)),
-		byProject:      load(r.loadOccupied(allocation.FieldProjectID)),
-		byDomain:       load(r.loadOccupied(allocation.FieldDomainID)),
-		stats:          load(r.Stats.Latest),
-		activeUsers:    load(r.loadActiveUsers),
-		environments:   load(r.loadEnvironments),
-		clusters:       load(r.loadClusters),
-		requests:       load(r.Sessions.Requests),
-		templates:      load(r.Templates.Requests),
-		arrays:         load(r.Sessions.ArrayCounts),
-		usage: load(func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
+		accessGroups:   loadSelected(r, r.loadAccessGroups),
+		accessUsers:    loadSelected(r, r.loadAccessUsers),
+		accessProjects: loadSelected(r, r.loadAccessProjects),
+		devices:        load(r, r.loadDevices),
+		topology:       load(r, r.loadTopology),
+		left:           load(r, r.Agents.SessionsLeft),
+		holders:        loadSelected(r, r.loadHolders),
+		byAgent:        load(r, r.loadOccupied(allocation.FieldAgentID)),
+		byDevice:       load(r, r.loadOccupied(allocation.FieldDeviceID)),
+		byOwner:        load(r, r.loadOccupied(allocation.FieldOwnerID)),
+		byProject:      load(r, r.loadOccupied(allocation.FieldProjectID)),
+		byDomain:       load(r, r.loadOccupied(allocation.FieldDomainID)),
+		stats:          load(r, r.Stats.Latest),
+		activeUsers:    load(r, r.loadActiveUsers),
+		environments:   load(r, r.loadEnvironments),
+		clusters:       load(r, r.loadClusters),
+		requests:       load(r, r.Sessions.Requests),
+		templates:      load(r, r.Templates.Requests),
+		arrays:         load(r, r.Sessions.ArrayCounts),
+		usage: load(r, func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
 			return stats.BySession(ctx, r.Client, ids)
 		}),
-		mounted:        loadSelected(r.loadMounted),
-		open:           load(r.Folders.Open),
-		volumeGrants:   load(r.Folders.GrantsOf),
-		versions:       load(r.Images.VersionsOf),
-		copies:         load(r.copiesOf),
+		mounted:        loadSelected(r, r.loadMounted),
+		open:           load(r, r.Folders.Open),
+		volumeGrants:   load(r, r.Folders.GrantsOf),
+		versions:       load(r, r.Images.VersionsOf),
+		copies:         load(r, r.copiesOf),
 		fits:           r.loadFits(),
-		users:          loadSelected(r.loadUsers),
-		places:         load(r.Advisor.Places),
-		suggestions:    load(r.Advisor.Suggest),
-		seen:           load(r.loadSeen),
-		queued:         loadSelected(r.loadQueued),
-		domains:        loadSelected(r.loadDomains),
-		shares:         load(r.Scheduler.ShareHolders),
-		weights:        loadSelected(r.loadWeights),
-		sharesOf:       load(r.loadSharesOf),
-		apps:           load(r.Apps.List),
-		myShare:        load(r.loadMyShare),
-		folderNames:    load(r.loadFolderNames),
-		emails:         load(r.loadEmails),
-		volumeOf:       loadSelected(r.loadVolumeOf),
-		origins:        loadSelected(r.loadOrigins),
-		folderTasks:    load(r.loadFolderTasks),
-		proxyNames:     load(r.loadProxyNames),
-		scopeLimits:    load(r.Folders.EffectiveLimits),
-		holderProjects: loadSelected(r.loadHolderProjects),
+		users:          loadSelected(r, r.loadUsers),
+		places:         load(r, r.Advisor.Places),
+		suggestions:    load(r, r.Advisor.Suggest),
+		seen:           load(r, r.loadSeen),
+		queued:         loadSelected(r, r.loadQueued),
+		domains:        loadSelected(r, r.loadDomains),
+		shares:         load(r, r.Scheduler.ShareHolders),
+		weights:        loadSelected(r, r.loadWeights),
+		sharesOf:       load(r, r.loadSharesOf),
+		apps:           load(r, r.Apps.List),
+		myShare:        load(r, r.loadMyShare),
+		folderNames:    load(r, r.loadFolderNames),
+		emails:         load(r, r.loadEmails),
+		volumeOf:       loadSelected(r, r.loadVolumeOf),
+		origins:        loadSelected(r, r.loadOrigins),
+		folderTasks:    load(r, r.loadFolderTasks),
+		proxyNames:     load(r, r.loadProxyNames),
+		scopeLimits:    load(r, r.Folders.EffectiveLimits),
+		holderProjects: loadSelected(r, r.loadHolderProjects),
 	}
 }
 
+// batchWait is the time for which a loader collects keys after the first one.
+func (r *Resolver) batchWait() dataloadgen.Option {
+	return dataloadgen.WithWait(cmp.Or(r.BatchWait, time.Millisecond))
+}
+
 // load creates a loader that returns zero values for missing keys.
-func load[K comparable, T any](fetch func(context.Context, []K) (map[K]T, error)) *dataloadgen.Loader[K, T] {
+func load[K comparable, T any](r *Resolver, fetch func(context.Context, []K) (map[K]T, error)) *dataloadgen.Loader[K, T] {
 	return dataloadgen.NewLoader(func(ctx context.Context, keys []K) ([]T, []error) {
 		values := make([]T, len(keys))
 		m, err := fetch(ctx, keys)
@@ -157,7 +163,7 @@ func load[K comparable, T any](fetch func(context.Context, []K) (map[K]T, error)
 			values[i] = m[key]
 		}
 		return values, nil
-	}, dataloadgen.WithWait(time.Millisecond))
+	}, r.batchWait())
 }
 
 func (r *Resolver) loadDevices(ctx context.Context, agents []uuid.UUID) (map[uuid.UUID][]*ent.Device, error) {
@@ -259,14 +265,15 @@ func below(ctx context.Context, object, name string) (context.Context, bool) {
 // bySelection has one loader for each place in a query, because the fields that are read for
 // one place can differ from another.
 type bySelection[T any] struct {
-	fetch func(context.Context, []uuid.UUID) (map[uuid.UUID]T, error)
+	resolver *Resolver
+	fetch    func(context.Context, []uuid.UUID) (map[uuid.UUID]T, error)
 
 	mu      sync.Mutex
 	loaders map[*ast.Field]*loader[T]
 }
 
-func loadSelected[T any](fetch func(context.Context, []uuid.UUID) (map[uuid.UUID]T, error)) *bySelection[T] {
-	return &bySelection[T]{fetch: fetch, loaders: map[*ast.Field]*loader[T]{}}
+func loadSelected[T any](r *Resolver, fetch func(context.Context, []uuid.UUID) (map[uuid.UUID]T, error)) *bySelection[T] {
+	return &bySelection[T]{resolver: r, fetch: fetch, loaders: map[*ast.Field]*loader[T]{}}
 }
 
 // Load returns the value of one key for the place of ctx.
@@ -275,7 +282,7 @@ func (b *bySelection[T]) Load(ctx context.Context, key uuid.UUID) (T, error) {
 	b.mu.Lock()
 	l, ok := b.loaders[place]
 	if !ok {
-		l = load(b.fetch)
+		l = load(b.resolver, b.fetch)
 		b.loaders[place] = l
 	}
 	b.mu.Unlock()

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/vikstrous/dataloadgen"
@@ -40,7 +39,7 @@ func (r *Resolver) loadFits() *fitLoader {
 			list[i] = m[q]
 		}
 		return list, nil
-	}, dataloadgen.WithWait(time.Millisecond))
+	}, r.batchWait())
 }
 
 func (r mutationResolver) CreateResourcePreset(ctx context.Context, input preset.CreateResourcePresetInput) (*preset.ResourcePresetPayload, error) {

@@ -76,6 +76,7 @@ type Resolver struct {
 	Advisor      *scheduler.Advisor
 	Version      string
 	QueryTimeout time.Duration // 0 = server.DefaultQueryTimeout
+	BatchWait    time.Duration // 0 = 1 ms; see manager.Config
 	Meter        *server.Meter // nil: no metrics
 	Logger       *slog.Logger
 }

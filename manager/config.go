@@ -49,6 +49,9 @@ type Config struct {
 	ObjectStorages []string
 	// QueryTimeout limits a GraphQL query; 0 = DefaultQueryTimeout.
 	QueryTimeout time.Duration
+	// BatchWait is the time for which a GraphQL query collects the keys that it reads with one
+	// SQL statement; 0 = 1 ms.
+	BatchWait time.Duration
 	// MaxArraySize limits the members of an array of sessions; 0 = 10,000.
 	MaxArraySize int
 	// Images is the registry for images that are made of sessions, the same for all replicas; zero:

@@ -237,7 +237,7 @@ func (m *Manager) resolver() *graph.Resolver {
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),
 		Advisor: scheduler.NewAdvisor(m.core.Scheduler, m.client, m.core.Sessions), Scheduler: m.core.Scheduler, Idle: m.idle, Apps: m.apps, Templates: m.templates,
 		Leadership: m.leader, Recovery: m.recovery,
-		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, Meter: server.NewMeter(m.meter()), Logger: m.log,
+		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, BatchWait: m.cfg.BatchWait, Meter: server.NewMeter(m.meter()), Logger: m.log,
 	}
 }
 
