@@ -1958,9 +1958,11 @@ type ImageCopy struct {
 	UsedAt *time.Time `json:"usedAt"`
 }
 
-// ImageDetail is an image with the agents that have it.
+// ImageDetail is an image with its use and the agents that have it.
 type ImageDetail struct {
 	Image `json:"-"`
+	// How much the image is used, as far as the viewer can see the sessions and the agents.
+	Use ImageDetailUseImageUse `json:"use"`
 	// The resource groups whose agents keep the image: they pull it before a session needs it, and do not remove it to free space.
 	AutoPull []Ref `json:"autoPull"`
 	// The agents that have the content of this image or are pulling it, by name, at most 1000. An agent with former content of the tag is not in the list.
@@ -2039,8 +2041,10 @@ type __premarshalImageDetail struct {
 
 	AddedBytes int64 `json:"addedBytes"`
 
-	CommittedAt *time.Time `json:"committedAt"`
-	AutoPull    []Ref      `json:"autoPull"`
+	CommittedAt *time.Time             `json:"committedAt"`
+	Use         ImageDetailUseImageUse `json:"use"`
+
+	AutoPull []Ref `json:"autoPull"`
 
 	Copies []ImageCopy `json:"copies"`
 }
@@ -2056,6 +2060,7 @@ func (v *ImageDetail) MarshalJSON() ([]byte, error) {
 func (v *ImageDetail) __premarshalJSON() (*__premarshalImageDetail, error) {
 	var retval __premarshalImageDetail
 
+	retval.Use = v.Use
 	retval.AutoPull = v.AutoPull
 	retval.Copies = v.Copies
 	retval.ID = v.Image.ID
@@ -2083,6 +2088,15 @@ func (v *ImageDetail) __premarshalJSON() (*__premarshalImageDetail, error) {
 	retval.AddedBytes = v.Image.AddedBytes
 	retval.CommittedAt = v.Image.CommittedAt
 	return &retval, nil
+}
+
+// ImageDetailUseImageUse includes the requested fields of the GraphQL type ImageUse.
+// The GraphQL type's documentation follows.
+//
+// How much an image is used.
+type ImageDetailUseImageUse struct {
+	// Sessions that were created from the image and have not ended.
+	ActiveSessions int `json:"activeSessions"`
 }
 
 // ImageOwnerUser includes the requested fields of the GraphQL type User.
@@ -6899,13 +6913,13 @@ type queryImageBuildsResponse struct {
 
 // queryImageByNameResponse is returned by queryImageByName on success.
 type queryImageByNameResponse struct {
-	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
+	// The image with a reference (host/name:tag) or a short name (name:tag), or the viewer's own image of that name; null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
 	Image *Image `json:"image"`
 }
 
 // queryImageDetailResponse is returned by queryImageDetail on success.
 type queryImageDetailResponse struct {
-	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
+	// The image with a reference (host/name:tag) or a short name (name:tag), or the viewer's own image of that name; null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
 	Image *ImageDetail `json:"image"`
 }
 
@@ -7038,7 +7052,7 @@ func (v *queryImageHistoryImage) __premarshalJSON() (*__premarshalqueryImageHist
 
 // queryImageHistoryResponse is returned by queryImageHistory on success.
 type queryImageHistoryResponse struct {
-	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
+	// The image with a reference (host/name:tag) or a short name (name:tag), or the viewer's own image of that name; null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
 	Image *queryImageHistoryImage `json:"image"`
 }
 
@@ -14775,6 +14789,9 @@ query ImageDetail ($name: String!) {
 }
 fragment ImageDetail on Image {
 	... Image
+	use {
+		activeSessions
+	}
 	autoPull {
 		id
 		name

@@ -149,6 +149,11 @@ func (r *Resolver) copiesOf(ctx context.Context, wanted []content) (map[content]
 	return out, nil
 }
 
+// Use returns how much an image is used, in what the viewer can see.
+func (r imageResolver) Use(ctx context.Context, i *ent.Image) (*image.ImageUse, error) {
+	return loaders(ctx).imageUses.Load(ctx, i.ID)
+}
+
 func (r queryResolver) ImageUsage(ctx context.Context) (*commit.ImageUsage, error) {
 	return r.Commits.Usage(ctx)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/app"
+	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	msession "github.com/berthhq/berth/manager/session"
@@ -63,6 +64,7 @@ type loaderSet struct {
 	volumeGrants        *loader[[]*ent.VolumeGrant]
 	versions            *loader[[]*ent.ImageVersion]
 	copies              *dataloadgen.Loader[content, []*ent.ImageCopy]
+	imageUses           *loader[*image.ImageUse]
 	fits                *fitLoader
 	users               *bySelection[*ent.User]
 	places              *loader[*scheduler.Place]
@@ -123,6 +125,7 @@ func (r *Resolver) newLoaders() *loaderSet {
 		volumeGrants:   load(r, r.Folders.GrantsOf),
 		versions:       load(r, r.Images.VersionsOf),
 		copies:         load(r, r.copiesOf),
+		imageUses:      load(r, r.Images.UseOf),
 		fits:           r.loadFits(),
 		users:          loadSelected(r, r.loadUsers),
 		places:         load(r, r.Advisor.Places),

@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/ent/idlechecker"
 	entimage "github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
@@ -74,13 +75,21 @@ func (r queryResolver) Agent(ctx context.Context, name string) (*ent.Agent, erro
 	return only(ctx, r.Client.Agent.Query().Where(agent.Name(name)), "Agent", "name")
 }
 
-// Image finds an image that the viewer can use by its full reference or its short name.
+// Image finds an image that the viewer can use by its full reference or its short name, or else the
+// viewer's own image of that name.
 func (r queryResolver) Image(ctx context.Context, name string, architecture *string) (*ent.Image, error) {
-	q := r.Client.Image.Query().Where(image.Open(ctx), entimage.Or(entimage.Reference(name), entimage.Name(name))).Limit(2)
-	if architecture != nil {
-		q.Where(entimage.Architecture(*architecture))
+	find := func(named predicate.Image) (*ent.Image, error) {
+		q := r.Client.Image.Query().Where(image.Open(ctx), named).Limit(2)
+		if architecture != nil {
+			q.Where(entimage.Architecture(*architecture))
+		}
+		return only(ctx, q, "Image", "architecture")
 	}
-	return only(ctx, q, "Image", "architecture")
+	i, err := find(entimage.Or(entimage.Reference(name), entimage.Name(name)))
+	if i == nil && err == nil {
+		return find(image.OwnNamed(ctx, name))
+	}
+	return i, err
 }
 
 // Registry finds a registry by name or host.

@@ -195,6 +195,7 @@ var waiting = answer.Waiting{
 	{Object: "Image", Field: "versions"}:                    true,
 	{Object: "Image", Field: "change"}:                      true,
 	{Object: "Image", Field: "copies"}:                      true,
+	{Object: "Image", Field: "use"}:                         true,
 	{Object: "Image", Field: "apps"}:                        true,
 	{Object: "Image", Field: "permissions"}:                 true,
 	{Object: "Kernel", Field: "stats"}:                      true,
@@ -351,6 +352,7 @@ type ImageResolver interface {
 
 	Copies(ctx context.Context, obj *ent.Image) ([]*ent.ImageCopy, error)
 
+	Use(ctx context.Context, obj *ent.Image) (*image.ImageUse, error)
 	Apps(ctx context.Context, obj *ent.Image) ([]*app.ImageApp, error)
 	Permissions(ctx context.Context, obj *ent.Image) ([]access.Operation, error)
 }
@@ -2849,6 +2851,18 @@ type Image implements Node @allow(to: USER) {
   copies: [ImageCopy!]!
   "The resource groups whose agents keep the image: they pull it before a session needs it, and do not remove it to free space."
   autoPull: [ResourceGroup!]!
+  "How much the image is used, as far as the viewer can see the sessions and the agents."
+  use: ImageUse!
+}
+
+"How much an image is used."
+type ImageUse @allow(to: USER) {
+  "Sessions that were created from the image and have not ended."
+  activeSessions: Int!
+  "Agents that have its present content."
+  agents: Int!
+  "When a container was last created from it on one of those agents, as far as they have reported it; null if no container was."
+  lastUsedAt: Time
 }
 
 enum ImageCopyState { PULLING PRESENT }
@@ -2955,7 +2969,7 @@ type StarterImage @allow(to: USER) {
 extend type Query {
   "The starter images, by name."
   starterImages: [StarterImage!]! @allow(to: USER)
-  "The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them."
+  "The image with a reference (host/name:tag) or a short name (name:tag), or the viewer's own image of that name; null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them."
   image(name: String!, architecture: String): Image @allow(to: USER)
   """
   What is attached to the digest of an image at its registry: signatures, SBOMs and reports of vulnerabilities. The
@@ -6902,6 +6916,8 @@ func (ec *executionContext) childFields_Image(ctx context.Context, field graphql
 		return ec.fieldContext_Image_copies(ctx, field)
 	case "autoPull":
 		return ec.fieldContext_Image_autoPull(ctx, field)
+	case "use":
+		return ec.fieldContext_Image_use(ctx, field)
 	case "apps":
 		return ec.fieldContext_Image_apps(ctx, field)
 	case "permissions":
@@ -7116,6 +7132,18 @@ func (ec *executionContext) childFields_ImageUsage(ctx context.Context, field gr
 		return ec.fieldContext_ImageUsage_maxBytes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ImageUsage", field.Name)
+}
+
+func (ec *executionContext) childFields_ImageUse(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "activeSessions":
+		return ec.fieldContext_ImageUse_activeSessions(ctx, field)
+	case "agents":
+		return ec.fieldContext_ImageUse_agents(ctx, field)
+	case "lastUsedAt":
+		return ec.fieldContext_ImageUse_lastUsedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImageUse", field.Name)
 }
 
 func (ec *executionContext) childFields_ImageVersion(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -24649,6 +24677,39 @@ func (ec *executionContext) fieldContext_Image_autoPull(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Image_use(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Image_use(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Image().Use(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *image.ImageUse) graphql.Marshaler {
+			return ec.marshalNImageUse2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImageUse(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Image_use(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Image",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImageUse(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Image_apps(ctx context.Context, field graphql.CollectedField, obj *ent.Image) (ret graphql.Marshaler) {
 
 	return graphql.ResolveField(
@@ -26457,6 +26518,69 @@ func (ec *executionContext) _ImageUsage_maxBytes(ctx context.Context, field grap
 }
 func (ec *executionContext) fieldContext_ImageUsage_maxBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ImageUsage", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ImageUse_activeSessions(ctx context.Context, field graphql.CollectedField, obj *image.ImageUse) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.ActiveSessions)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageUse_activeSessions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ActiveSessions, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageUse_activeSessions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageUse", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImageUse_agents(ctx context.Context, field graphql.CollectedField, obj *image.ImageUse) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Agents)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageUse_agents(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Agents, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageUse_agents(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageUse", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImageUse_lastUsedAt(ctx context.Context, field graphql.CollectedField, obj *image.ImageUse) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.LastUsedAt)
+}
+func (ec *executionContext) fieldContext_ImageUse_lastUsedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageUse", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
 func (ec *executionContext) _ImageVersion_id(ctx context.Context, field graphql.CollectedField, obj *ent.ImageVersion) (ret graphql.Marshaler) {
@@ -73333,6 +73457,11 @@ func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, ob
 			})
 		case "autoPull":
 			out.SetNonNull(i, ec._Image_autoPull(ctx, field, obj))
+		case "use":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Image_use(ctx, field, obj)
+			})
 		case "apps":
 			field := field
 			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
@@ -73694,6 +73823,29 @@ func (ec *executionContext) _ImageUsage(ctx context.Context, sel ast.SelectionSe
 			out.Set(i, ec._ImageUsage_maxCount(ctx, field, obj))
 		case "maxBytes":
 			out.Set(i, ec._ImageUsage_maxBytes(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var imageUseImplementors = []string{"ImageUse"}
+
+func (ec *executionContext) _ImageUse(ctx context.Context, sel ast.SelectionSet, obj *image.ImageUse) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, imageUseImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ImageUse"))
+		case "activeSessions":
+			out.SetNonNull(i, ec._ImageUse_activeSessions(ctx, field, obj))
+		case "agents":
+			out.SetNonNull(i, ec._ImageUse_agents(ctx, field, obj))
+		case "lastUsedAt":
+			out.Set(i, ec._ImageUse_lastUsedAt(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -83672,6 +83824,16 @@ func (ec *executionContext) marshalNImageUsage2ᚖgithubᚗcomᚋberthhqᚋberth
 		return graphql.Null
 	}
 	return ec._ImageUsage(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNImageUse2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImageUse(ctx context.Context, sel ast.SelectionSet, v *image.ImageUse) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ImageUse(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNImageVersion2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐImageVersionᚄ(ctx context.Context, sel ast.SelectionSet, v []*ent.ImageVersion) graphql.Marshaler {

@@ -32,14 +32,9 @@ func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
 		return nil, err
 	}
 	q := s.client.Image.Query().Where(Open(ctx)).Order(entimage.ByReference(), entimage.ByArchitecture())
-	v := viewer.From(ctx)
-	switch {
-	case r.host == "" && v != nil && !strings.Contains(r.path, "/"):
-		q.Where(entimage.Or(entimage.Name(r.name()),
-			entimage.And(entimage.OwnerID(v.User), entimage.NameHasPrefix(ownPath), entimage.NameHasSuffix("/"+r.name()))))
-	case r.host == "":
-		q.Where(entimage.Name(r.name()))
-	default:
+	if r.host == "" {
+		q.Where(entimage.Or(entimage.Name(r.name()), OwnNamed(ctx, r.name())))
+	} else {
 		q.Where(entimage.Reference(r.full()))
 	}
 	all, err := q.All(ctx)
@@ -68,6 +63,15 @@ func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
 		return nil, err
 	}
 	return best, nil
+}
+
+// OwnNamed matches the viewer's own image of a short name, such as tool:1 for users/me/tool:1.
+func OwnNamed(ctx context.Context, name string) predicate.Image {
+	v := viewer.From(ctx)
+	if v == nil || strings.Contains(name, "/") {
+		return entimage.IDIn()
+	}
+	return entimage.And(entimage.OwnerID(v.User), entimage.NameHasPrefix(ownPath), entimage.NameHasSuffix("/"+name))
 }
 
 // preferred chooses among the architectures of one image.

@@ -83,6 +83,38 @@ async function registry() {
   await page.getByText("List of images").first().waitFor();
   await checkPage("registry-test");
   await page.keyboard.press("Escape");
+  for (const name of ["Space", "Webhook", "Report", "Edit"]) {
+    await registry.getByRole("button", { name: new RegExp(`^${name}`) }).click();
+    await page.getByRole("dialog").waitFor();
+    await checkPage(`registry-${name.toLowerCase()}`);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  }
+}
+
+/** The list of images finds one by a part of its name, and shows what uses it. */
+async function images() {
+  const table = page.getByRole("table", { name: "Registered images" });
+  await page.getByRole("searchbox", { name: "Filter by name" }).fill("minimal");
+  await table.getByRole("row").filter({ hasText: "python:" }).waitFor({ state: "detached" });
+  for (const name of ["Details of", "Attached to"]) {
+    await table
+      .getByRole("button", { name: new RegExp(`^${name} minimal:1`) })
+      .first()
+      .click();
+    await page.getByRole("dialog").waitFor();
+    await checkPage(`image-${name.split(" ")[0].toLowerCase()}`);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  }
+}
+
+/** A recipe becomes an image. */
+async function build() {
+  await page.goto("/account/images");
+  await button("Build an image").click();
+  await page.getByRole("dialog").waitFor();
+  await checkPage("build-form");
 }
 
 async function cleanUp() {
@@ -114,6 +146,8 @@ await runSteps(
     ["start from the image", start],
     ["delete the image", remove],
     ["test a registry", registry],
+    ["look at images", images],
+    ["build an image", build],
   ],
   { cleanUp },
 );

@@ -3,6 +3,7 @@ package image
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,7 @@ func describe(a *cli.App, i *client.ImageDetail) error {
 	s.Fact("Architecture", i.Architecture)
 	s.Fact("Size", output.Bytes(i.SizeBytes))
 	s.Fact("Status", imageStatus(i.Image))
+	s.Fact("Sessions", strconv.Itoa(i.Use.ActiveSessions))
 	groups := make([]string, 0, len(i.AutoPull))
 	for _, g := range i.AutoPull {
 		groups = append(groups, g.Name)

@@ -2,6 +2,8 @@
 package image
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berthhq/berth/client"
@@ -24,7 +26,7 @@ A cluster of "berthd up" registers the images in build/images at its start.
 }
 
 func listCommand(a *cli.App) *cobra.Command {
-	var own bool
+	var own, all bool
 	cmd := &cobra.Command{
 		Use:     "ls [PART-OF-NAME]",
 		Aliases: []string{"list"},
@@ -46,10 +48,14 @@ func listCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if !all {
+				list = slices.DeleteFunc(list, func(i client.Image) bool { return i.Status == "GONE" })
+			}
 			return a.Table(list, func() *output.Table { return imageTable(list...) })
 		},
 	}
 	cmd.Flags().BoolVar(&own, "mine", false, "only those that you made of sessions")
+	cmd.Flags().BoolVar(&all, "all", false, "also those that were deleted or that their registry no longer has")
 	return cmd
 }
 

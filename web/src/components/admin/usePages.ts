@@ -87,6 +87,7 @@ export function usePages<Data, Variables extends AnyVariables, Node>({
     };
   }, [read, key, stamp, generation]);
 
+  const reload = useCallback(() => setStamp((n) => n + 1), []);
   const last = pages[pages.length - 1];
   const next = last?.pageInfo.hasNextPage ? last.pageInfo.endCursor : null;
   return {
@@ -95,6 +96,6 @@ export function usePages<Data, Variables extends AnyVariables, Node>({
     loading,
     failure,
     more: next === null ? null : () => read(pages.length, next),
-    reload: () => setStamp((n) => n + 1),
+    reload,
   };
 }

@@ -29,15 +29,17 @@ export function RegistryChecks({ registry, onClose, checks, onChecks }: Props) {
     >
       <FailureNote failure={test.failure} />
       {test.busy ? <p className="dim">{t("Testing")}</p> : null}
-      <ul className="rows" aria-label={t("Checks")}>
-        {checks.map((c) => (
-          <li key={c.step}>
-            <b>{word("RegistryCheckStep", c.step)}</b>{" "}
-            <span className={c.works ? "" : "tone-bad"}>{c.works ? t("works") : t("does not work")}</span>
-            <div className="dim">{c.text}</div>
-          </li>
-        ))}
-      </ul>
+      <table className="grid" aria-label={t("Checks")}>
+        <tbody>
+          {checks.map((c) => (
+            <tr key={c.step}>
+              <th scope="row">{word("RegistryCheckStep", c.step)}</th>
+              <td className={c.works ? "" : "tone-bad"}>{c.works ? t("works") : t("does not work")}</td>
+              <td className="dim">{c.text}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </Modal>
   );
 }

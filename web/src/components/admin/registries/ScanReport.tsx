@@ -32,7 +32,7 @@ export function ScanReport({ registry, onClose }: { registry: Registry; onClose:
     pick: (data) => data.scanResults,
   });
   const columns: Column<Result>[] = [
-    { head: t("Tag"), cell: (x) => <code>{x.name}</code> },
+    { head: t("Tag"), cell: (x) => <code style={{ overflowWrap: "anywhere" }}>{x.name}</code> },
     {
       head: t("Result"),
       cell: (x) => (
