@@ -35,6 +35,7 @@ import (
 	"github.com/berthhq/berth/agent/runtime"
 	"github.com/berthhq/berth/agent/runtime/containerd"
 	"github.com/berthhq/berth/agent/stats"
+	"github.com/berthhq/berth/agent/trust"
 	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/confine"
 	"github.com/berthhq/berth/internal/netlist"
@@ -73,6 +74,7 @@ type Config struct {
 	RuncPath         string
 	RunnerPath       string
 	BuilderPath      string       // berth-builder; "" = the agent builds no images
+	CABundle         string       // PEM file of the authorities that containers trust; "" = those of their images
 	Subnet           netip.Prefix // of the kernels; zero = network.DefaultSubnet
 	// Overlay is the address to which other agents send overlay traffic: an IP address, a port or
 	// both. The default address is the local one of the connection to the managers, the default
@@ -159,6 +161,11 @@ func New(cfg Config) (*Agent, error) {
 	}
 	if err := cfg.Images.Cleanup.check(); err != nil {
 		return nil, err
+	}
+	if cfg.CABundle != "" {
+		if err := trust.Check(cfg.CABundle); err != nil {
+			return nil, err
+		}
 	}
 	if err := confine.Directory(cfg.Dir, 0o700); err != nil { // the containers' writable layers are below it
 		return nil, err
@@ -329,7 +336,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	a.monitor.Check(ctx)
 	a.kernels, err = kernel.New(kernel.Config{
 		Blame: a.monitor.Blame, Agent: a.id, Dir: a.cfg.Dir, Runtime: a.runtime, Devices: a.devices, Network: a.network,
-		Volumes: a.volumes, Disks: a.disks, Builders: a.newBuilders(), Runner: a.cfg.RunnerPath, PidsLimit: a.cfg.PidsLimit,
+		Volumes: a.volumes, Disks: a.disks, Builders: a.newBuilders(), Runner: a.cfg.RunnerPath, CABundle: a.cfg.CABundle, PidsLimit: a.cfg.PidsLimit,
 		LogBytes: a.cfg.LogFileBytes, LogFiles: a.cfg.LogFiles,
 		EndedKernels: a.cfg.EndedKernels, EndedLogBytes: a.cfg.EndedLogBytes, OnChange: a.hub.kernelChanged, Logger: a.log,
 	})

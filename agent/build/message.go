@@ -8,6 +8,7 @@ type Request struct {
 	ResolvConf string // content of /etc/resolv.conf for steps
 	NetNS      string // path of the network namespace of the sandbox, which steps join
 	Cgroup     string // cgroup of the sandbox, below the cgroup root; those of steps are created below it
+	CABundle   string // path of the PEM file of the authorities that steps trust; "" = those of their images
 	CacheBytes int64  // the cache is reduced to this size before the build
 
 	Dockerfile string

@@ -33,6 +33,9 @@ func start(ctx context.Context, program string, r Request, report func(Event)) (
 	cmd := exec.Command(program)
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=" + scratch, "OTEL_TRACES_EXPORTER=none", "OTEL_METRICS_EXPORTER=none"}
+	if r.CABundle != "" {
+		cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+r.CABundle)
+	}
 	// Mounts of steps are the builder's own, so they end with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWNS}
 	stderr := &tail{}

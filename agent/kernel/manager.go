@@ -57,6 +57,7 @@ type Config struct {
 	// Blame reports whether a start failed because of a condition of the machine, and which.
 	Blame     func(context.Context, error) (why string, yes bool)
 	Runner    string // path on the host
+	CABundle  string // path on the host of what containers trust; "" = what their images trust
 	PidsLimit int64  // of each kernel; 0 = DefaultPids
 	LogBytes  int64  // size of one log file; 0 = default
 	LogFiles  int    // number of log files; 0 = default

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/agent/mount"
 	"github.com/berthhq/berth/agent/runner"
 	"github.com/berthhq/berth/agent/runtime"
+	"github.com/berthhq/berth/agent/trust"
 	"github.com/berthhq/berth/internal/foldergroup"
 	"github.com/berthhq/berth/internal/resource"
 )
@@ -168,7 +169,7 @@ func (k *Kernel) files() mount.Files {
 	return mount.Files{
 		Dir: k.m.dir(k.ID), Runner: k.m.cfg.Runner, Hostname: k.hostname(),
 		Address: k.rec.network.Address, Peers: peers(k.rec.request), Bootstrap: k.rec.request.BootstrapScript,
-		Cluster: cluster(k.rec.request),
+		Cluster: cluster(k.rec.request), CABundle: k.m.cfg.CABundle,
 	}
 }
 
@@ -210,6 +211,11 @@ func (k *Kernel) environment(image runtime.Image) []string {
 	env.set("HOME", mount.Work)
 	for name, value := range r.Environment {
 		env.set(name, value)
+	}
+	if k.m.cfg.CABundle != "" {
+		for _, name := range trust.Variables() {
+			env.setDefault(name, trust.Path)
+		}
 	}
 	env.set("BERTH_SESSION_ID", r.SessionId)
 	env.set("BERTH_KERNEL_ID", r.KernelId)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berthhq/berth/agent/runner"
 	"github.com/berthhq/berth/agent/runner/peer"
+	"github.com/berthhq/berth/agent/trust"
 )
 
 // Work is the scratch directory of every container, and the working directory of its command.
@@ -29,6 +30,7 @@ type Files struct {
 	Bootstrap string      // script, "" = none
 	Resources []string    // lines of the file Resources
 	Cluster   *peer.Files // of a session of several kernels; nil = it has one
+	CABundle  string      // on the host; "" = none
 }
 
 // Peer is another container that can be reached by name.
@@ -74,6 +76,9 @@ func (f Files) Mounts() []specs.Mount {
 	}
 	if f.Cluster != nil {
 		mounts = append(mounts, f.clusterMounts()...)
+	}
+	if f.CABundle != "" {
+		mounts = append(mounts, trust.Mount(f.CABundle))
 	}
 	if len(f.Resources) > 0 {
 		mounts = append(mounts, bind(filepath.Join(f.Dir, resources), Resources, "ro", "nosuid", "nodev", "noexec"))

@@ -25,6 +25,12 @@ func pathFlag(cmd *cobra.Command, p *string, name, usual, usage string) {
 	cmd.Flags().Lookup(name).DefValue = usual // as users would type it
 }
 
+// caFlag adds the flag for what the containers of an agent trust.
+func caFlag(cmd *cobra.Command, file *string) {
+	pathFlag(cmd, file, "ca-bundle", os.Getenv("SSL_CERT_FILE"), "PEM file of all certificate authorities that sessions and builds trust, where the site has one of its own (default $SSL_CERT_FILE)")
+	cmd.Flags().Lookup("ca-bundle").DefValue = "" // the same text on every machine
+}
+
 func (p *path) Set(text string) error {
 	abs, err := absolute(text)
 	*p = path(abs)

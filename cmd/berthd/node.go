@@ -59,6 +59,7 @@ func agentCommand() *cobra.Command {
 		plugins []string
 		file    string
 		group   string
+		bundle  string
 		overlay string
 		lists   networkLists
 		keep    bool
@@ -81,7 +82,7 @@ func agentCommand() *cobra.Command {
 			cfg := agent.Config{
 				Name: o.name, Dir: o.dir, Version: version, Managers: o.managers, JoinToken: token, CAFingerprint: o.fingerprint,
 				Volumes: map[string]string{}, ScopeMounts: map[string]scopemount.Rule{}, ResourceGroup: group, Overlay: overlay, KeepSessions: keep, Logger: log,
-				EndedKernels: ended.kernels, EndedLogBytes: ended.logMiB << 20, Images: images,
+				EndedKernels: ended.kernels, EndedLogBytes: ended.logMiB << 20, Images: images, CABundle: bundle,
 				ShimPath: filepath.Join(o.bin, "containerd-shim-runc-v2"), RuncPath: filepath.Join(o.bin, "runc"),
 				RunnerPath: filepath.Join(o.bin, "berth-runner"), BuilderPath: filepath.Join(o.bin, "berth-builder"), Registry: opsserver.NewRegistry(version, "agent"),
 			}
@@ -157,6 +158,7 @@ func agentCommand() *cobra.Command {
 	f.StringVar(&group, "resource-group", "", "resource group at the first registration")
 	f.StringVar(&overlay, "overlay", "", "address at which agents of other machines reach this one, for sessions over several agents: an IPv4 address, :UDP-port or both (default: the address on the route to the managers, and :4789), or off")
 	imageFlags(cmd, &images)
+	caFlag(cmd, &bundle)
 	lists.flags(cmd)
 	floors.flags(cmd)
 	f.StringVar(&ops, "metrics", "", metricsHelp)

@@ -39,7 +39,7 @@ type upOptions struct {
 	sftp, ssh, ops                   string
 	mock                             int
 	fixtures                         []string
-	pluginFile, volumeFile           string
+	pluginFile, volumeFile, caBundle string
 	reach                            []string
 	floors                           floorOptions
 	stopSessions                     bool
@@ -87,6 +87,7 @@ unless --stop-sessions is given.`,
 	pathFlag(cmd, &o.volumeFile, "volume-file", "", "YAML file of further volumes with their plugins and options, see docs/storage")
 	f.StringSliceVar(&o.reach, "object-storage-network", nil, "internal hosts and networks that users can name as object storages")
 	o.networks.flags(cmd)
+	caFlag(cmd, &o.caBundle)
 	f.BoolVar(&o.stopSessions, "stop-sessions", false, "end running sessions when stopping")
 	o.floors.flags(cmd)
 	logFlags(cmd, &o.level, &o.asJSON, "warn")
@@ -302,7 +303,7 @@ func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent
 		JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
 		Volumes: volumes, Plugins: p.plugins, Conditions: floors,
 		ContainerdSocket: cfg.Address(), ShimPath: filepath.Join(p.bin, "containerd-shim-runc-v2"),
-		RuncPath: filepath.Join(p.bin, "runc"), RunnerPath: filepath.Join(p.bin, "berth-runner"), BuilderPath: filepath.Join(p.bin, "berth-builder"),
+		RuncPath: filepath.Join(p.bin, "runc"), RunnerPath: filepath.Join(p.bin, "berth-runner"), BuilderPath: filepath.Join(p.bin, "berth-builder"), CABundle: p.caBundle,
 		Images: agent.ImageConfig{ // no other agent can join a platform whose managers listen on the loopback interface
 			Listen:  agent.ImagesOff,
 			Cleanup: agent.ImageCleanup{Above: agent.DefaultCleanupAbove, Below: agent.DefaultCleanupBelow, Grace: agent.DefaultCleanupGrace},

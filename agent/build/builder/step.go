@@ -14,6 +14,7 @@ import (
 
 	"github.com/berthhq/berth/agent/build"
 	"github.com/berthhq/berth/agent/runtime/sandbox"
+	"github.com/berthhq/berth/agent/trust"
 )
 
 // sandboxes is BuildKit's provider of networks. BuildKit lets the network of a step complete the step's
@@ -55,6 +56,7 @@ func (s *step) Set(spec *specs.Spec) error {
 			spec.Mounts[i].Source = s.resolvConf()
 		}
 	}
+	trust.Add(spec, s.request.CABundle)
 	const epoch = "SOURCE_DATE_EPOCH"
 	if !slices.ContainsFunc(spec.Process.Env, func(v string) bool { return strings.HasPrefix(v, epoch+"=") }) {
 		// Python records the time of a source file in its compiled form unless this variable is set, and
