@@ -83,6 +83,8 @@ var rules = []rule{
 	{"manager/preset", downhill("manager/preset", "manager/scheduler"), "services import siblings only downhill"},
 	{"manager/idle", downhill("manager/idle", "manager/session", "manager/policy"), "services import siblings only downhill"},
 	{"manager/core", downhill("manager/core", "manager/agents", "manager/distribution", "manager/enrolment", "manager/image", "manager/occupancy", "manager/overlay", "manager/policy", "manager/scheduler", "manager/session", "manager/task"), "what is wired alike in production and in the simulation"},
+	{"gateway/inference", []string{"internal/"}, "the router knows models through an interface"},
+	{"manager/deployment/rollout", nil, "the decision is pure"},
 	{"gateway/sshproxy/sshproxytest", []string{"gateway/sshproxy", "internal/"}, "a gateway for tests is the SSH server"},
 	{"gateway/sshproxy", []string{"internal/"}, "the SSH server uses accounts and kernels through interfaces"},
 	{"gateway/sshaccess", []string{"gateway/sshproxy", "manager", "ent", "internal/"}, "a gateway enters sessions with the services of a manager"},

@@ -1,0 +1,188 @@
+package inference
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+)
+
+// maxAnswer limits an answer that is not a stream, in bytes.
+const maxAnswer = 64 << 20
+
+var errNoReplica = errors.New("no replica of the model is ready")
+
+// exchange is one request on its way.
+type exchange struct {
+	*Router
+	*Access
+	rw     http.ResponseWriter
+	req    *http.Request
+	body   *body
+	start  time.Time
+	record Record
+}
+
+func (r *Router) answer(rw http.ResponseWriter, req *http.Request) {
+	b, err := readBody(req.Body, req.ContentLength)
+	if err != nil {
+		refuseError(rw, err)
+		return
+	}
+	access, err := r.cfg.Models.Open(req.Context(), keyOf(req), b.model)
+	if err != nil {
+		refuseError(rw, err)
+		return
+	}
+	x := &exchange{Router: r, Access: access, rw: rw, req: req, body: b, start: time.Now(), record: Record{Model: access.Model.Name}}
+	defer func() {
+		x.record.Duration = time.Since(x.start)
+		access.Count(x.record)
+	}()
+	x.serve()
+}
+
+// serve tries replicas until one begins to answer.
+func (x *exchange) serve() {
+	blocks := x.Model.set.prefixes.blocks(x.Tenant, x.body.prefix)
+	var tried []*replica
+	last := errNoReplica
+	for len(tried) < x.cfg.Tries {
+		chosen := x.Model.set.pick(blocks, tried, time.Now())
+		if chosen == nil {
+			break
+		}
+		tried = append(tried, chosen)
+		x.record.Replica, x.record.Tries = chosen.ID, len(tried)
+		o, err := x.try(chosen)
+		if err == nil || o == abandoned {
+			if x.req.Context().Err() != nil && x.record.Status == 0 {
+				x.record.Status = statusLeft
+			}
+			return
+		}
+		last = err
+	}
+	x.record.Status = http.StatusBadGateway
+	if errors.Is(last, errNoReplica) {
+		x.record.Status = http.StatusServiceUnavailable
+	}
+	refuseError(x.rw, last)
+}
+
+// try sends the request to a replica. An error means that the client has seen nothing.
+func (x *exchange) try(to *replica) (o outcome, err error) {
+	ctx, cancel := context.WithCancelCause(x.req.Context())
+	defer cancel(nil)
+	o = failed
+	defer func() {
+		if x.req.Context().Err() != nil {
+			o = abandoned
+		}
+		to.leave(time.Now(), o)
+	}()
+	timer := time.AfterFunc(x.cfg.FirstByte, func() { cancel(errors.New("the engine did not begin its answer in time")) })
+	defer timer.Stop()
+	resp, err := to.Transport.RoundTrip(x.outgoing(ctx))
+	if err != nil {
+		return o, fmt.Errorf("replica %s: %w", to.ID, err)
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
+		return o, fmt.Errorf("replica %s: status %d", to.ID, resp.StatusCode)
+	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
+		return x.relay(resp, timer)
+	}
+	return x.whole(resp, timer)
+}
+
+// outgoing returns the request for the engine. It has the client's body and no header that identifies
+// the client or that the engine could take for an order of the platform.
+func (x *exchange) outgoing(ctx context.Context) *http.Request {
+	out, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://replica"+x.req.URL.Path, bytes.NewReader(x.body.bytes))
+	out.Header.Set("Content-Type", "application/json")
+	out.Header.Set("User-Agent", "berth")
+	out.Header.Set("Accept", x.req.Header.Get("Accept"))
+	return out
+}
+
+// begin sends the header of the answer.
+func (x *exchange) begin(resp *http.Response) {
+	h := x.rw.Header()
+	h.Set("Content-Type", resp.Header.Get("Content-Type"))
+	h.Set("Berth-Replica", x.record.Replica)
+	x.record.Status = resp.StatusCode
+	x.record.FirstByte = time.Since(x.start)
+	x.rw.WriteHeader(resp.StatusCode)
+}
+
+// whole sends an answer that is not a stream.
+func (x *exchange) whole(resp *http.Response, first *time.Timer) (outcome, error) {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(text) > maxAnswer {
+		err = fmt.Errorf("the answer has more than %d MiB", maxAnswer>>20)
+	}
+	if err != nil {
+		return failed, fmt.Errorf("replica %s: read the answer: %w", x.record.Replica, err)
+	}
+	first.Stop()
+	x.record.Usage, x.record.Counted = usageOf(text)
+	x.begin(resp)
+	_, _ = x.rw.Write(text)
+	if resp.StatusCode >= http.StatusInternalServerError {
+		return failed, nil
+	}
+	return answered, nil
+}
+
+// relay passes a stream on, event by event and byte by byte. The event with the usage is left out if
+// the client did not ask for it.
+func (x *exchange) relay(resp *http.Response, first *time.Timer) (outcome, error) {
+	events := newEvents(resp.Body)
+	event, err := events.next()
+	if err != nil && len(event) == 0 {
+		return failed, fmt.Errorf("replica %s: read the stream: %w", x.record.Replica, err)
+	}
+	first.Stop()
+	x.begin(resp)
+	out := http.NewResponseController(x.rw)
+	for ; ; event, err = events.next() {
+		if len(event) > 0 && x.show(event) {
+			_ = out.SetWriteDeadline(time.Now().Add(x.cfg.WriteTimeout))
+			if _, err := x.rw.Write(event); err != nil {
+				return abandoned, nil
+			}
+			if out.Flush() != nil {
+				return abandoned, nil
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return answered, nil
+		case err != nil:
+			// The client sees that the answer is not complete.
+			fmt.Fprint(x.rw, `data: {"error":{"message":"the engine ended the stream early","type":"engine_error","code":"engine_error"}}`+"\n\n")
+			return failed, nil
+		}
+	}
+}
+
+// show reports whether the client gets an event, and counts the usage in it.
+func (x *exchange) show(event []byte) bool {
+	data, is := bytes.CutPrefix(event, []byte("data:"))
+	if !is {
+		return true
+	}
+	u, has := usageOf(data)
+	if !has {
+		return true
+	}
+	x.record.Usage, x.record.Counted = u, true
+	return x.body.askedUsage || !onlyUsage(data)
+}

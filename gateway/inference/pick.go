@@ -1,0 +1,118 @@
+package inference
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// overflow limits how much more than the average a replica may have outstanding for a request to follow
+// its prefix there: (average + 1) × overflow.
+const overflow = 1.25
+
+// set is the replicas of one model, and what is known of their caches.
+type set struct {
+	mu       sync.Mutex
+	replicas []*replica
+	prefixes *prefixes
+}
+
+// update replaces the targets. Replicas that stay keep their state.
+func (s *set) update(targets []Target) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.replicas
+	s.replicas = make([]*replica, 0, len(targets))
+	for _, t := range targets {
+		i := slices.IndexFunc(old, func(r *replica) bool { return r.ID == t.ID })
+		if i < 0 {
+			s.replicas = append(s.replicas, &replica{Target: t})
+			continue
+		}
+		old[i].mu.Lock()
+		old[i].Target = t
+		old[i].mu.Unlock()
+		s.replicas = append(s.replicas, old[i])
+	}
+}
+
+// candidate is a replica that can get a request.
+type candidate struct {
+	*replica
+	now state
+}
+
+// pick chooses a replica that is not among those that were tried, and counts the request at it. The
+// replica with the longest known prefix has precedence unless it has too much to do; otherwise the
+// better of two random ones gets the request. It returns nil if none can take it.
+func (s *set) pick(blocks []uint64, tried []*replica, now time.Time) *replica {
+	s.mu.Lock()
+	all := slices.Clone(s.replicas)
+	s.mu.Unlock()
+	for {
+		open, total := candidates(all, tried, now)
+		if len(open) == 0 {
+			return nil
+		}
+		chosen := s.follow(open, blocks, total)
+		if chosen == nil {
+			chosen = lighter(open)
+		}
+		if chosen.take(now) {
+			s.prefixes.add(blocks, chosen.ID)
+			return chosen.replica
+		}
+		tried = append(slices.Clone(tried), chosen.replica) // another request took the last place
+	}
+}
+
+// candidates returns the replicas that can get a request, and the number of their requests.
+func candidates(all, tried []*replica, now time.Time) (open []candidate, total int) {
+	for _, r := range all {
+		s := r.look(now)
+		if s.open && !slices.Contains(tried, r) {
+			open = append(open, candidate{r, s})
+			total += s.outstanding
+		}
+	}
+	return open, total
+}
+
+// follow returns the replica that has the longest prefix in its cache, or nil.
+func (s *set) follow(open []candidate, blocks []uint64, total int) *candidate {
+	most := int((float64(total)/float64(len(open)) + 1) * overflow)
+	for id := range s.prefixes.owners(blocks) {
+		for i := range open {
+			if c := &open[i]; c.ID == id && !c.now.out && c.now.outstanding <= most {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// lighter returns the one of two random replicas that has less to do for its weight.
+func lighter(open []candidate) *candidate {
+	a, b := weighted(open), weighted(open)
+	load := func(c *candidate) float64 { return float64(c.now.outstanding+1) / float64(c.Weight) }
+	if cmp.Compare(load(b), load(a)) < 0 {
+		return b
+	}
+	return a
+}
+
+func weighted(open []candidate) *candidate {
+	sum := 0
+	for _, c := range open {
+		sum += c.Weight
+	}
+	n := rand.IntN(sum)
+	for i := range open {
+		if n -= open[i].Weight; n < 0 {
+			return &open[i]
+		}
+	}
+	return &open[len(open)-1]
+}

@@ -1,0 +1,101 @@
+package inference
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Target is a replica of a model that is ready for requests.
+type Target struct {
+	ID string
+	// Transport reaches the engine. The URL of a request has the host "replica".
+	Transport http.RoundTripper
+	// Weight is the share of requests relative to the other replicas; 0 = none.
+	Weight int
+	// Limit is the number of requests that the replica gets at a time; 0 = no limit.
+	Limit int
+}
+
+const (
+	// failuresToEject is the number of failures in a row after which a replica gets no requests.
+	failuresToEject = 3
+	// ejectFor is the first time without requests. It doubles with every failed probe, up to maxEject.
+	ejectFor = time.Second
+	maxEject = 30 * time.Second
+)
+
+// replica is a target with its state in this router.
+type replica struct {
+	Target
+
+	mu          sync.Mutex
+	outstanding int
+	failures    int       // in a row
+	ejected     time.Time // until then; zero: not ejected
+	ejectedFor  time.Duration
+	probing     bool // one request probes an ejected replica
+}
+
+// state is what the choice of a replica depends on.
+type state struct {
+	outstanding int
+	open        bool // can get a request
+	out         bool // ejected: it only gets a probe
+}
+
+func (r *replica) look(now time.Time) state {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := state{outstanding: r.outstanding, out: !r.ejected.IsZero()}
+	s.open = r.Weight > 0 && (r.Limit == 0 || r.outstanding < r.Limit)
+	if s.out {
+		s.open = s.open && !r.probing && now.After(r.ejected)
+	}
+	return s
+}
+
+// take counts a request, and reports whether the replica can have it.
+func (r *replica) take(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Weight == 0 || r.Limit > 0 && r.outstanding >= r.Limit {
+		return false
+	}
+	if !r.ejected.IsZero() {
+		if r.probing || now.Before(r.ejected) {
+			return false
+		}
+		r.probing = true
+	}
+	r.outstanding++
+	return true
+}
+
+// leave ends a request that take has counted. A client that left says nothing about the replica.
+func (r *replica) leave(now time.Time, o outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outstanding--
+	probed := r.probing
+	r.probing = false
+	switch o {
+	case answered:
+		r.failures, r.ejected, r.ejectedFor = 0, time.Time{}, 0
+	case failed:
+		r.failures++
+		if r.failures >= failuresToEject || probed {
+			r.ejectedFor = min(max(2*r.ejectedFor, ejectFor), maxEject)
+			r.ejected = now.Add(r.ejectedFor)
+		}
+	}
+}
+
+// outcome is what a request says about its replica.
+type outcome int
+
+const (
+	answered outcome = iota
+	failed
+	abandoned
+)

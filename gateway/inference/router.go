@@ -1,0 +1,158 @@
+package inference
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+)
+
+// Models knows the models and who may use them.
+type Models interface {
+	// Open returns the access of a key to a model. The class of the error is Unauthenticated for a key
+	// that is not valid, NotFound for a model that does not exist or that the key may not use, and
+	// ResourceExhausted for a limit of the key.
+	Open(ctx context.Context, key, model string) (*Access, error)
+	// Names returns the models that a key may use.
+	Names(ctx context.Context, key string) ([]string, error)
+}
+
+// Access is the access of one key to a model.
+type Access struct {
+	Model *Model
+	// Tenant separates what is known of prompts: the caches of different tenants are not compared.
+	Tenant string
+	// Count gets the record of every request that has ended.
+	Count func(Record)
+}
+
+// Model is a model and its replicas.
+type Model struct {
+	Name string
+	set  set
+}
+
+// NewModel returns a model without replicas.
+func NewModel(name string) *Model { return &Model{Name: name, set: set{prefixes: newPrefixes()}} }
+
+// Update replaces the replicas. Requests at replicas that are no longer among them are not cut.
+func (m *Model) Update(targets ...Target) { m.set.update(targets) }
+
+// Record is what is known of a request that has ended.
+type Record struct {
+	Model, Replica string
+	Status         int // of the answer; 499 if the client left before it
+	Usage          Usage
+	Counted        bool          // the engine has reported the usage
+	Tries          int           // replicas that got the request
+	FirstByte      time.Duration // until the first byte of the answer; 0 = there was none
+	Duration       time.Duration
+}
+
+// statusLeft is recorded for a client that left before the answer.
+const statusLeft = 499
+
+// Config configures a Router.
+type Config struct {
+	Models Models
+	// FirstByte limits the time until an engine begins its answer; 0 = 10 minutes.
+	FirstByte time.Duration
+	// WriteTimeout limits the time for which a client takes no byte of a stream; 0 = 1 minute.
+	WriteTimeout time.Duration
+	// Tries is the number of replicas that can get one request; 0 = 3.
+	Tries int
+}
+
+const (
+	defaultFirstByte    = 10 * time.Minute
+	defaultWriteTimeout = time.Minute
+	defaultTries        = 3
+)
+
+// Router is an http.Handler for the paths of the OpenAI API.
+type Router struct {
+	cfg Config
+	mux *http.ServeMux
+}
+
+// paths are what engines serve for models. Others, such as those that administer an engine, are not
+// reachable through a router.
+var paths = []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank", "/v1/responses"}
+
+// New returns a router.
+func New(cfg Config) *Router {
+	if cfg.FirstByte == 0 {
+		cfg.FirstByte = defaultFirstByte
+	}
+	if cfg.WriteTimeout == 0 {
+		cfg.WriteTimeout = defaultWriteTimeout
+	}
+	if cfg.Tries == 0 {
+		cfg.Tries = defaultTries
+	}
+	r := &Router{cfg: cfg, mux: http.NewServeMux()}
+	for _, path := range paths {
+		r.mux.HandleFunc("POST "+path, r.answer)
+	}
+	r.mux.HandleFunc("GET /v1/models", r.models)
+	r.mux.HandleFunc("/", func(rw http.ResponseWriter, req *http.Request) {
+		refuse(rw, http.StatusNotFound, "not_found", fmt.Sprintf("%s %s is not an address of this API", req.Method, req.URL.Path))
+	})
+	return r
+}
+
+// ServeHTTP serves the API.
+func (r *Router) ServeHTTP(rw http.ResponseWriter, req *http.Request) { r.mux.ServeHTTP(rw, req) }
+
+func (r *Router) models(rw http.ResponseWriter, req *http.Request) {
+	names, err := r.cfg.Models.Names(req.Context(), keyOf(req))
+	if err != nil {
+		refuseError(rw, err)
+		return
+	}
+	data := make([]map[string]any, len(names))
+	for i, name := range names {
+		data[i] = map[string]any{"id": name, "object": "model", "created": 0, "owned_by": "berth"}
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(rw).Encode(map[string]any{"object": "list", "data": data})
+}
+
+// keyOf returns the key of a request. A key in the address is not one, because addresses are logged.
+func keyOf(req *http.Request) string {
+	if key, is := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer "); is {
+		return key
+	}
+	return req.Header.Get("X-Api-Key")
+}
+
+// refuseError answers with an error of a class.
+func refuseError(rw http.ResponseWriter, err error) {
+	switch {
+	case errdefs.IsUnauthorized(err):
+		refuse(rw, http.StatusUnauthorized, "invalid_api_key", "the key is not valid")
+	case errdefs.IsNotFound(err):
+		refuse(rw, http.StatusNotFound, "model_not_found", err.Error())
+	case errdefs.IsResourceExhausted(err):
+		refuse(rw, http.StatusTooManyRequests, "rate_limit_exceeded", err.Error())
+	case errdefs.IsInvalidArgument(err):
+		refuse(rw, http.StatusBadRequest, "invalid_request_error", err.Error())
+	case errors.Is(err, errNoReplica):
+		rw.Header().Set("Retry-After", "1")
+		refuse(rw, http.StatusServiceUnavailable, "no_replica", err.Error())
+	default:
+		refuse(rw, http.StatusBadGateway, "engine_error", "the engine did not answer")
+	}
+}
+
+// refuse answers as OpenAI's API does, so that its clients show the message.
+func refuse(rw http.ResponseWriter, status int, code, message string) {
+	rw.Header().Set("Content-Type", "application/json")
+	rw.WriteHeader(status)
+	_ = json.NewEncoder(rw).Encode(map[string]any{"error": map[string]any{"message": message, "type": code, "code": code, "param": nil}})
+}
