@@ -2,10 +2,8 @@ package containerd
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"maps"
-	"net/http"
 	"sync"
 	"time"
 
@@ -17,7 +15,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/berthhq/berth/agent/runtime"
-	"github.com/berthhq/berth/internal/registry/remote"
+	"github.com/berthhq/berth/agent/runtime/access"
 )
 
 const progressInterval = 200 * time.Millisecond
@@ -86,31 +84,13 @@ func withoutURLs(next images.Handler) images.Handler {
 }
 
 func newResolver(req runtime.PullRequest) (remotes.Resolver, error) {
-	authorizer := docker.NewDockerAuthorizer(docker.WithAuthCreds(func(string) (string, string, error) {
-		return req.Username, req.Password, nil
-	}))
-	// The duration of a download is not limited, but the registry must start its response in time.
-	transport := docker.DefaultHTTPTransport(nil)
-	transport.ResponseHeaderTimeout = 30 * time.Second
-	if req.Proxy != "" {
-		u, err := remote.ProxyURL(req.Proxy)
-		if err != nil {
-			return nil, err
-		}
-		transport.Proxy = http.ProxyURL(u)
+	hosts, err := access.Registry{
+		PlainHTTP: req.PlainHTTP, Username: req.Username, Password: req.Password, Proxy: req.Proxy, Certificates: req.Certificates,
+	}.Hosts()
+	if err != nil {
+		return nil, err
 	}
-	if req.Certificates != "" {
-		pool, err := remote.Certificates(req.Certificates)
-		if err != nil {
-			return nil, err
-		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	}
-	return docker.NewResolver(docker.ResolverOptions{Hosts: docker.ConfigureDefaultRegistries(
-		docker.WithAuthorizer(authorizer),
-		docker.WithClient(&http.Client{Transport: transport}),
-		docker.WithPlainHTTP(func(string) (bool, error) { return req.PlainHTTP, nil }),
-	)}), nil
+	return docker.NewResolver(docker.ResolverOptions{Hosts: hosts}), nil
 }
 
 // pinned is a resolver that returns the descriptor that was resolved and checked before, so that a
