@@ -207,6 +207,14 @@ func (k *Kernel) why(ctx context.Context, e end) end {
 	if e.reason != Completed || e.code == 0 {
 		return e
 	}
+	if c, ok := k.container.(runtime.RootChecker); ok {
+		problem, lost := c.RootProblem(ctx)
+		if lost {
+			e.reason, e.message = Lost, problem
+			return e
+		}
+		e.message = problem // perhaps the cause
+	}
 	stats, err := k.container.Stats(ctx)
 	if err == nil && stats.OOMKills > 0 {
 		e.reason, e.message = OOMKilled, "a process needed more memory than the session has"

@@ -21,6 +21,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berthhq/berth/agent/lazy"
 	"github.com/berthhq/berth/agent/runtime"
 	"github.com/berthhq/berth/agent/runtime/commit"
 	"github.com/berthhq/berth/agent/runtime/push"
@@ -44,6 +45,9 @@ func (c *container) Commit(ctx context.Context, s runtime.CommitSpec, progress f
 }
 
 func (c *container) commit(ctx context.Context, s runtime.CommitSpec, progress func(runtime.Progress)) (out runtime.Committed, err error) {
+	if err := c.runtime.awaitLazy(ctx, c.labels[labelLazy]); err != nil { // the new image needs all layers
+		return out, err
+	}
 	base, err := c.base(ctx)
 	if err != nil {
 		return out, err
@@ -84,6 +88,11 @@ func (c *container) source(ctx context.Context, s runtime.CommitSpec) (src commi
 	mounts, err := c.runtime.client.SnapshotService(snapshotter).Mounts(ctx, c.id)
 	if err != nil {
 		return src, fmt.Errorf("find the snapshot: %w", err)
+	}
+	if digest := c.labels[labelLazy]; digest != "" {
+		if mounts, err = over(lazy.Root(c.runtime.lazyDir(digest)), mounts); err != nil {
+			return src, err
+		}
 	}
 	if len(mounts) != 1 || mounts[0].Type != "overlay" {
 		return src, fmt.Errorf("the snapshot is not an overlay but %v: %w", mounts, errdefs.ErrFailedPrecondition)

@@ -1,0 +1,570 @@
+package containerd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/errdefs"
+	"github.com/containerd/platforms"
+	"github.com/containerd/stargz-snapshotter/estargz"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/berthhq/berth/agent/lazy"
+	"github.com/berthhq/berth/agent/runtime"
+)
+
+// Lazy configures images that start before their layers are complete.
+type Lazy struct {
+	Command []string      // that runs lazy.Main; nil: images are pulled as a whole
+	Minimum int64         // bytes of layers; smaller images are pulled as a whole. 0: lazyMinimum
+	Timeout time.Duration // of a read; 0: lazy.DefaultTimeout
+	// Changed is called when the state of an image has changed.
+	Changed func()
+}
+
+const (
+	// labelLazy is the label of a container whose files come from a process of package lazy. Its value
+	// is the digest of the image.
+	labelLazy = "berth.lazy"
+	// labelWhole is the label of an image that could not start before it was complete, with the reason.
+	labelWhole = "berth.whole"
+
+	lazyMinimum = 16 << 20
+	// The layers are fetched when no read has waited for the registry for lazyQuiet, so that they do not
+	// take the bandwidth of a program that starts, and after lazyLatest in any case.
+	lazyQuiet  = 2 * time.Second
+	lazyLatest = 30 * time.Second
+	lazyPoll   = time.Second
+	lazyRetry  = 5 * time.Second
+)
+
+// lazies are the images whose files come from processes of package lazy, by the digest of the image.
+type lazies struct {
+	ctx  context.Context // of completing them
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu       sync.Mutex
+	m        map[string]*lazyImage
+	starting map[string]bool
+}
+
+// lazyImage is one of them.
+type lazyImage struct {
+	digest, reference string
+	mount             *lazy.Mount
+	cancel            context.CancelFunc // ends completing
+	done              chan struct{}      // closed when completing has ended
+	ended             bool               // the process is expected to end
+
+	complete bool
+	creating int // containers that are being created
+	status   lazy.Status
+}
+
+func newLazies() *lazies {
+	ctx, stop := context.WithCancel(named(context.Background()))
+	return &lazies{ctx: ctx, stop: stop, m: map[string]*lazyImage{}, starting: map[string]bool{}}
+}
+
+func (r *Runtime) lazyDir(digest string) string {
+	return filepath.Join(r.cfg.Dir, "lazy", strings.TrimPrefix(digest, "sha256:"))
+}
+
+// startLazy starts an image before its layers are present. If it does not, whole is the reason.
+func (r *Runtime) startLazy(ctx context.Context, f *fetch, desc ocispec.Descriptor) (started bool, whole string, err error) {
+	ctx, release, err := r.client.WithLease(ctx)
+	if err != nil {
+		return false, "", err
+	}
+	defer func() { _ = release(context.WithoutCancel(ctx)) }()
+	layers, err := r.documents(ctx, f, desc)
+	if err != nil {
+		return false, "", err
+	}
+	digest := desc.Digest.String()
+	serving, complete := r.beginLazy(digest)
+	if complete {
+		return false, "", nil // the rest is there
+	}
+	if serving { // under another name
+		return true, "", r.recordLazy(ctx, f.req.Reference, desc)
+	}
+	defer r.begunLazy(digest)
+	request, whole := lazyRequest(layers, cmp.Or(r.cfg.Lazy.Minimum, lazyMinimum))
+	if whole != "" {
+		return false, whole, nil
+	}
+	request.Dir, request.Store, request.Image, request.Timeout = r.lazyDir(digest), r.store, digest, r.cfg.Lazy.Timeout
+	request.Reference, request.PlainHTTP, request.Username, request.Password = f.req.Reference, f.req.PlainHTTP, f.req.Username, f.req.Password
+	request.Proxy, request.Certificates = f.req.Proxy, f.req.Certificates
+	if err := lazy.Remove(request.Dir); err != nil { // of an agent that was killed while it started the process
+		return false, "", err
+	}
+	m, err := lazy.Start(ctx, r.cfg.Lazy.Command, request)
+	if ctx.Err() != nil {
+		return false, "", ctx.Err()
+	}
+	if err != nil {
+		return false, fmt.Sprintf("its files cannot be read before it is complete: %v", err), nil
+	}
+	if err := r.recordLazy(ctx, f.req.Reference, desc); err != nil {
+		return false, "", errors.Join(err, lazy.Remove(request.Dir))
+	}
+	r.serveLazy(&lazyImage{digest: digest, reference: f.req.Reference, mount: m}, f.req)
+	return true, "", nil
+}
+
+// beginLazy reserves an image, and reports whether it is served or complete.
+func (r *Runtime) beginLazy(digest string) (serving, complete bool) {
+	r.lazies.mu.Lock()
+	defer r.lazies.mu.Unlock()
+	if l := r.lazies.m[digest]; l != nil {
+		return true, l.complete
+	}
+	if r.lazies.starting[digest] { // under another name: this one is pulled as a whole
+		return false, true
+	}
+	r.lazies.starting[digest] = true
+	return false, false
+}
+
+func (r *Runtime) begunLazy(digest string) {
+	r.lazies.mu.Lock()
+	defer r.lazies.mu.Unlock()
+	delete(r.lazies.starting, digest)
+}
+
+// recordLazy makes containerd know an image whose layers are not present.
+func (r *Runtime) recordLazy(ctx context.Context, reference string, desc ocispec.Descriptor) error {
+	record := images.Image{Name: reference, Target: desc, Labels: map[string]string{labelLazy: r.cfg.Agent}}
+	_, err := r.client.ImageService().Create(ctx, record)
+	if errdefs.IsAlreadyExists(err) {
+		_, err = r.client.ImageService().Update(ctx, record)
+	}
+	if err != nil {
+		return fmt.Errorf("record the image: %w", err)
+	}
+	return nil
+}
+
+// documents fetches the index, the manifest and the configuration, and returns the layers.
+func (r *Runtime) documents(ctx context.Context, f *fetch, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
+	store := r.client.ContentStore()
+	children := images.SetChildrenMappedLabels(store, images.ChildrenHandler(store), nil)
+	children = images.LimitManifests(images.FilterPlatforms(children, platforms.Default()), platforms.Default(), 1)
+	err := images.Walk(ctx, images.Handlers(images.HandlerFunc(f.part), images.HandlerFunc(
+		func(ctx context.Context, desc ocispec.Descriptor) (kept []ocispec.Descriptor, err error) {
+			list, err := children(ctx, desc)
+			for _, one := range list {
+				if !images.IsLayerType(one.MediaType) {
+					kept = append(kept, one)
+				}
+			}
+			return kept, err
+		})), desc)
+	if err != nil {
+		return nil, err
+	}
+	m, err := images.Manifest(ctx, store, desc, platforms.Default())
+	return m.Layers, err
+}
+
+// lazyRequest returns the layers for the process, or why the image cannot start before it is complete.
+func lazyRequest(layers []ocispec.Descriptor, minimum int64) (r lazy.Request, whole string) {
+	var total int64
+	for i, l := range layers {
+		one := lazy.Layer{Digest: l.Digest.String(), Size: l.Size, TOC: l.Annotations[estargz.TOCJSONDigestAnnotation]}
+		switch {
+		case one.TOC == "":
+			return r, fmt.Sprintf("layer %d of %d is not in a format with an index of its files (eStargz or zstd:chunked)", i+1, len(layers))
+		case strings.HasSuffix(l.MediaType, "zstd"):
+			one.Zstd = true
+		case !strings.HasSuffix(l.MediaType, "gzip"):
+			return r, fmt.Sprintf("layer %d of %d has the media type %.100q", i+1, len(layers), l.MediaType)
+		}
+		total += l.Size
+		r.Layers = append(r.Layers, one)
+	}
+	if total < minimum {
+		return r, fmt.Sprintf("it has only %d bytes", total)
+	}
+	return r, ""
+}
+
+// serveLazy keeps an image: it watches the process, and fetches the layers.
+func (r *Runtime) serveLazy(l *lazyImage, req runtime.PullRequest) {
+	ctx, cancel := context.WithCancel(r.lazies.ctx)
+	l.cancel, l.done = cancel, make(chan struct{})
+	r.lazies.mu.Lock()
+	r.lazies.m[l.digest] = l
+	complete := l.complete
+	r.lazies.mu.Unlock()
+	r.lazies.wg.Go(func() {
+		defer close(l.done)
+		if !complete {
+			r.completeLazy(ctx, l, req)
+		}
+	})
+	r.lazies.wg.Go(func() { r.watchLazy(l) })
+}
+
+// completeLazy fetches and unpacks the layers, until that has succeeded.
+func (r *Runtime) completeLazy(ctx context.Context, l *lazyImage, req runtime.PullRequest) {
+	r.awaitQuiet(ctx, l)
+	for wait := lazyRetry; ctx.Err() == nil; wait = min(2*wait, time.Minute) {
+		err := r.wholeOf(ctx, l, req)
+		if err == nil {
+			r.lazies.mu.Lock()
+			l.complete = true
+			r.lazies.mu.Unlock()
+			r.releaseLazy(ctx, l.digest)
+			r.lazyChanged()
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		r.cfg.Logger.Warn("image not complete yet; retrying", "image", l.reference, "digest", l.digest, "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// awaitQuiet waits until programs have read what they need to start.
+func (r *Runtime) awaitQuiet(ctx context.Context, l *lazyImage) {
+	latest := time.After(lazyLatest)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-latest:
+			return
+		case <-time.After(lazyPoll):
+		}
+		if s, err := l.mount.Status(ctx); err == nil && s.Waiting == 0 && s.Idle > lazyQuiet {
+			return
+		}
+	}
+}
+
+// wholeOf pulls the image of a digest. If its name now means another image, it gets the name of the digest.
+func (r *Runtime) wholeOf(ctx context.Context, l *lazyImage, req runtime.PullRequest) error {
+	if now, err := r.client.GetImage(ctx, l.reference); err != nil || now.Target().Digest.String() != l.digest {
+		name, _, _ := strings.Cut(l.reference, "@")
+		req.Reference = name + "@" + l.digest
+	}
+	req.Digest = l.digest
+	resolver, err := newResolver(req)
+	if err != nil {
+		return err
+	}
+	f := &fetch{runtime: r, req: req, resolver: resolver}
+	desc, err := f.resolve(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = r.pullWhole(ctx, f, desc, func(runtime.Progress) {}, "")
+	r.mu.Lock()
+	delete(r.images, l.digest) // its list of parts was not complete
+	r.mu.Unlock()
+	return err
+}
+
+// watchLazy measures the process until it ends.
+func (r *Runtime) watchLazy(l *lazyImage) {
+	tick := time.NewTicker(lazyPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.lazies.ctx.Done():
+			return
+		case <-l.mount.Gone():
+			r.lazyEnded(l)
+			return
+		case <-tick.C:
+		}
+		if s, err := l.mount.Status(r.lazies.ctx); err == nil {
+			r.measureLazy(l, s)
+		}
+	}
+}
+
+func (r *Runtime) measureLazy(l *lazyImage, s lazy.Status) {
+	r.lazies.mu.Lock()
+	old := l.status
+	l.status = s
+	r.lazies.mu.Unlock()
+	if r.cfg.Fetched != nil {
+		r.cfg.Fetched.Lazily(s.Fetched-old.Fetched, s.Refused-old.Refused, s.Waiting-old.Waiting)
+	}
+	if s.Failing != old.Failing && (s.Failing == "" || old.Failing == "") || percent(s) != percent(old) {
+		r.lazyChanged()
+	}
+	if s.Failing != "" && old.Failing == "" {
+		r.cfg.Logger.Warn("files of an image cannot be read", "image", l.reference, "reason", s.Failing)
+	}
+}
+
+func percent(s lazy.Status) int64 { return 100 * s.Local / max(s.Total, 1) }
+
+func (r *Runtime) lazyChanged() {
+	if r.cfg.Lazy.Changed != nil {
+		r.cfg.Lazy.Changed()
+	}
+}
+
+// lazyEnded handles the end of a process. Containers cannot use their files any longer, so they are killed.
+func (r *Runtime) lazyEnded(l *lazyImage) {
+	r.lazies.mu.Lock()
+	last := l.status
+	r.lazies.mu.Unlock()
+	last.Waiting = 0
+	r.measureLazy(l, last)
+	r.lazies.mu.Lock()
+	expected := l.ended
+	if r.lazies.m[l.digest] == l {
+		delete(r.lazies.m, l.digest)
+	}
+	complete := l.complete
+	r.lazies.mu.Unlock()
+	if expected {
+		return
+	}
+	r.cfg.Logger.Error("the process with the files of an image has ended", "image", l.reference, "digest", l.digest)
+	l.cancel()
+	<-l.done
+	ctx := context.WithoutCancel(r.lazies.ctx)
+	if !complete {
+		r.forgetIncomplete(ctx, l.reference, l.digest)
+	}
+	r.loseContainers(ctx, l.digest)
+	if err := lazy.Remove(r.lazyDir(l.digest)); err != nil {
+		r.cfg.Logger.Warn("mount of an image not removed", "error", err)
+	}
+	r.lazyChanged()
+}
+
+// forgetIncomplete removes the record of an image whose layers are not present.
+func (r *Runtime) forgetIncomplete(ctx context.Context, reference, digest string) {
+	img, err := r.client.GetImage(ctx, reference)
+	if err != nil || img.Target().Digest.String() != digest {
+		return
+	}
+	if whole, err := img.IsUnpacked(ctx, snapshotter); err != nil || whole {
+		return
+	}
+	if err := r.client.ImageService().Delete(ctx, reference); err != nil && !errdefs.IsNotFound(err) {
+		r.cfg.Logger.Warn("incomplete image not removed", "image", reference, "error", err)
+	}
+	r.mu.Lock()
+	delete(r.images, digest)
+	r.mu.Unlock()
+}
+
+// loseContainers kills the containers whose files are gone.
+func (r *Runtime) loseContainers(ctx context.Context, digest string) {
+	list, err := r.lazyContainers(ctx, digest)
+	if err != nil {
+		r.cfg.Logger.Error("containers of an image whose files are gone", "error", err)
+	}
+	for _, id := range list {
+		if err := (&container{runtime: r, id: id}).Kill(ctx, 9); err != nil && !errdefs.IsNotFound(err) {
+			r.cfg.Logger.Warn("container without files not killed", "container", id, "error", err)
+		}
+	}
+}
+
+func (r *Runtime) lazyContainers(ctx context.Context, digest string) (ids []string, err error) {
+	list, err := r.client.ContainerService().List(ctx, fmt.Sprintf("labels.%q==%q", labelLazy, digest))
+	for _, c := range list {
+		ids = append(ids, c.ID)
+	}
+	return ids, err
+}
+
+// RootProblem implements runtime.RootChecker.
+func (c *container) RootProblem(ctx context.Context) (problem string, lost bool) {
+	digest := c.labels[labelLazy]
+	if digest == "" {
+		return "", false
+	}
+	z := c.runtime.lazies
+	z.mu.Lock()
+	l := z.m[digest]
+	z.mu.Unlock()
+	if l == nil {
+		return filesGone, true
+	}
+	s, err := l.mount.Status(ctx)
+	if err != nil {
+		return filesGone, ctx.Err() == nil
+	}
+	return s.Failing, false
+}
+
+const filesGone = "the process that read the files of its image has ended, so its files are gone"
+
+// acquireLazy returns the image for a container that is being created, or nil if its layers are unpacked.
+func (r *Runtime) acquireLazy(digest string) *lazyImage {
+	r.lazies.mu.Lock()
+	defer r.lazies.mu.Unlock()
+	l := r.lazies.m[digest]
+	if l == nil || l.complete || l.ended {
+		return nil
+	}
+	l.creating++
+	return l
+}
+
+// createdLazy ends acquireLazy, once the container has a record.
+func (r *Runtime) createdLazy(ctx context.Context, l *lazyImage) {
+	if l == nil {
+		return
+	}
+	r.lazies.mu.Lock()
+	l.creating--
+	r.lazies.mu.Unlock()
+	r.releaseLazy(context.WithoutCancel(ctx), l.digest)
+}
+
+// releaseLazy ends the process of an image that is complete and that no container uses.
+func (r *Runtime) releaseLazy(ctx context.Context, digest string) { r.dropLazy(ctx, digest, false) }
+
+// dropLazy ends the process of an image that no container uses, and reports whether none is left.
+func (r *Runtime) dropLazy(ctx context.Context, digest string, incomplete bool) bool {
+	users, err := r.lazyContainers(ctx, digest)
+	r.lazies.mu.Lock()
+	l := r.lazies.m[digest]
+	if l == nil {
+		r.lazies.mu.Unlock()
+		return true
+	}
+	if err != nil || len(users) > 0 || l.creating > 0 || !l.complete && !incomplete {
+		r.lazies.mu.Unlock()
+		return false
+	}
+	l.ended = true
+	delete(r.lazies.m, digest)
+	r.lazies.mu.Unlock()
+	l.cancel()
+	if incomplete {
+		<-l.done // it must not record the image again
+	}
+	if err := lazy.Remove(r.lazyDir(digest)); err != nil {
+		r.cfg.Logger.Warn("mount of an image not removed", "error", err)
+	}
+	return true
+}
+
+// lazyOf returns the state of an image whose layers are not unpacked yet, and false for others.
+func (r *Runtime) lazyOf(digest string) (lazy.Status, bool) {
+	r.lazies.mu.Lock()
+	defer r.lazies.mu.Unlock()
+	l := r.lazies.m[digest]
+	if l == nil || l.complete {
+		return lazy.Status{}, false
+	}
+	return l.status, true
+}
+
+// awaitLazy waits until the layers of an image are present.
+func (r *Runtime) awaitLazy(ctx context.Context, digest string) error {
+	r.lazies.mu.Lock()
+	l := r.lazies.m[digest]
+	r.lazies.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	select {
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("image %s is not complete yet: %w", l.reference, ctx.Err())
+	}
+}
+
+// adoptLazies takes over the processes of an agent that was stopped or killed.
+func (r *Runtime) adoptLazies(ctx context.Context) error {
+	ctx = named(ctx)
+	list, err := os.ReadDir(filepath.Join(r.cfg.Dir, "lazy"))
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	for _, e := range list {
+		digest := "sha256:" + e.Name()
+		if err := r.adoptLazy(ctx, digest); err != nil {
+			r.cfg.Logger.Warn("no process with the files of an image", "digest", digest, "error", err)
+			r.loseContainers(ctx, digest)
+			if err := lazy.Remove(r.lazyDir(digest)); err != nil {
+				return err
+			}
+		}
+	}
+	return r.forgetAllIncomplete(ctx)
+}
+
+func (r *Runtime) adoptLazy(ctx context.Context, digest string) error {
+	m, err := lazy.Attach(ctx, r.lazyDir(digest))
+	if err != nil {
+		return err
+	}
+	q, err := m.Request(ctx)
+	if err != nil {
+		return err
+	}
+	l := &lazyImage{digest: digest, reference: q.Reference, mount: m}
+	if img, err := r.client.GetImage(ctx, q.Reference); err == nil && img.Target().Digest.String() == digest {
+		l.complete, _ = img.IsUnpacked(ctx, snapshotter)
+	}
+	r.serveLazy(l, runtime.PullRequest{
+		Reference: q.Reference, Digest: digest, PlainHTTP: q.PlainHTTP, Username: q.Username, Password: q.Password,
+		Proxy: q.Proxy, Certificates: q.Certificates,
+	})
+	r.releaseLazy(ctx, digest)
+	return nil
+}
+
+// forgetAllIncomplete removes records of images whose process was killed together with its agent.
+func (r *Runtime) forgetAllIncomplete(ctx context.Context) error {
+	list, err := r.client.ImageService().List(ctx, fmt.Sprintf("labels.%q==%q", labelLazy, r.cfg.Agent))
+	if err != nil {
+		return fmt.Errorf("list images: %w", err)
+	}
+	for _, img := range list {
+		if _, ok := r.lazyOf(img.Target.Digest.String()); !ok {
+			r.forgetIncomplete(ctx, img.Name, img.Target.Digest.String())
+		}
+	}
+	return nil
+}
+
+// closeLazies stops completing images. Images that containers use keep their processes; those of others
+// end, with the records of images that are not complete.
+func (r *Runtime) closeLazies() {
+	r.lazies.mu.Lock()
+	var all []*lazyImage
+	for _, l := range r.lazies.m {
+		all = append(all, l)
+	}
+	r.lazies.mu.Unlock()
+	r.lazies.stop()
+	r.lazies.wg.Wait()
+	ctx, cancel := context.WithTimeout(named(context.Background()), 5*time.Second)
+	defer cancel()
+	for _, l := range all {
+		if r.dropLazy(ctx, l.digest, true) && !l.complete {
+			r.forgetIncomplete(ctx, l.reference, l.digest)
+		}
+	}
+}
