@@ -90,7 +90,7 @@ func (k *Kernel) buildRequest(r *agentpb.BuildImageRequest) build.Request {
 	out := build.Request{
 		NetNS: k.m.cfg.Network.Path(k.attachment()), Cgroup: k.CgroupPath(), ResolvConf: mount.Resolv(),
 		Dockerfile: r.Dockerfile, Context: r.Context, Target: r.Target, Args: r.Args, Secrets: r.Secrets,
-		NoCache: r.NoCache, Epoch: r.SourceDateEpoch, Images: r.Images, MaxBytes: r.MaxBytes,
+		NoCache: r.NoCache, Epoch: r.SourceDateEpoch, Images: r.Images, MaxBytes: r.MaxBytes, Indexed: r.Indexed,
 		Output: build.Repository{Name: r.Repository, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password, MountFrom: r.MountFrom},
 	}
 	for _, reg := range r.Registries {

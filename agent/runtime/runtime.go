@@ -112,6 +112,7 @@ type CommitSpec struct {
 	MountFrom  string // a repository of the registry that has the layers of the container's image, "" = none
 	Layer      string // as in Spec
 	MaxBytes   int64  // of the layer; 0: no limit
+	Indexed    bool   // the layer gets an index of its files
 }
 
 // Committed is the image that Commit has sent.

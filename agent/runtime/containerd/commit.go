@@ -111,7 +111,7 @@ func (c *container) source(ctx context.Context, s runtime.CommitSpec) (src commi
 	if src.Mounts, err = c.destinations(ctx); err != nil {
 		return src, err
 	}
-	src.Pause, src.MaxBytes = c.whilePaused, 0
+	src.Pause, src.MaxBytes, src.Indexed = c.whilePaused, 0, s.Indexed
 	return src, nil
 }
 
@@ -248,7 +248,7 @@ func (b base) with(layer commit.Layer) push.Image {
 		return img
 	}
 	img.Layers = append(img.Layers, push.Layer{
-		Descriptor: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayerZstd, Digest: layer.Digest, Size: layer.Size},
+		Descriptor: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayerZstd, Digest: layer.Digest, Size: layer.Size, Annotations: layer.Annotations},
 		Open:       func(context.Context) (io.ReadCloser, error) { return os.Open(layer.Path) },
 	})
 	at := layer.Newest.UTC()
