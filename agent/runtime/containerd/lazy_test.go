@@ -339,3 +339,40 @@ func TestLazyImageIsRemoved(t *testing.T) {
 		t.Error("a mount without a container is left by an agent that has ended")
 	}
 }
+
+// TestIndexedCommit commits a container to an image that starts before it is complete.
+func TestIndexedCommit(t *testing.T) {
+	b := newLazyBed(t)
+	r := b.open(t)
+	b.registry.Open()
+	b.pull(t, r)
+	c := b.start(t, r, b.spec(t, "sleep", "600"))
+	if out, code := run(t, c, "write", "/etc/note", "changed"); code != 0 {
+		t.Fatalf("write: %s (exit code %d)", out, code)
+	}
+	to := runtime.CommitSpec{Repository: b.registry.Host + "/test/commit", PlainHTTP: true, Indexed: true}
+	first, err := c.Commit(t.Context(), to, func(runtime.Progress) {})
+	if err != nil || first.LayerBytes == 0 {
+		t.Fatalf("commit: %+v (%v)", first, err)
+	}
+	if again, err := c.Commit(t.Context(), to, func(runtime.Progress) {}); err != nil || again.Digest != first.Digest || again.Sent != 0 {
+		t.Errorf("the second commit without changes is %+v (%v), the first was %+v", again, err, first)
+	}
+	remove(t, c)
+	b.image, b.digest = to.Repository+"@"+first.Digest, first.Digest
+	b.pull(t, r)
+	if img := b.only(t, r); img == nil || img.Lazy == nil {
+		t.Errorf("image is %+v", img)
+	}
+	c = b.start(t, r, b.spec(t, "sleep", "600"))
+	if out, code := run(t, c, "cat", "/etc/note"); out != "changed" || code != 0 {
+		t.Errorf("the file is %q (exit code %d)", out, code)
+	}
+	wait.Until(t, "the image is complete", func() bool { img := b.only(t, r); return img != nil && img.Lazy == nil })
+	whole := b.start(t, r, b.spec(t, "sleep", "600"))
+	if out, code := run(t, whole, "cat", "/etc/note"); out != "changed" || code != 0 {
+		t.Errorf("unpacked by containerd, the file is %q (exit code %d)", out, code)
+	}
+	remove(t, c)
+	remove(t, whole)
+}
