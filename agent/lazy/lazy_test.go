@@ -427,3 +427,35 @@ func TestProcessIsKilled(t *testing.T) {
 		t.Errorf("attach: %v", err)
 	}
 }
+
+// TestPasswordIsNotOnDisk looks for the password in the directory of an image.
+func TestPasswordIsNotOnDisk(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t)
+	l, data := pack(t, false, reg("a", noise(5, 400_000)))
+	r.layers[l.Digest] = data
+	m, req := r.mount(t, time.Second, l)
+	if _, err := os.ReadFile(filepath.Join(m.Root(), "a")); err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadDir(req.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, e := range list {
+		st, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found[e.Name()] = true; st.Mode().Perm()&0o077 != 0 && e.Name() != "root" {
+			t.Errorf("%s has the mode %v", e.Name(), st.Mode())
+		}
+		if text, err := os.ReadFile(filepath.Join(req.Dir, e.Name())); err == nil && bytes.Contains(text, []byte(req.Password)) {
+			t.Errorf("%s contains the password", e.Name())
+		}
+	}
+	if !found["layer-0"] || !found["socket"] {
+		t.Errorf("the directory has only %v", found)
+	}
+}

@@ -204,6 +204,8 @@ func (s step) end(k *ent.Kernel) verdict {
 		v.reason, v.text = r, ob.Message
 	} else if code == 0 {
 		v.reason, v.outcome = session.TerminationReasonCompleted, session.ResultSuccess
+	} else if ob.Message != "" { // a possible cause
+		v.text += "; " + ob.Message
 	}
 	if k.Role != kernel.RoleMain {
 		v.text = strings.TrimSuffix("container "+k.Hostname+" ended first: "+v.text, ": ")

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/containerd/stargz-snapshotter/estargz"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -102,8 +103,10 @@ type Throttle struct {
 	Host string
 	Sent atomic.Int64
 	Down atomic.Bool // answers 503
+	Rate int64       // bytes per second over all answers; 0: no limit
 
 	mu   sync.Mutex
+	next time.Time     // when the next bytes can be sent
 	gate chan struct{} // closed: whole layers are sent
 }
 
@@ -122,7 +125,7 @@ func NewThrottle(t testing.TB, r *Registry) *Throttle {
 		if strings.Contains(q.URL.Path, "/blobs/sha256:") && q.Method == http.MethodGet && !part {
 			w = &gated{ResponseWriter: w, gate: p.gate, done: q.Context().Done()}
 		}
-		to.ServeHTTP(&counted{w, &p.Sent}, q)
+		to.ServeHTTP(&counted{w, p}, q)
 	}))
 	t.Cleanup(func() { p.Open(); s.Close() })
 	p.Host = strings.TrimPrefix(s.URL, "http://")
@@ -164,13 +167,29 @@ func (g *gated) Unwrap() http.ResponseWriter { return g.ResponseWriter }
 
 type counted struct {
 	http.ResponseWriter
-	n *atomic.Int64
+	proxy *Throttle
 }
 
 func (c *counted) Write(b []byte) (int, error) {
+	c.proxy.await(len(b))
 	n, err := c.ResponseWriter.Write(b)
-	c.n.Add(int64(n))
+	c.proxy.Sent.Add(int64(n))
 	return n, err
+}
+
+// await waits until the rate permits n more bytes.
+func (p *Throttle) await(n int) {
+	if p.Rate == 0 {
+		return
+	}
+	p.mu.Lock()
+	at := p.next
+	if now := time.Now(); at.Before(now) {
+		at = now
+	}
+	p.next = at.Add(time.Duration(int64(n) * int64(time.Second) / p.Rate))
+	p.mu.Unlock()
+	time.Sleep(time.Until(at))
 }
 
 // Unwrap lets the proxy flush.
