@@ -12,11 +12,11 @@ import "time"
 // The limits of an image. Images beyond them are pulled as a whole.
 const (
 	maxFiles = 1_000_000 // in all layers
-	maxTOC   = 256 << 20 // bytes of the index of one layer
+	maxTOC   = 128 << 20 // bytes of the index of one layer
 	maxChunk = 32 << 20  // bytes of a part of a file that is compressed by itself
 	maxBlob  = 1 << 40   // bytes of a layer
 	memory   = 1 << 30   // soft limit of the process
-	chunks   = 64 << 20  // bytes of decompressed chunks in memory
+	chunks   = 32 << 20  // bytes of decompressed chunks in memory
 	readers  = 16        // reads that are served at the same time
 	block    = 128 << 10 // unit of the cache on disk, and the smallest read from the registry
 	maxRange = 8 << 20   // the largest read from the registry

@@ -376,6 +376,8 @@ func TestHostileImages(t *testing.T) {
 	r.layers[digest.FromBytes(plain).String()] = plain
 	climbing, data := pack(t, false, file{Header: tar.Header{Typeflag: tar.TypeLink, Name: "x", Linkname: "../../etc/shadow"}})
 	r.layers[climbing.Digest] = data
+	bomb := indexOf(t, &estargz.JTOC{Entries: []*estargz.TOCEntry{{Name: strings.Repeat("a", 130<<20), Type: "dir"}}})
+	r.layers[bomb.Digest] = bomb.data
 	with := func(l lazy.Layer, change func(*lazy.Layer)) lazy.Layer { change(&l); return l }
 	for name, l := range map[string]lazy.Layer{
 		"wrong digest of the index": with(good, func(l *lazy.Layer) { l.TOC = digest.FromString("other").String() }),
@@ -384,6 +386,7 @@ func TestHostileImages(t *testing.T) {
 		"empty":                     with(good, func(l *lazy.Layer) { l.Size = 10 }),
 		"path as digest":            with(good, func(l *lazy.Layer) { l.Digest = "sha256:../../../etc/passwd" }),
 		"link out of the image":     climbing,
+		"index of 130 MiB":          bomb.Layer,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, _, err := r.start(t, time.Second, l)
@@ -392,6 +395,23 @@ func TestHostileImages(t *testing.T) {
 			}
 		})
 	}
+}
+
+type madeLayer struct {
+	lazy.Layer
+	data []byte
+}
+
+// indexOf returns a layer that has only an index.
+func indexOf(t *testing.T, toc *estargz.JTOC) madeLayer {
+	t.Helper()
+	var out bytes.Buffer
+	out.WriteString("no files")
+	sum, err := estargz.NewGzipCompressorWithLevel(1).WriteTOCAndFooter(&out, int64(out.Len()), toc, sha256.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return madeLayer{lazy.Layer{Digest: digest.FromBytes(out.Bytes()).String(), Size: int64(out.Len()), TOC: sum.String()}, out.Bytes()}
 }
 
 func TestProcessIsKilled(t *testing.T) {

@@ -39,6 +39,7 @@ type answer struct {
 // and serves the files until they are unmounted.
 func Main(in io.Reader, out io.WriteCloser) error {
 	debug.SetMemoryLimit(memory)
+	debug.SetGCPercent(25) // most of it is buffers that are used once
 	var r Request
 	if err := json.NewDecoder(in).Decode(&r); err != nil {
 		return fmt.Errorf("read the request: %w", err)

@@ -29,9 +29,11 @@ func (s *Service) Pull(ctx context.Context, name string, r *agentpb.PullImageReq
 	if err != nil {
 		return err
 	}
+	ended := func() {}
 	if s.Layers != nil && r.Digest != "" {
-		defer s.Layers.Pulling(name, r.Digest)()
+		ended = s.Layers.Pulling(name, r.Digest)
 	}
+	defer func() { ended() }()
 	begun, saved, total := clock.Now(), time.Time{}, int64(0)
 	stream, err := c.rpc.PullImage(ctx, r)
 	for err == nil {
@@ -40,6 +42,10 @@ func (s *Service) Pull(ctx context.Context, name string, r *agentpb.PullImageReq
 			break
 		}
 		if m.Done {
+			if r.Lazy { // the layers follow
+				time.AfterFunc(lazyPermit, ended)
+				ended = func() {}
+			}
 			s.addImage(c, r.Reference, m.Digest)
 			s.pulled(c, total, clock.Now().Sub(begun))
 			return nil
@@ -55,6 +61,10 @@ func (s *Service) Pull(ctx context.Context, name string, r *agentpb.PullImageReq
 	}
 	return errgrpc.ToNative(err)
 }
+
+// lazyPermit is the time in which an agent can fetch the layers of an image from others after a session has
+// started from it. Later ones come from the registry.
+const lazyPermit = 30 * time.Minute
 
 // pulled measures how fast an agent pulls images. Small images say nothing about that.
 func (s *Service) pulled(c *conn, bytes int64, took time.Duration) {

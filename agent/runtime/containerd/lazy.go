@@ -119,7 +119,11 @@ func (r *Runtime) startLazy(ctx context.Context, f *fetch, desc ocispec.Descript
 	if err := r.recordLazy(ctx, f.req.Reference, desc); err != nil {
 		return false, "", errors.Join(err, lazy.Remove(request.Dir))
 	}
-	r.serveLazy(&lazyImage{digest: digest, reference: f.req.Reference, mount: m}, f.req)
+	l := &lazyImage{digest: digest, reference: f.req.Reference, mount: m}
+	for _, one := range request.Layers {
+		l.status.Total += one.Size
+	}
+	r.serveLazy(l, f.req)
 	return true, "", nil
 }
 
@@ -205,6 +209,9 @@ func (r *Runtime) serveLazy(l *lazyImage, req runtime.PullRequest) {
 	ctx, cancel := context.WithCancel(r.lazies.ctx)
 	l.cancel, l.done = cancel, make(chan struct{})
 	r.lazies.mu.Lock()
+	if l.status.Total == 0 {
+		l.status.Total = 1 // until the process has said more
+	}
 	r.lazies.m[l.digest] = l
 	complete := l.complete
 	r.lazies.mu.Unlock()
