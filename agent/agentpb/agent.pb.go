@@ -3134,7 +3134,7 @@ type KernelState struct {
 	// start that fails the same way every time), agent-unfit (the start failed for a
 	// condition of the machine), not-found, lost
 	Reason        string        `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	Message       string        `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"` // for people; with CREATING: the step that takes long
+	Message       string        `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"` // for people; with CREATING: the step that takes long; with RUNNING: why files of its image cannot be read
 	StartedUnixMs int64         `protobuf:"varint,8,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"`
 	ExitedUnixMs  int64         `protobuf:"varint,9,opt,name=exited_unix_ms,json=exitedUnixMs,proto3" json:"exited_unix_ms,omitempty"` // when the process ended; before EXITED: the agent is cleaning up after it
 	ContainerId   string        `protobuf:"bytes,10,opt,name=container_id,json=containerId,proto3" json:"container_id,omitempty"`

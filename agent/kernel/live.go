@@ -158,6 +158,7 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 	defer keeping.Wait()
 	defer stop()
 	keeping.Go(func() { k.keepLogWritten(writing) })
+	keeping.Go(func() { k.watchRoot(writing) })
 	stopChanged := k.stopChanged
 	if k.stopRequest() != nil {
 		// The request came before the agent restarted, or while it started.

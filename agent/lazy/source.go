@@ -2,9 +2,11 @@ package lazy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -98,12 +100,16 @@ func (s *source) note(err error) bool {
 	return s.last.Sub(s.since) > s.timeout
 }
 
+// notable is the time for which a registry must fail until people are notified.
+const notable = 3 * time.Second
+
 // state returns why reads fail, and how long ago a read last ended.
 func (s *source) state() (failing string, idle time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failing != nil {
-		failing = fmt.Sprintf("the registry %s has not sent files of the image since %s: %v", s.host.Host, s.since.UTC().Format(time.TimeOnly), s.failing)
+	serious := final(s.failing) || errdefs.IsDataLoss(s.failing) || time.Since(s.since) > min(s.timeout/2, notable)
+	if s.failing != nil && serious {
+		failing = fmt.Sprintf("the registry %s has not sent files of the image since %s UTC: %v", s.host.Host, s.since.UTC().Format(time.TimeOnly), s.failing)
 	}
 	return failing, time.Since(s.last)
 }
@@ -136,8 +142,8 @@ func (s *source) once(ctx context.Context, digest string, at, n int64) ([]byte, 
 }
 
 func (s *source) send(ctx context.Context, digest string, at, n int64) (*http.Response, error) {
-	url := fmt.Sprintf("%s://%s%s/%s/blobs/%s", s.host.Scheme, s.host.Host, s.host.Path, s.repository, digest)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	address := fmt.Sprintf("%s://%s%s/%s/blobs/%s", s.host.Scheme, s.host.Host, s.host.Path, s.repository, digest)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +156,12 @@ func (s *source) send(ctx context.Context, digest string, at, n int64) (*http.Re
 			return nil, fmt.Errorf("log in: %w", err)
 		}
 	}
-	return s.host.Client.Do(req)
+	res, err := s.host.Client.Do(req)
+	var failed *url.Error
+	if errors.As(err, &failed) { // people know the registry, not its paths
+		err = failed.Err
+	}
+	return res, err
 }
 
 // status returns an error unless the answer has exactly the bytes.

@@ -152,6 +152,8 @@ type LazyState struct {
 
 // RootChecker is a container whose image's files can become unavailable.
 type RootChecker interface {
+	// Lazy reports whether the container was created before its image was complete.
+	Lazy() bool
 	// RootProblem returns why files of the image cannot be read now, "" = they can, and reports whether they
 	// are gone for good.
 	RootProblem(ctx context.Context) (problem string, lost bool)

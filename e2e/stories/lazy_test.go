@@ -57,10 +57,24 @@ func TestLazyStart(t *testing.T) {
 	}
 	before := lazyBytes(t, "node-2")
 	s := start()
+	platform.Egress.Down(true)
+	defer platform.Egress.Down(false)
 	t.Logf("berth image describe:\n%s", u.Shell().Must("image", "describe", image))
-	if out, code := u.Exec(s.ID, "cat /etc/small; wc -c < /etc/big"); code != 0 || strings.Fields(out)[0] != "small" || strings.Fields(out)[1] != "30000000" {
-		t.Errorf("the files are %q (exit code %d)", out, code)
+	read := make(chan string, 1)
+	go func() {
+		out, code := u.Exec(s.ID, "cat /etc/small; wc -c < /etc/big")
+		read <- fmt.Sprint(out, code)
+	}()
+	const message = "files of the image cannot be read"
+	cluster.Eventually(t, "the owner sees that the registry does not answer", func() bool {
+		return strings.Contains(u.Show(s.ID).StatusMessage, message)
+	})
+	t.Logf("berth image describe:\n%s\nthe session: %s", u.Shell().Must("image", "describe", image), u.Show(s.ID).StatusMessage)
+	platform.Egress.Down(false)
+	if got := <-read; got != "small\n30000000\n0" {
+		t.Errorf("the files and the exit code are %q", got)
 	}
+	cluster.Eventually(t, "the owner sees that it is over", func() bool { return !strings.Contains(u.Show(s.ID).StatusMessage, message) })
 	cluster.Eventually(t, "files were fetched by reads", func() bool { return lazyBytes(t, "node-2") > before })
 	cluster.Eventually(t, "the image is complete", func() bool {
 		return strings.Contains(strings.ToLower(u.Shell().Must("image", "describe", image)), "present")

@@ -54,7 +54,7 @@ func (s step) awaitEnd(ctx context.Context) (bool, time.Duration, error) {
 	}
 	switch {
 	case ended == 0:
-		return false, 0, nil
+		return false, 0, s.showUnreadable(ctx)
 	case ended == len(s.sess.Edges.Kernels):
 		return true, 0, s.finish(ctx, "")
 	case !decisive:

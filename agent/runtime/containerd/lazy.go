@@ -400,6 +400,9 @@ func (r *Runtime) lazyContainers(ctx context.Context, digest string) (ids []stri
 	return ids, err
 }
 
+// Lazy implements runtime.RootChecker.
+func (c *container) Lazy() bool { return c.labels[labelLazy] != "" }
+
 // RootProblem implements runtime.RootChecker.
 func (c *container) RootProblem(ctx context.Context) (problem string, lost bool) {
 	digest := c.labels[labelLazy]
