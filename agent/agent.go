@@ -75,6 +75,7 @@ type Config struct {
 	RunnerPath       string
 	BuilderPath      string       // berth-builder; "" = the agent builds no images
 	CABundle         string       // PEM file of the authorities that containers trust; "" = those of their images
+	LazyCommand      []string     // that runs lazy.Main; nil = images are pulled as a whole
 	Subnet           netip.Prefix // of the kernels; zero = network.DefaultSubnet
 	// Overlay is the address to which other agents send overlay traffic: an IP address, a port or
 	// both. The default address is the local one of the connection to the managers, the default
@@ -317,6 +318,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 			Socket: a.cfg.ContainerdSocket, Agent: a.id, Dir: filepath.Join(a.cfg.Dir, "runtime"),
 			Shim: a.cfg.ShimPath, Runner: a.cfg.RunnerPath, Runc: a.cfg.RuncPath,
 			Transfers: a.cfg.Images.Transfers, Fetched: a.meter.layers, Logger: a.log,
+			Lazy: containerd.Lazy{Command: a.lazyCommand(), Changed: a.hub.reportChanged},
 		})
 		if err != nil {
 			return err

@@ -129,6 +129,9 @@ func contentOf(img runtime.Image) (*agentpb.ImageContent, error) {
 	if !img.Used.IsZero() {
 		c.UsedUnixMs = img.Used.UnixMilli()
 	}
+	if c.Message = img.Whole; img.Lazy != nil {
+		c.LocalBytes, c.TotalBytes, c.Message = img.Lazy.Local, img.Lazy.Total, img.Lazy.Failing
+	}
 	for _, p := range img.Parts {
 		if sum, err = binary(p.Digest); err != nil {
 			return nil, err

@@ -23,7 +23,10 @@ type pulls struct {
 	running map[pullKey]*pull
 }
 
-type pullKey struct{ reference, digest, username, password string }
+type pullKey struct {
+	reference, digest, username, password string
+	lazy                                  bool
+}
 
 type pull struct {
 	cancel  context.CancelFunc
@@ -44,7 +47,7 @@ func newPulls(a *Agent) *pulls {
 }
 
 func keyOf(r *agentpb.PullImageRequest) pullKey {
-	return pullKey{r.Reference, r.Digest, r.Username, r.Password}
+	return pullKey{r.Reference, r.Digest, r.Username, r.Password, r.Lazy}
 }
 
 // join starts a pull or joins the running pull of the same image.
@@ -80,7 +83,7 @@ func (p *pulls) leave(r *agentpb.PullImageRequest, u *pullUpdates) {
 
 func (p *pulls) run(ctx context.Context, r *agentpb.PullImageRequest, run *pull) {
 	defer run.cancel()
-	req := runtime.PullRequest{Reference: r.Reference, Digest: r.Digest, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password, Proxy: r.Proxy, Certificates: r.Certificates, Peers: p.peers(r)}
+	req := runtime.PullRequest{Reference: r.Reference, Digest: r.Digest, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password, Proxy: r.Proxy, Certificates: r.Certificates, Lazy: r.Lazy, Peers: p.peers(r)}
 	begun := time.Now()
 	p.meter.pulling.Inc()
 	img, err := p.runtime.Pull(ctx, req, func(q runtime.Progress) {

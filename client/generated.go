@@ -760,6 +760,8 @@ type CreateRegistryInput struct {
 	ScanEvery *int `json:"scanEvery,omitempty"`
 	// Default: FOLLOW.
 	TagPolicy Enum `json:"tagPolicy,omitempty"`
+	// Default: false.
+	LazyStart bool `json:"lazyStart,omitempty"`
 	// Default: everyone whose domain can use the registry.
 	Projects []string `json:"projects,omitzero"`
 	// Public keys in PEM, ECDSA P-256 or ed25519, at most 20. Default: images need no signature.
@@ -1954,6 +1956,8 @@ type ImageCopy struct {
 	DoneBytes int64 `json:"doneBytes"`
 	// 0 while it is not known.
 	TotalBytes int64 `json:"totalBytes"`
+	// Why files of the image cannot be read now, or why it was pulled as a whole although its registry has lazyStart; empty: neither.
+	Message string `json:"message"`
 	// When a container was last created from it on the agent, as far as the agent has reported it; null while it is pulled.
 	UsedAt *time.Time `json:"usedAt"`
 }
@@ -2788,6 +2792,8 @@ type Registry struct {
 	ScanEvery int `json:"scanEvery"`
 	// What scans do with an image whose tag has moved to another digest.
 	TagPolicy Enum `json:"tagPolicy"`
+	// Reports whether sessions start from its images before all layers are on the agent. Their files are fetched when programs read them, and the rest in the background. It needs images in the format eStargz or zstd:chunked, and agents with FUSE; otherwise images are pulled as usual. In the registry for images of sessions, commits and builds write this format.
+	LazyStart bool `json:"lazyStart"`
 	// Members of these projects can use its images; empty: everyone whose domain can.
 	Projects []Ref `json:"projects"`
 	// Public keys in PEM. Images that no one of them has signed are not registered, and sessions cannot be created from them. Empty: images need no signature.
@@ -3984,6 +3990,7 @@ type UpdateRegistryInput struct {
 	Repositories  []string             `json:"repositories,omitzero"`
 	ScanEvery     *int                 `json:"scanEvery,omitempty"`
 	TagPolicy     Enum                 `json:"tagPolicy,omitempty"`
+	LazyStart     *bool                `json:"lazyStart,omitempty"`
 	Projects      []string             `json:"projects,omitzero"`
 	SignatureKeys *string              `json:"signatureKeys,omitempty"`
 	SweepEvery    *int                 `json:"sweepEvery,omitempty"`
@@ -10404,6 +10411,7 @@ fragment Registry on Registry {
 	repositories
 	scanEvery
 	tagPolicy
+	lazyStart
 	projects {
 		id
 		name
@@ -14844,6 +14852,7 @@ fragment ImageCopy on ImageCopy {
 	state
 	doneBytes
 	totalBytes
+	message
 	usedAt
 }
 `
@@ -16050,6 +16059,7 @@ fragment Registry on Registry {
 	repositories
 	scanEvery
 	tagPolicy
+	lazyStart
 	projects {
 		id
 		name
@@ -16135,6 +16145,7 @@ fragment Registry on Registry {
 	repositories
 	scanEvery
 	tagPolicy
+	lazyStart
 	projects {
 		id
 		name
@@ -22507,6 +22518,7 @@ fragment Registry on Registry {
 	repositories
 	scanEvery
 	tagPolicy
+	lazyStart
 	projects {
 		id
 		name

@@ -2905,6 +2905,11 @@ func (_q *ImageCopyQuery) collectField(ctx context.Context, oneNode bool, opCtx 
 				selectedFields = append(selectedFields, imagecopy.FieldTotalBytes)
 				fieldSeen[imagecopy.FieldTotalBytes] = struct{}{}
 			}
+		case "message":
+			if _, ok := fieldSeen[imagecopy.FieldMessage]; !ok {
+				selectedFields = append(selectedFields, imagecopy.FieldMessage)
+				fieldSeen[imagecopy.FieldMessage] = struct{}{}
+			}
 		case "usedAt":
 			if _, ok := fieldSeen[imagecopy.FieldUsedAt]; !ok {
 				selectedFields = append(selectedFields, imagecopy.FieldUsedAt)
@@ -5104,6 +5109,11 @@ func (_q *RegistryQuery) collectField(ctx context.Context, oneNode bool, opCtx *
 			if _, ok := fieldSeen[registry.FieldTagPolicy]; !ok {
 				selectedFields = append(selectedFields, registry.FieldTagPolicy)
 				fieldSeen[registry.FieldTagPolicy] = struct{}{}
+			}
+		case "lazyStart":
+			if _, ok := fieldSeen[registry.FieldLazyStart]; !ok {
+				selectedFields = append(selectedFields, registry.FieldLazyStart)
+				fieldSeen[registry.FieldLazyStart] = struct{}{}
 			}
 		case "signatureKeys":
 			if _, ok := fieldSeen[registry.FieldSignatureKeys]; !ok {

@@ -9773,6 +9773,10 @@ type RegistryWhereInput struct {
 	TagPolicyIn    []registry.TagPolicy `json:"tagPolicyIn,omitempty"`
 	TagPolicyNotIn []registry.TagPolicy `json:"tagPolicyNotIn,omitempty"`
 
+	// "lazy_start" field predicates.
+	LazyStart    *bool `json:"lazyStart,omitempty"`
+	LazyStartNEQ *bool `json:"lazyStartNEQ,omitempty"`
+
 	// "signature_keys" field predicates.
 	SignatureKeys             *string  `json:"signatureKeys,omitempty"`
 	SignatureKeysNEQ          *string  `json:"signatureKeysNEQ,omitempty"`
@@ -10131,6 +10135,12 @@ func (i *RegistryWhereInput) P() (predicate.Registry, error) {
 	}
 	if len(i.TagPolicyNotIn) > 0 {
 		predicates = append(predicates, registry.TagPolicyNotIn(i.TagPolicyNotIn...))
+	}
+	if i.LazyStart != nil {
+		predicates = append(predicates, registry.LazyStartEQ(*i.LazyStart))
+	}
+	if i.LazyStartNEQ != nil {
+		predicates = append(predicates, registry.LazyStartNEQ(*i.LazyStartNEQ))
 	}
 	if i.SignatureKeys != nil {
 		predicates = append(predicates, registry.SignatureKeysEQ(*i.SignatureKeys))

@@ -29,6 +29,8 @@ type ImageCopy struct {
 	DoneBytes int64 `json:"done_bytes,omitempty"`
 	// TotalBytes holds the value of the "total_bytes" field.
 	TotalBytes int64 `json:"total_bytes,omitempty"`
+	// Message holds the value of the "message" field.
+	Message string `json:"message,omitempty"`
 	// UsedAt holds the value of the "used_at" field.
 	UsedAt *time.Time `json:"used_at,omitempty"`
 	// AgentID holds the value of the "agent_id" field.
@@ -68,7 +70,7 @@ func (*ImageCopy) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case imagecopy.FieldDoneBytes, imagecopy.FieldTotalBytes:
 			values[i] = new(sql.NullInt64)
-		case imagecopy.FieldReference, imagecopy.FieldDigest, imagecopy.FieldState:
+		case imagecopy.FieldReference, imagecopy.FieldDigest, imagecopy.FieldState, imagecopy.FieldMessage:
 			values[i] = new(sql.NullString)
 		case imagecopy.FieldUsedAt:
 			values[i] = new(sql.NullTime)
@@ -124,6 +126,12 @@ func (_m *ImageCopy) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field total_bytes", values[i])
 			} else if value.Valid {
 				_m.TotalBytes = value.Int64
+			}
+		case imagecopy.FieldMessage:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field message", values[i])
+			} else if value.Valid {
+				_m.Message = value.String
 			}
 		case imagecopy.FieldUsedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -193,6 +201,9 @@ func (_m *ImageCopy) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("total_bytes=")
 	builder.WriteString(fmt.Sprintf("%v", _m.TotalBytes))
+	builder.WriteString(", ")
+	builder.WriteString("message=")
+	builder.WriteString(_m.Message)
 	builder.WriteString(", ")
 	if v := _m.UsedAt; v != nil {
 		builder.WriteString("used_at=")

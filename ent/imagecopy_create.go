@@ -71,6 +71,20 @@ func (_c *ImageCopyCreate) SetNillableTotalBytes(v *int64) *ImageCopyCreate {
 	return _c
 }
 
+// SetMessage sets the "message" field.
+func (_c *ImageCopyCreate) SetMessage(v string) *ImageCopyCreate {
+	_c.mutation.SetMessage(v)
+	return _c
+}
+
+// SetNillableMessage sets the "message" field if the given value is not nil.
+func (_c *ImageCopyCreate) SetNillableMessage(v *string) *ImageCopyCreate {
+	if v != nil {
+		_c.SetMessage(*v)
+	}
+	return _c
+}
+
 // SetUsedAt sets the "used_at" field.
 func (_c *ImageCopyCreate) SetUsedAt(v time.Time) *ImageCopyCreate {
 	_c.mutation.SetUsedAt(v)
@@ -153,6 +167,10 @@ func (_c *ImageCopyCreate) defaults() {
 		v := imagecopy.DefaultTotalBytes
 		_c.mutation.SetTotalBytes(v)
 	}
+	if _, ok := _c.mutation.Message(); !ok {
+		v := imagecopy.DefaultMessage
+		_c.mutation.SetMessage(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := imagecopy.DefaultID()
 		_c.mutation.SetID(v)
@@ -180,6 +198,9 @@ func (_c *ImageCopyCreate) check() error {
 	}
 	if _, ok := _c.mutation.TotalBytes(); !ok {
 		return &ValidationError{Name: "total_bytes", err: errors.New(`ent: missing required field "ImageCopy.total_bytes"`)}
+	}
+	if _, ok := _c.mutation.Message(); !ok {
+		return &ValidationError{Name: "message", err: errors.New(`ent: missing required field "ImageCopy.message"`)}
 	}
 	if _, ok := _c.mutation.AgentID(); !ok {
 		return &ValidationError{Name: "agent_id", err: errors.New(`ent: missing required field "ImageCopy.agent_id"`)}
@@ -242,6 +263,10 @@ func (_c *ImageCopyCreate) createSpec() (*ImageCopy, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.TotalBytes(); ok {
 		_spec.SetField(imagecopy.FieldTotalBytes, field.TypeInt64, value)
 		_node.TotalBytes = value
+	}
+	if value, ok := _c.mutation.Message(); ok {
+		_spec.SetField(imagecopy.FieldMessage, field.TypeString, value)
+		_node.Message = value
 	}
 	if value, ok := _c.mutation.UsedAt(); ok {
 		_spec.SetField(imagecopy.FieldUsedAt, field.TypeTime, value)
@@ -373,6 +398,18 @@ func (u *ImageCopyUpsert) UpdateTotalBytes() *ImageCopyUpsert {
 // AddTotalBytes adds v to the "total_bytes" field.
 func (u *ImageCopyUpsert) AddTotalBytes(v int64) *ImageCopyUpsert {
 	u.Add(imagecopy.FieldTotalBytes, v)
+	return u
+}
+
+// SetMessage sets the "message" field.
+func (u *ImageCopyUpsert) SetMessage(v string) *ImageCopyUpsert {
+	u.Set(imagecopy.FieldMessage, v)
+	return u
+}
+
+// UpdateMessage sets the "message" field to the value that was provided on create.
+func (u *ImageCopyUpsert) UpdateMessage() *ImageCopyUpsert {
+	u.SetExcluded(imagecopy.FieldMessage)
 	return u
 }
 
@@ -515,6 +552,20 @@ func (u *ImageCopyUpsertOne) AddTotalBytes(v int64) *ImageCopyUpsertOne {
 func (u *ImageCopyUpsertOne) UpdateTotalBytes() *ImageCopyUpsertOne {
 	return u.Update(func(s *ImageCopyUpsert) {
 		s.UpdateTotalBytes()
+	})
+}
+
+// SetMessage sets the "message" field.
+func (u *ImageCopyUpsertOne) SetMessage(v string) *ImageCopyUpsertOne {
+	return u.Update(func(s *ImageCopyUpsert) {
+		s.SetMessage(v)
+	})
+}
+
+// UpdateMessage sets the "message" field to the value that was provided on create.
+func (u *ImageCopyUpsertOne) UpdateMessage() *ImageCopyUpsertOne {
+	return u.Update(func(s *ImageCopyUpsert) {
+		s.UpdateMessage()
 	})
 }
 
@@ -827,6 +878,20 @@ func (u *ImageCopyUpsertBulk) AddTotalBytes(v int64) *ImageCopyUpsertBulk {
 func (u *ImageCopyUpsertBulk) UpdateTotalBytes() *ImageCopyUpsertBulk {
 	return u.Update(func(s *ImageCopyUpsert) {
 		s.UpdateTotalBytes()
+	})
+}
+
+// SetMessage sets the "message" field.
+func (u *ImageCopyUpsertBulk) SetMessage(v string) *ImageCopyUpsertBulk {
+	return u.Update(func(s *ImageCopyUpsert) {
+		s.SetMessage(v)
+	})
+}
+
+// UpdateMessage sets the "message" field to the value that was provided on create.
+func (u *ImageCopyUpsertBulk) UpdateMessage() *ImageCopyUpsertBulk {
+	return u.Update(func(s *ImageCopyUpsert) {
+		s.UpdateMessage()
 	})
 }
 

@@ -99,6 +99,20 @@ func (_u *ImageCopyUpdate) AddTotalBytes(v int64) *ImageCopyUpdate {
 	return _u
 }
 
+// SetMessage sets the "message" field.
+func (_u *ImageCopyUpdate) SetMessage(v string) *ImageCopyUpdate {
+	_u.mutation.SetMessage(v)
+	return _u
+}
+
+// SetNillableMessage sets the "message" field if the given value is not nil.
+func (_u *ImageCopyUpdate) SetNillableMessage(v *string) *ImageCopyUpdate {
+	if v != nil {
+		_u.SetMessage(*v)
+	}
+	return _u
+}
+
 // SetUsedAt sets the "used_at" field.
 func (_u *ImageCopyUpdate) SetUsedAt(v time.Time) *ImageCopyUpdate {
 	_u.mutation.SetUsedAt(v)
@@ -200,6 +214,9 @@ func (_u *ImageCopyUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.AddedTotalBytes(); ok {
 		_spec.AddField(imagecopy.FieldTotalBytes, field.TypeInt64, value)
 	}
+	if value, ok := _u.mutation.Message(); ok {
+		_spec.SetField(imagecopy.FieldMessage, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.UsedAt(); ok {
 		_spec.SetField(imagecopy.FieldUsedAt, field.TypeTime, value)
 	}
@@ -295,6 +312,20 @@ func (_u *ImageCopyUpdateOne) SetNillableTotalBytes(v *int64) *ImageCopyUpdateOn
 // AddTotalBytes adds value to the "total_bytes" field.
 func (_u *ImageCopyUpdateOne) AddTotalBytes(v int64) *ImageCopyUpdateOne {
 	_u.mutation.AddTotalBytes(v)
+	return _u
+}
+
+// SetMessage sets the "message" field.
+func (_u *ImageCopyUpdateOne) SetMessage(v string) *ImageCopyUpdateOne {
+	_u.mutation.SetMessage(v)
+	return _u
+}
+
+// SetNillableMessage sets the "message" field if the given value is not nil.
+func (_u *ImageCopyUpdateOne) SetNillableMessage(v *string) *ImageCopyUpdateOne {
+	if v != nil {
+		_u.SetMessage(*v)
+	}
 	return _u
 }
 
@@ -428,6 +459,9 @@ func (_u *ImageCopyUpdateOne) sqlSave(ctx context.Context) (_node *ImageCopy, er
 	}
 	if value, ok := _u.mutation.AddedTotalBytes(); ok {
 		_spec.AddField(imagecopy.FieldTotalBytes, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Message(); ok {
+		_spec.SetField(imagecopy.FieldMessage, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.UsedAt(); ok {
 		_spec.SetField(imagecopy.FieldUsedAt, field.TypeTime, value)

@@ -20703,6 +20703,7 @@ type ImageCopyMutation struct {
 	adddone_bytes  *int64
 	total_bytes    *int64
 	addtotal_bytes *int64
+	message        *string
 	used_at        *time.Time
 	clearedFields  map[string]struct{}
 	agent          *uuid.UUID
@@ -21036,6 +21037,42 @@ func (m *ImageCopyMutation) ResetTotalBytes() {
 	m.addtotal_bytes = nil
 }
 
+// SetMessage sets the "message" field.
+func (m *ImageCopyMutation) SetMessage(s string) {
+	m.message = &s
+}
+
+// Message returns the value of the "message" field in the mutation.
+func (m *ImageCopyMutation) Message() (r string, exists bool) {
+	v := m.message
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMessage returns the old "message" field's value of the ImageCopy entity.
+// If the ImageCopy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageCopyMutation) OldMessage(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMessage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMessage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMessage: %w", err)
+	}
+	return oldValue.Message, nil
+}
+
+// ResetMessage resets all changes to the "message" field.
+func (m *ImageCopyMutation) ResetMessage() {
+	m.message = nil
+}
+
 // SetUsedAt sets the "used_at" field.
 func (m *ImageCopyMutation) SetUsedAt(t time.Time) {
 	m.used_at = &t
@@ -21182,7 +21219,7 @@ func (m *ImageCopyMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ImageCopyMutation) Fields() []string {
-	fields := make([]string, 0, 7)
+	fields := make([]string, 0, 8)
 	if m.reference != nil {
 		fields = append(fields, imagecopy.FieldReference)
 	}
@@ -21197,6 +21234,9 @@ func (m *ImageCopyMutation) Fields() []string {
 	}
 	if m.total_bytes != nil {
 		fields = append(fields, imagecopy.FieldTotalBytes)
+	}
+	if m.message != nil {
+		fields = append(fields, imagecopy.FieldMessage)
 	}
 	if m.used_at != nil {
 		fields = append(fields, imagecopy.FieldUsedAt)
@@ -21222,6 +21262,8 @@ func (m *ImageCopyMutation) Field(name string) (ent.Value, bool) {
 		return m.DoneBytes()
 	case imagecopy.FieldTotalBytes:
 		return m.TotalBytes()
+	case imagecopy.FieldMessage:
+		return m.Message()
 	case imagecopy.FieldUsedAt:
 		return m.UsedAt()
 	case imagecopy.FieldAgentID:
@@ -21245,6 +21287,8 @@ func (m *ImageCopyMutation) OldField(ctx context.Context, name string) (ent.Valu
 		return m.OldDoneBytes(ctx)
 	case imagecopy.FieldTotalBytes:
 		return m.OldTotalBytes(ctx)
+	case imagecopy.FieldMessage:
+		return m.OldMessage(ctx)
 	case imagecopy.FieldUsedAt:
 		return m.OldUsedAt(ctx)
 	case imagecopy.FieldAgentID:
@@ -21292,6 +21336,13 @@ func (m *ImageCopyMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetTotalBytes(v)
+		return nil
+	case imagecopy.FieldMessage:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMessage(v)
 		return nil
 	case imagecopy.FieldUsedAt:
 		v, ok := value.(time.Time)
@@ -21406,6 +21457,9 @@ func (m *ImageCopyMutation) ResetField(name string) error {
 		return nil
 	case imagecopy.FieldTotalBytes:
 		m.ResetTotalBytes()
+		return nil
+	case imagecopy.FieldMessage:
+		m.ResetMessage()
 		return nil
 	case imagecopy.FieldUsedAt:
 		m.ResetUsedAt()
@@ -34086,6 +34140,7 @@ type RegistryMutation struct {
 	scan_every          *int
 	addscan_every       *int
 	tag_policy          *registry.TagPolicy
+	lazy_start          *bool
 	signature_keys      *string
 	webhook_hash        *[]byte
 	sweep_every         *int
@@ -34660,6 +34715,42 @@ func (m *RegistryMutation) OldTagPolicy(ctx context.Context) (v registry.TagPoli
 // ResetTagPolicy resets all changes to the "tag_policy" field.
 func (m *RegistryMutation) ResetTagPolicy() {
 	m.tag_policy = nil
+}
+
+// SetLazyStart sets the "lazy_start" field.
+func (m *RegistryMutation) SetLazyStart(b bool) {
+	m.lazy_start = &b
+}
+
+// LazyStart returns the value of the "lazy_start" field in the mutation.
+func (m *RegistryMutation) LazyStart() (r bool, exists bool) {
+	v := m.lazy_start
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLazyStart returns the old "lazy_start" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldLazyStart(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLazyStart is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLazyStart requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLazyStart: %w", err)
+	}
+	return oldValue.LazyStart, nil
+}
+
+// ResetLazyStart resets all changes to the "lazy_start" field.
+func (m *RegistryMutation) ResetLazyStart() {
+	m.lazy_start = nil
 }
 
 // SetSignatureKeys sets the "signature_keys" field.
@@ -35300,7 +35391,7 @@ func (m *RegistryMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *RegistryMutation) Fields() []string {
-	fields := make([]string, 0, 19)
+	fields := make([]string, 0, 20)
 	if m.created_at != nil {
 		fields = append(fields, registry.FieldCreatedAt)
 	}
@@ -35333,6 +35424,9 @@ func (m *RegistryMutation) Fields() []string {
 	}
 	if m.tag_policy != nil {
 		fields = append(fields, registry.FieldTagPolicy)
+	}
+	if m.lazy_start != nil {
+		fields = append(fields, registry.FieldLazyStart)
 	}
 	if m.signature_keys != nil {
 		fields = append(fields, registry.FieldSignatureKeys)
@@ -35388,6 +35482,8 @@ func (m *RegistryMutation) Field(name string) (ent.Value, bool) {
 		return m.ScanEvery()
 	case registry.FieldTagPolicy:
 		return m.TagPolicy()
+	case registry.FieldLazyStart:
+		return m.LazyStart()
 	case registry.FieldSignatureKeys:
 		return m.SignatureKeys()
 	case registry.FieldWebhookHash:
@@ -35435,6 +35531,8 @@ func (m *RegistryMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldScanEvery(ctx)
 	case registry.FieldTagPolicy:
 		return m.OldTagPolicy(ctx)
+	case registry.FieldLazyStart:
+		return m.OldLazyStart(ctx)
 	case registry.FieldSignatureKeys:
 		return m.OldSignatureKeys(ctx)
 	case registry.FieldWebhookHash:
@@ -35536,6 +35634,13 @@ func (m *RegistryMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetTagPolicy(v)
+		return nil
+	case registry.FieldLazyStart:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLazyStart(v)
 		return nil
 	case registry.FieldSignatureKeys:
 		v, ok := value.(string)
@@ -35740,6 +35845,9 @@ func (m *RegistryMutation) ResetField(name string) error {
 		return nil
 	case registry.FieldTagPolicy:
 		m.ResetTagPolicy()
+		return nil
+	case registry.FieldLazyStart:
+		m.ResetLazyStart()
 		return nil
 	case registry.FieldSignatureKeys:
 		m.ResetSignatureKeys()

@@ -42,6 +42,8 @@ type Registry struct {
 	ScanEvery int `json:"scan_every,omitempty"`
 	// TagPolicy holds the value of the "tag_policy" field.
 	TagPolicy registry.TagPolicy `json:"tag_policy,omitempty"`
+	// LazyStart holds the value of the "lazy_start" field.
+	LazyStart bool `json:"lazy_start,omitempty"`
 	// SignatureKeys holds the value of the "signature_keys" field.
 	SignatureKeys string `json:"signature_keys,omitempty"`
 	// WebhookHash holds the value of the "webhook_hash" field.
@@ -129,7 +131,7 @@ func (*Registry) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case registry.FieldPasswordSealed, registry.FieldRepositories, registry.FieldWebhookHash, registry.FieldRetention, registry.FieldLastSweep:
 			values[i] = new([]byte)
-		case registry.FieldPlainHTTP:
+		case registry.FieldPlainHTTP, registry.FieldLazyStart:
 			values[i] = new(sql.NullBool)
 		case registry.FieldScanEvery, registry.FieldSweepEvery:
 			values[i] = new(sql.NullInt64)
@@ -227,6 +229,12 @@ func (_m *Registry) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field tag_policy", values[i])
 			} else if value.Valid {
 				_m.TagPolicy = registry.TagPolicy(value.String)
+			}
+		case registry.FieldLazyStart:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field lazy_start", values[i])
+			} else if value.Valid {
+				_m.LazyStart = value.Bool
 			}
 		case registry.FieldSignatureKeys:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -370,6 +378,9 @@ func (_m *Registry) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("tag_policy=")
 	builder.WriteString(fmt.Sprintf("%v", _m.TagPolicy))
+	builder.WriteString(", ")
+	builder.WriteString("lazy_start=")
+	builder.WriteString(fmt.Sprintf("%v", _m.LazyStart))
 	builder.WriteString(", ")
 	builder.WriteString("signature_keys=")
 	builder.WriteString(_m.SignatureKeys)

@@ -151,6 +151,20 @@ func (_c *RegistryCreate) SetNillableTagPolicy(v *registry.TagPolicy) *RegistryC
 	return _c
 }
 
+// SetLazyStart sets the "lazy_start" field.
+func (_c *RegistryCreate) SetLazyStart(v bool) *RegistryCreate {
+	_c.mutation.SetLazyStart(v)
+	return _c
+}
+
+// SetNillableLazyStart sets the "lazy_start" field if the given value is not nil.
+func (_c *RegistryCreate) SetNillableLazyStart(v *bool) *RegistryCreate {
+	if v != nil {
+		_c.SetLazyStart(*v)
+	}
+	return _c
+}
+
 // SetSignatureKeys sets the "signature_keys" field.
 func (_c *RegistryCreate) SetSignatureKeys(v string) *RegistryCreate {
 	_c.mutation.SetSignatureKeys(v)
@@ -380,6 +394,10 @@ func (_c *RegistryCreate) defaults() {
 		v := registry.DefaultTagPolicy
 		_c.mutation.SetTagPolicy(v)
 	}
+	if _, ok := _c.mutation.LazyStart(); !ok {
+		v := registry.DefaultLazyStart
+		_c.mutation.SetLazyStart(v)
+	}
 	if _, ok := _c.mutation.SignatureKeys(); !ok {
 		v := registry.DefaultSignatureKeys
 		_c.mutation.SetSignatureKeys(v)
@@ -444,6 +462,9 @@ func (_c *RegistryCreate) check() error {
 		if err := registry.TagPolicyValidator(v); err != nil {
 			return &ValidationError{Name: "tag_policy", err: fmt.Errorf(`ent: validator failed for field "Registry.tag_policy": %w`, err)}
 		}
+	}
+	if _, ok := _c.mutation.LazyStart(); !ok {
+		return &ValidationError{Name: "lazy_start", err: errors.New(`ent: missing required field "Registry.lazy_start"`)}
 	}
 	if _, ok := _c.mutation.SignatureKeys(); !ok {
 		return &ValidationError{Name: "signature_keys", err: errors.New(`ent: missing required field "Registry.signature_keys"`)}
@@ -533,6 +554,10 @@ func (_c *RegistryCreate) createSpec() (*Registry, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.TagPolicy(); ok {
 		_spec.SetField(registry.FieldTagPolicy, field.TypeEnum, value)
 		_node.TagPolicy = value
+	}
+	if value, ok := _c.mutation.LazyStart(); ok {
+		_spec.SetField(registry.FieldLazyStart, field.TypeBool, value)
+		_node.LazyStart = value
 	}
 	if value, ok := _c.mutation.SignatureKeys(); ok {
 		_spec.SetField(registry.FieldSignatureKeys, field.TypeString, value)
@@ -811,6 +836,18 @@ func (u *RegistryUpsert) SetTagPolicy(v registry.TagPolicy) *RegistryUpsert {
 // UpdateTagPolicy sets the "tag_policy" field to the value that was provided on create.
 func (u *RegistryUpsert) UpdateTagPolicy() *RegistryUpsert {
 	u.SetExcluded(registry.FieldTagPolicy)
+	return u
+}
+
+// SetLazyStart sets the "lazy_start" field.
+func (u *RegistryUpsert) SetLazyStart(v bool) *RegistryUpsert {
+	u.Set(registry.FieldLazyStart, v)
+	return u
+}
+
+// UpdateLazyStart sets the "lazy_start" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateLazyStart() *RegistryUpsert {
+	u.SetExcluded(registry.FieldLazyStart)
 	return u
 }
 
@@ -1148,6 +1185,20 @@ func (u *RegistryUpsertOne) SetTagPolicy(v registry.TagPolicy) *RegistryUpsertOn
 func (u *RegistryUpsertOne) UpdateTagPolicy() *RegistryUpsertOne {
 	return u.Update(func(s *RegistryUpsert) {
 		s.UpdateTagPolicy()
+	})
+}
+
+// SetLazyStart sets the "lazy_start" field.
+func (u *RegistryUpsertOne) SetLazyStart(v bool) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetLazyStart(v)
+	})
+}
+
+// UpdateLazyStart sets the "lazy_start" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateLazyStart() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateLazyStart()
 	})
 }
 
@@ -1674,6 +1725,20 @@ func (u *RegistryUpsertBulk) SetTagPolicy(v registry.TagPolicy) *RegistryUpsertB
 func (u *RegistryUpsertBulk) UpdateTagPolicy() *RegistryUpsertBulk {
 	return u.Update(func(s *RegistryUpsert) {
 		s.UpdateTagPolicy()
+	})
+}
+
+// SetLazyStart sets the "lazy_start" field.
+func (u *RegistryUpsertBulk) SetLazyStart(v bool) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetLazyStart(v)
+	})
+}
+
+// UpdateLazyStart sets the "lazy_start" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateLazyStart() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateLazyStart()
 	})
 }
 

@@ -179,6 +179,20 @@ func (_u *RegistryUpdate) SetNillableTagPolicy(v *registry.TagPolicy) *RegistryU
 	return _u
 }
 
+// SetLazyStart sets the "lazy_start" field.
+func (_u *RegistryUpdate) SetLazyStart(v bool) *RegistryUpdate {
+	_u.mutation.SetLazyStart(v)
+	return _u
+}
+
+// SetNillableLazyStart sets the "lazy_start" field if the given value is not nil.
+func (_u *RegistryUpdate) SetNillableLazyStart(v *bool) *RegistryUpdate {
+	if v != nil {
+		_u.SetLazyStart(*v)
+	}
+	return _u
+}
+
 // SetSignatureKeys sets the "signature_keys" field.
 func (_u *RegistryUpdate) SetSignatureKeys(v string) *RegistryUpdate {
 	_u.mutation.SetSignatureKeys(v)
@@ -564,6 +578,9 @@ func (_u *RegistryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.TagPolicy(); ok {
 		_spec.SetField(registry.FieldTagPolicy, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.LazyStart(); ok {
+		_spec.SetField(registry.FieldLazyStart, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.SignatureKeys(); ok {
 		_spec.SetField(registry.FieldSignatureKeys, field.TypeString, value)
@@ -953,6 +970,20 @@ func (_u *RegistryUpdateOne) SetTagPolicy(v registry.TagPolicy) *RegistryUpdateO
 func (_u *RegistryUpdateOne) SetNillableTagPolicy(v *registry.TagPolicy) *RegistryUpdateOne {
 	if v != nil {
 		_u.SetTagPolicy(*v)
+	}
+	return _u
+}
+
+// SetLazyStart sets the "lazy_start" field.
+func (_u *RegistryUpdateOne) SetLazyStart(v bool) *RegistryUpdateOne {
+	_u.mutation.SetLazyStart(v)
+	return _u
+}
+
+// SetNillableLazyStart sets the "lazy_start" field if the given value is not nil.
+func (_u *RegistryUpdateOne) SetNillableLazyStart(v *bool) *RegistryUpdateOne {
+	if v != nil {
+		_u.SetLazyStart(*v)
 	}
 	return _u
 }
@@ -1372,6 +1403,9 @@ func (_u *RegistryUpdateOne) sqlSave(ctx context.Context) (_node *Registry, err 
 	}
 	if value, ok := _u.mutation.TagPolicy(); ok {
 		_spec.SetField(registry.FieldTagPolicy, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.LazyStart(); ok {
+		_spec.SetField(registry.FieldLazyStart, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.SignatureKeys(); ok {
 		_spec.SetField(registry.FieldSignatureKeys, field.TypeString, value)

@@ -969,11 +969,16 @@ func (x *Report) GetConditions() []*Condition {
 
 // The parts of an image that is present.
 type ImageContent struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reference     string                 `protobuf:"bytes,1,opt,name=reference,proto3" json:"reference,omitempty"`
-	Digest        []byte                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`                              // SHA-256 of its manifest, or of the index that names it
-	Layers        []*Layer               `protobuf:"bytes,3,rep,name=layers,proto3" json:"layers,omitempty"`                              // all parts: index, manifest, configuration, layers
-	UsedUnixMs    int64                  `protobuf:"varint,4,opt,name=used_unix_ms,json=usedUnixMs,proto3" json:"used_unix_ms,omitempty"` // when a container was last created from it, or when it was pulled
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Reference  string                 `protobuf:"bytes,1,opt,name=reference,proto3" json:"reference,omitempty"`
+	Digest     []byte                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`                              // SHA-256 of its manifest, or of the index that names it
+	Layers     []*Layer               `protobuf:"bytes,3,rep,name=layers,proto3" json:"layers,omitempty"`                              // all parts: index, manifest, configuration, layers
+	UsedUnixMs int64                  `protobuf:"varint,4,opt,name=used_unix_ms,json=usedUnixMs,proto3" json:"used_unix_ms,omitempty"` // when a container was last created from it, or when it was pulled
+	// While the layers are still being fetched and kernels can start from it already: their bytes on this node,
+	// and of all. total_bytes is 0 for a complete image.
+	LocalBytes    int64  `protobuf:"varint,5,opt,name=local_bytes,json=localBytes,proto3" json:"local_bytes,omitempty"`
+	TotalBytes    int64  `protobuf:"varint,6,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`
+	Message       string `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"` // why files of it cannot be read now, or why it was pulled as a whole
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1034,6 +1039,27 @@ func (x *ImageContent) GetUsedUnixMs() int64 {
 		return x.UsedUnixMs
 	}
 	return 0
+}
+
+func (x *ImageContent) GetLocalBytes() int64 {
+	if x != nil {
+		return x.LocalBytes
+	}
+	return 0
+}
+
+func (x *ImageContent) GetTotalBytes() int64 {
+	if x != nil {
+		return x.TotalBytes
+	}
+	return 0
+}
+
+func (x *ImageContent) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
 }
 
 type Layer struct {
@@ -2147,6 +2173,7 @@ type PullImageRequest struct {
 	Password      string                 `protobuf:"bytes,5,opt,name=password,proto3" json:"password,omitempty"`
 	Proxy         string                 `protobuf:"bytes,6,opt,name=proxy,proto3" json:"proxy,omitempty"`               // URL; empty: the proxy of the agent's environment
 	Certificates  string                 `protobuf:"bytes,7,opt,name=certificates,proto3" json:"certificates,omitempty"` // in PEM, trusted in addition to those of the machine
+	Lazy          bool                   `protobuf:"varint,8,opt,name=lazy,proto3" json:"lazy,omitempty"`                // kernels may start before the layers are complete
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2228,6 +2255,13 @@ func (x *PullImageRequest) GetCertificates() string {
 		return x.Certificates
 	}
 	return ""
+}
+
+func (x *PullImageRequest) GetLazy() bool {
+	if x != nil {
+		return x.Lazy
+	}
+	return false
 }
 
 type PullProgress struct {
@@ -3100,7 +3134,7 @@ type KernelState struct {
 	// start that fails the same way every time), agent-unfit (the start failed for a
 	// condition of the machine), not-found, lost
 	Reason        string        `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	Message       string        `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"` // for people; with CREATING: the step that takes long
+	Message       string        `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"` // for people; with CREATING: the step that takes long; with RUNNING: why files of its image cannot be read
 	StartedUnixMs int64         `protobuf:"varint,8,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"`
 	ExitedUnixMs  int64         `protobuf:"varint,9,opt,name=exited_unix_ms,json=exitedUnixMs,proto3" json:"exited_unix_ms,omitempty"` // when the process ended; before EXITED: the agent is cleaning up after it
 	ContainerId   string        `protobuf:"bytes,10,opt,name=container_id,json=containerId,proto3" json:"container_id,omitempty"`
@@ -3536,6 +3570,7 @@ type CommitKernelRequest struct {
 	Password      string                 `protobuf:"bytes,7,opt,name=password,proto3" json:"password,omitempty"`                    // permits writing to this repository only, for a short time
 	MountFrom     string                 `protobuf:"bytes,8,opt,name=mount_from,json=mountFrom,proto3" json:"mount_from,omitempty"` // a repository of the same registry with the layers of the kernel's image, "" = none
 	MaxBytes      int64                  `protobuf:"varint,9,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`   // of the new layer; 0 = no limit
+	Indexed       bool                   `protobuf:"varint,10,opt,name=indexed,proto3" json:"indexed,omitempty"`                    // the layer gets an index of its files, as zstd:chunked
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3631,6 +3666,13 @@ func (x *CommitKernelRequest) GetMaxBytes() int64 {
 		return x.MaxBytes
 	}
 	return 0
+}
+
+func (x *CommitKernelRequest) GetIndexed() bool {
+	if x != nil {
+		return x.Indexed
+	}
+	return false
 }
 
 type CommitProgress struct {
@@ -3768,6 +3810,7 @@ type BuildImageRequest struct {
 	CacheImport     []string               `protobuf:"bytes,22,rep,name=cache_import,json=cacheImport,proto3" json:"cache_import,omitempty"` // tags
 	CacheReader     string                 `protobuf:"bytes,23,opt,name=cache_reader,json=cacheReader,proto3" json:"cache_reader,omitempty"` // account for reading the cache
 	CacheSecret     string                 `protobuf:"bytes,24,opt,name=cache_secret,json=cacheSecret,proto3" json:"cache_secret,omitempty"`
+	Indexed         bool                   `protobuf:"varint,25,opt,name=indexed,proto3" json:"indexed,omitempty"` // the layers get an index of their files, as eStargz
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -3968,6 +4011,13 @@ func (x *BuildImageRequest) GetCacheSecret() string {
 		return x.CacheSecret
 	}
 	return ""
+}
+
+func (x *BuildImageRequest) GetIndexed() bool {
+	if x != nil {
+		return x.Indexed
+	}
+	return false
 }
 
 type BuildRegistry struct {
@@ -4885,13 +4935,18 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\aoverlay\x18\x11 \x01(\v2\x17.berth.agent.v1.OverlayR\aoverlay\x129\n" +
 	"\n" +
 	"conditions\x18\x12 \x03(\v2\x19.berth.agent.v1.ConditionR\n" +
-	"conditionsJ\x04\b\r\x10\x0eR\x0fruntime_classes\"\x95\x01\n" +
+	"conditionsJ\x04\b\r\x10\x0eR\x0fruntime_classes\"\xf1\x01\n" +
 	"\fImageContent\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12-\n" +
 	"\x06layers\x18\x03 \x03(\v2\x15.berth.agent.v1.LayerR\x06layers\x12 \n" +
 	"\fused_unix_ms\x18\x04 \x01(\x03R\n" +
-	"usedUnixMs\"3\n" +
+	"usedUnixMs\x12\x1f\n" +
+	"\vlocal_bytes\x18\x05 \x01(\x03R\n" +
+	"localBytes\x12\x1f\n" +
+	"\vtotal_bytes\x18\x06 \x01(\x03R\n" +
+	"totalBytes\x12\x18\n" +
+	"\amessage\x18\a \x01(\tR\amessage\"3\n" +
 	"\x05Layer\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\"\xc4\x01\n" +
@@ -5035,7 +5090,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x05Probe\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xd9\x01\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xed\x01\n" +
 	"\x10PullImageRequest\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x1d\n" +
@@ -5044,7 +5099,8 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\busername\x18\x04 \x01(\tR\busername\x12\x1a\n" +
 	"\bpassword\x18\x05 \x01(\tR\bpassword\x12\x14\n" +
 	"\x05proxy\x18\x06 \x01(\tR\x05proxy\x12\"\n" +
-	"\fcertificates\x18\a \x01(\tR\fcertificates\"\xae\x01\n" +
+	"\fcertificates\x18\a \x01(\tR\fcertificates\x12\x12\n" +
+	"\x04lazy\x18\b \x01(\bR\x04lazy\"\xae\x01\n" +
 	"\fPullProgress\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12\x1d\n" +
 	"\n" +
@@ -5167,7 +5223,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x13ForgetKernelRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\"\x16\n" +
-	"\x14ForgetKernelResponse\"\x9e\x02\n" +
+	"\x14ForgetKernelResponse\"\xb8\x02\n" +
 	"\x13CommitKernelRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12!\n" +
@@ -5181,7 +5237,9 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\bpassword\x18\a \x01(\tR\bpassword\x12\x1d\n" +
 	"\n" +
 	"mount_from\x18\b \x01(\tR\tmountFrom\x12\x1b\n" +
-	"\tmax_bytes\x18\t \x01(\x03R\bmaxBytes\"\x8e\x02\n" +
+	"\tmax_bytes\x18\t \x01(\x03R\bmaxBytes\x12\x18\n" +
+	"\aindexed\x18\n" +
+	" \x01(\bR\aindexed\"\x8e\x02\n" +
 	"\x0eCommitProgress\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x1d\n" +
 	"\n" +
@@ -5196,7 +5254,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"layerBytes\x12\x1d\n" +
 	"\n" +
 	"sent_bytes\x18\b \x01(\x03R\tsentBytes\x12\x1b\n" +
-	"\tpaused_ms\x18\t \x01(\x03R\bpausedMs\"\xd4\b\n" +
+	"\tpaused_ms\x18\t \x01(\x03R\bpausedMs\"\xee\b\n" +
 	"\x11BuildImageRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12!\n" +
@@ -5230,7 +5288,8 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\fcache_export\x18\x15 \x01(\tR\vcacheExport\x12!\n" +
 	"\fcache_import\x18\x16 \x03(\tR\vcacheImport\x12!\n" +
 	"\fcache_reader\x18\x17 \x01(\tR\vcacheReader\x12!\n" +
-	"\fcache_secret\x18\x18 \x01(\tR\vcacheSecret\x1a7\n" +
+	"\fcache_secret\x18\x18 \x01(\tR\vcacheSecret\x12\x18\n" +
+	"\aindexed\x18\x19 \x01(\bR\aindexed\x1a7\n" +
 	"\tArgsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +

@@ -24,6 +24,7 @@ type Request struct {
 	Registries []Registry // of Images
 	Output     Repository
 	Cache      Cache
+	Indexed    bool  // layers get an index of their files, as eStargz
 	MaxBytes   int64 // of the layers that Output gets in addition to those of the base images; 0 = no limit
 }
 

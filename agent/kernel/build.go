@@ -90,8 +90,9 @@ func (k *Kernel) buildRequest(r *agentpb.BuildImageRequest) build.Request {
 	out := build.Request{
 		NetNS: k.m.cfg.Network.Path(k.attachment()), Cgroup: k.CgroupPath(), ResolvConf: mount.Resolv(),
 		Dockerfile: r.Dockerfile, Context: r.Context, Target: r.Target, Args: r.Args, Secrets: r.Secrets,
-		NoCache: r.NoCache, Epoch: r.SourceDateEpoch, Images: r.Images, MaxBytes: r.MaxBytes, CABundle: k.m.cfg.CABundle,
-		Output: build.Repository{Name: r.Repository, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password, MountFrom: r.MountFrom},
+		NoCache: r.NoCache, Epoch: r.SourceDateEpoch, Images: r.Images, MaxBytes: r.MaxBytes, Indexed: r.Indexed,
+		CABundle: k.m.cfg.CABundle,
+		Output:   build.Repository{Name: r.Repository, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password, MountFrom: r.MountFrom},
 	}
 	for _, reg := range r.Registries {
 		out.Registries = append(out.Registries, build.Registry{Host: reg.Host, PlainHTTP: reg.PlainHttp, Username: reg.Username, Password: reg.Password})

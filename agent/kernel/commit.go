@@ -58,7 +58,7 @@ func (k *Kernel) commit(ctx context.Context, r *agentpb.CommitKernelRequest, pro
 	}()
 	done, err := c.Commit(ctx, runtime.CommitSpec{
 		Repository: r.Repository, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password,
-		MountFrom: r.MountFrom, Layer: k.files().Disk(), MaxBytes: r.MaxBytes,
+		MountFrom: r.MountFrom, Layer: k.files().Disk(), MaxBytes: r.MaxBytes, Indexed: r.Indexed,
 	}, progress)
 	select {
 	case <-k.stopping:

@@ -158,6 +158,7 @@ func (k *Kernel) attend(ctx context.Context) (end, error) {
 	defer keeping.Wait()
 	defer stop()
 	keeping.Go(func() { k.keepLogWritten(writing) })
+	keeping.Go(func() { k.watchRoot(writing) })
 	stopChanged := k.stopChanged
 	if k.stopRequest() != nil {
 		// The request came before the agent restarted, or while it started.
@@ -206,6 +207,14 @@ func (k *Kernel) why(ctx context.Context, e end) end {
 	}
 	if e.reason != Completed || e.code == 0 {
 		return e
+	}
+	if c, ok := k.container.(runtime.RootChecker); ok {
+		problem, lost := c.RootProblem(ctx)
+		if lost {
+			e.reason, e.message = Lost, problem
+			return e
+		}
+		e.message = problem // perhaps the cause
 	}
 	stats, err := k.container.Stats(ctx)
 	if err == nil && stats.OOMKills > 0 {

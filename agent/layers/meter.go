@@ -12,6 +12,9 @@ type Meter struct {
 	sent     prometheus.Counter
 	uploads  prometheus.Gauge
 	refused  prometheus.Counter
+
+	lazyBytes, lazyRefused prometheus.Counter
+	lazyWaiting            prometheus.Gauge
 }
 
 // NewMeter registers the metrics; nil registers none.
@@ -23,6 +26,10 @@ func NewMeter(to prometheus.Registerer) *Meter {
 		sent:     f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_image_sent_bytes_total", Help: "Bytes of images that the agent has sent to other agents."}),
 		uploads:  f.NewGauge(prometheus.GaugeOpts{Name: "berth_agent_image_uploads", Help: "Parts of images that the agent is sending to other agents."}),
 		refused:  f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_image_requests_refused_total", Help: "Requests of other agents for parts of images that lacked a valid ticket, or whose image does not have the part."}),
+
+		lazyBytes:   f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_image_lazy_bytes_total", Help: "Bytes of images that were fetched because a program read a file before the image was complete."}),
+		lazyRefused: f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_image_lazy_refused_total", Help: "Parts of files that a registry sent with wrong bytes, so that programs did not get them."}),
+		lazyWaiting: f.NewGauge(prometheus.GaugeOpts{Name: "berth_agent_image_lazy_waiting", Help: "Reads of files that wait for a registry, because their image is not complete."}),
 	}
 	for _, source := range []string{"registry", "agent"} {
 		m.received.WithLabelValues(source).Add(0)
@@ -39,3 +46,10 @@ func (m *Meter) Received(n int) { m.received.WithLabelValues("registry").Add(flo
 // Fetched counts a fetch that ended, by its source, "registry" or "agent", and result, "ok", "failed" or
 // "corrupt".
 func (m *Meter) Fetched(source, result string) { m.fetches.WithLabelValues(source, result).Inc() }
+
+// Lazily counts what reads of files have fetched before their image was complete.
+func (m *Meter) Lazily(bytes, refused int64, waiting int) {
+	m.lazyBytes.Add(float64(max(bytes, 0)))
+	m.lazyRefused.Add(float64(max(refused, 0)))
+	m.lazyWaiting.Add(float64(waiting))
+}

@@ -91,6 +91,9 @@ type PullRequest struct {
 	// Proxy is the URL of the proxy to the registry, "" = that of the environment. Certificates are
 	// trusted in addition to those of the machine, in PEM.
 	Proxy, Certificates string
+	// Lazy makes the files of the image available before its layers are complete, if the host and the format
+	// of the image allow it. The layers are then fetched in the background.
+	Lazy bool
 }
 
 // Progress is the progress of a pull or a commit. Total grows while the image's parts become known.
@@ -109,6 +112,7 @@ type CommitSpec struct {
 	MountFrom  string // a repository of the registry that has the layers of the container's image, "" = none
 	Layer      string // as in Spec
 	MaxBytes   int64  // of the layer; 0: no limit
+	Indexed    bool   // the layer gets an index of its files
 }
 
 // Committed is the image that Commit has sent.
@@ -134,6 +138,25 @@ type Image struct {
 	// returns them, and Used.
 	Parts []ImagePart
 	Used  time.Time // when a container was last created from the image, or when it was pulled
+	// Lazy is the state of an image whose layers are not complete yet, nil for others. Whole is why an image
+	// was pulled as a whole although it should have started before. Only Images returns them.
+	Lazy  *LazyState
+	Whole string
+}
+
+// LazyState is the state of an image whose files are available before its layers are complete.
+type LazyState struct {
+	Local, Total int64  // bytes of the layers on this host, and of all
+	Failing      string // why files cannot be read now, "" = they can
+}
+
+// RootChecker is a container whose image's files can become unavailable.
+type RootChecker interface {
+	// Lazy reports whether the container was created before its image was complete.
+	Lazy() bool
+	// RootProblem returns why files of the image cannot be read now, "" = they can, and reports whether they
+	// are gone for good.
+	RootProblem(ctx context.Context) (problem string, lost bool)
 }
 
 // ImagePart is a part of an image.

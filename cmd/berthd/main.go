@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berthhq/berth/agent/lazy"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 	"github.com/berthhq/berth/internal/confine"
 )
@@ -40,7 +41,7 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(upCommand(), managerCommand(), gatewayCommand(), agentCommand(), storageCommand(), containerdCommand(), rotateKeysCommand(), ticketKeyCommand(), fixtureCommand())
+	cmd.AddCommand(upCommand(), managerCommand(), gatewayCommand(), agentCommand(), storageCommand(), containerdCommand(), lazyCommand(), rotateKeysCommand(), ticketKeyCommand(), fixtureCommand())
 	return cmd
 }
 
@@ -54,6 +55,14 @@ func containerdCommand() *cobra.Command {
 	}
 	pathFlag(cmd, &cfg.Dir, "dir", "", "directory of images, snapshots and state")
 	return cmd
+}
+
+// lazyCommand serves the files of one image that is not complete yet. The agent starts it.
+func lazyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "lazy", Short: "Serve the files of an image before it is complete", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return lazy.Main(os.Stdin, os.Stdout) },
+	}
 }
 
 // closeData creates the directory of all state, or closes the permissions of one that an

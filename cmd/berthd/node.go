@@ -128,7 +128,7 @@ func agentCommand() *cobra.Command {
 				return err
 			}
 			defer func() { _ = d.Stop(cmd.Context()) }()
-			cfg.ContainerdSocket = own.Address()
+			cfg.ContainerdSocket, cfg.LazyCommand = own.Address(), []string{exe, "lazy"}
 			a, err := agent.New(cfg)
 			if err != nil {
 				return err

@@ -304,6 +304,7 @@ func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent
 		Volumes: volumes, Plugins: p.plugins, Conditions: floors,
 		ContainerdSocket: cfg.Address(), ShimPath: filepath.Join(p.bin, "containerd-shim-runc-v2"),
 		RuncPath: filepath.Join(p.bin, "runc"), RunnerPath: filepath.Join(p.bin, "berth-runner"), BuilderPath: filepath.Join(p.bin, "berth-builder"), CABundle: p.caBundle,
+		LazyCommand: []string{exe, "lazy"},
 		Images: agent.ImageConfig{ // no other agent can join a platform whose managers listen on the loopback interface
 			Listen:  agent.ImagesOff,
 			Cleanup: agent.ImageCleanup{Above: agent.DefaultCleanupAbove, Below: agent.DefaultCleanupBelow, Grace: agent.DefaultCleanupGrace},

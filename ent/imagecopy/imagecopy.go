@@ -26,6 +26,8 @@ const (
 	FieldDoneBytes = "done_bytes"
 	// FieldTotalBytes holds the string denoting the total_bytes field in the database.
 	FieldTotalBytes = "total_bytes"
+	// FieldMessage holds the string denoting the message field in the database.
+	FieldMessage = "message"
 	// FieldUsedAt holds the string denoting the used_at field in the database.
 	FieldUsedAt = "used_at"
 	// FieldAgentID holds the string denoting the agent_id field in the database.
@@ -51,6 +53,7 @@ var Columns = []string{
 	FieldState,
 	FieldDoneBytes,
 	FieldTotalBytes,
+	FieldMessage,
 	FieldUsedAt,
 	FieldAgentID,
 }
@@ -76,6 +79,8 @@ var (
 	DefaultDoneBytes int64
 	// DefaultTotalBytes holds the default value on creation for the "total_bytes" field.
 	DefaultTotalBytes int64
+	// DefaultMessage holds the default value on creation for the "message" field.
+	DefaultMessage string
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -86,6 +91,7 @@ type State string
 // State values.
 const (
 	StatePulling State = "pulling"
+	StatePartial State = "partial"
 	StatePresent State = "present"
 )
 
@@ -96,7 +102,7 @@ func (s State) String() string {
 // StateValidator is a validator for the "state" field enum values. It is called by the builders before save.
 func StateValidator(s State) error {
 	switch s {
-	case StatePulling, StatePresent:
+	case StatePulling, StatePartial, StatePresent:
 		return nil
 	default:
 		return fmt.Errorf("imagecopy: invalid enum value for state field: %q", s)
@@ -134,6 +140,11 @@ func ByDoneBytes(opts ...sql.OrderTermOption) OrderOption {
 // ByTotalBytes orders the results by the total_bytes field.
 func ByTotalBytes(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTotalBytes, opts...).ToFunc()
+}
+
+// ByMessage orders the results by the message field.
+func ByMessage(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMessage, opts...).ToFunc()
 }
 
 // ByUsedAt orders the results by the used_at field.

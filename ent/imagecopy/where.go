@@ -76,6 +76,11 @@ func TotalBytes(v int64) predicate.ImageCopy {
 	return predicate.ImageCopy(sql.FieldEQ(FieldTotalBytes, v))
 }
 
+// Message applies equality check predicate on the "message" field. It's identical to MessageEQ.
+func Message(v string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldEQ(FieldMessage, v))
+}
+
 // UsedAt applies equality check predicate on the "used_at" field. It's identical to UsedAtEQ.
 func UsedAt(v time.Time) predicate.ImageCopy {
 	return predicate.ImageCopy(sql.FieldEQ(FieldUsedAt, v))
@@ -314,6 +319,71 @@ func TotalBytesLT(v int64) predicate.ImageCopy {
 // TotalBytesLTE applies the LTE predicate on the "total_bytes" field.
 func TotalBytesLTE(v int64) predicate.ImageCopy {
 	return predicate.ImageCopy(sql.FieldLTE(FieldTotalBytes, v))
+}
+
+// MessageEQ applies the EQ predicate on the "message" field.
+func MessageEQ(v string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldEQ(FieldMessage, v))
+}
+
+// MessageNEQ applies the NEQ predicate on the "message" field.
+func MessageNEQ(v string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldNEQ(FieldMessage, v))
+}
+
+// MessageIn applies the In predicate on the "message" field.
+func MessageIn(vs ...string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldIn(FieldMessage, vs...))
+}
+
+// MessageNotIn applies the NotIn predicate on the "message" field.
+func MessageNotIn(vs ...string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldNotIn(FieldMessage, vs...))
+}
+
+// MessageGT applies the GT predicate on the "message" field.
+func MessageGT(v string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldGT(FieldMessage, v))
+}
+
+// MessageGTE applies the GTE predicate on the "message" field.
+func MessageGTE(v string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldGTE(FieldMessage, v))
+}
+
+// MessageLT applies the LT predicate on the "message" field.
+func MessageLT(v string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldLT(FieldMessage, v))
+}
+
+// MessageLTE applies the LTE predicate on the "message" field.
+func MessageLTE(v string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldLTE(FieldMessage, v))
+}
+
+// MessageContains applies the Contains predicate on the "message" field.
+func MessageContains(v string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldContains(FieldMessage, v))
+}
+
+// MessageHasPrefix applies the HasPrefix predicate on the "message" field.
+func MessageHasPrefix(v string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldHasPrefix(FieldMessage, v))
+}
+
+// MessageHasSuffix applies the HasSuffix predicate on the "message" field.
+func MessageHasSuffix(v string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldHasSuffix(FieldMessage, v))
+}
+
+// MessageEqualFold applies the EqualFold predicate on the "message" field.
+func MessageEqualFold(v string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldEqualFold(FieldMessage, v))
+}
+
+// MessageContainsFold applies the ContainsFold predicate on the "message" field.
+func MessageContainsFold(v string) predicate.ImageCopy {
+	return predicate.ImageCopy(sql.FieldContainsFold(FieldMessage, v))
 }
 
 // UsedAtEQ applies the EQ predicate on the "used_at" field.

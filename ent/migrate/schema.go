@@ -885,9 +885,10 @@ var (
 		{Name: "id", Type: field.TypeUUID},
 		{Name: "reference", Type: field.TypeString},
 		{Name: "digest", Type: field.TypeString},
-		{Name: "state", Type: field.TypeEnum, Enums: []string{"pulling", "present"}},
+		{Name: "state", Type: field.TypeEnum, Enums: []string{"pulling", "partial", "present"}},
 		{Name: "done_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "total_bytes", Type: field.TypeInt64, Default: 0},
+		{Name: "message", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "used_at", Type: field.TypeTime, Nullable: true},
 		{Name: "agent_id", Type: field.TypeUUID},
 	}
@@ -899,7 +900,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "image_copies_agents_image_copies",
-				Columns:    []*schema.Column{ImageCopiesColumns[7]},
+				Columns:    []*schema.Column{ImageCopiesColumns[8]},
 				RefColumns: []*schema.Column{AgentsColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
@@ -908,7 +909,7 @@ var (
 			{
 				Name:    "imagecopy_agent_id_reference",
 				Unique:  true,
-				Columns: []*schema.Column{ImageCopiesColumns[7], ImageCopiesColumns[1]},
+				Columns: []*schema.Column{ImageCopiesColumns[8], ImageCopiesColumns[1]},
 			},
 			{
 				Name:    "imagecopy_reference",
@@ -1478,6 +1479,7 @@ var (
 		{Name: "repositories", Type: field.TypeJSON},
 		{Name: "scan_every", Type: field.TypeInt, Default: 0},
 		{Name: "tag_policy", Type: field.TypeEnum, Enums: []string{"pinned", "follow"}, Default: "follow"},
+		{Name: "lazy_start", Type: field.TypeBool, Default: false},
 		{Name: "signature_keys", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "webhook_hash", Type: field.TypeBytes, Nullable: true},
 		{Name: "sweep_every", Type: field.TypeInt, Default: 86400},

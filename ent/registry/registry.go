@@ -40,6 +40,8 @@ const (
 	FieldScanEvery = "scan_every"
 	// FieldTagPolicy holds the string denoting the tag_policy field in the database.
 	FieldTagPolicy = "tag_policy"
+	// FieldLazyStart holds the string denoting the lazy_start field in the database.
+	FieldLazyStart = "lazy_start"
 	// FieldSignatureKeys holds the string denoting the signature_keys field in the database.
 	FieldSignatureKeys = "signature_keys"
 	// FieldWebhookHash holds the string denoting the webhook_hash field in the database.
@@ -106,6 +108,7 @@ var Columns = []string{
 	FieldRepositories,
 	FieldScanEvery,
 	FieldTagPolicy,
+	FieldLazyStart,
 	FieldSignatureKeys,
 	FieldWebhookHash,
 	FieldSweepEvery,
@@ -160,6 +163,8 @@ var (
 	DefaultRepositories []string
 	// DefaultScanEvery holds the default value on creation for the "scan_every" field.
 	DefaultScanEvery int
+	// DefaultLazyStart holds the default value on creation for the "lazy_start" field.
+	DefaultLazyStart bool
 	// DefaultSignatureKeys holds the default value on creation for the "signature_keys" field.
 	DefaultSignatureKeys string
 	// DefaultSweepEvery holds the default value on creation for the "sweep_every" field.
@@ -247,6 +252,11 @@ func ByScanEvery(opts ...sql.OrderTermOption) OrderOption {
 // ByTagPolicy orders the results by the tag_policy field.
 func ByTagPolicy(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTagPolicy, opts...).ToFunc()
+}
+
+// ByLazyStart orders the results by the lazy_start field.
+func ByLazyStart(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLazyStart, opts...).ToFunc()
 }
 
 // BySignatureKeys orders the results by the signature_keys field.

@@ -101,6 +101,11 @@ func ScanEvery(v int) predicate.Registry {
 	return predicate.Registry(sql.FieldEQ(FieldScanEvery, v))
 }
 
+// LazyStart applies equality check predicate on the "lazy_start" field. It's identical to LazyStartEQ.
+func LazyStart(v bool) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldLazyStart, v))
+}
+
 // SignatureKeys applies equality check predicate on the "signature_keys" field. It's identical to SignatureKeysEQ.
 func SignatureKeys(v string) predicate.Registry {
 	return predicate.Registry(sql.FieldEQ(FieldSignatureKeys, v))
@@ -614,6 +619,16 @@ func TagPolicyIn(vs ...TagPolicy) predicate.Registry {
 // TagPolicyNotIn applies the NotIn predicate on the "tag_policy" field.
 func TagPolicyNotIn(vs ...TagPolicy) predicate.Registry {
 	return predicate.Registry(sql.FieldNotIn(FieldTagPolicy, vs...))
+}
+
+// LazyStartEQ applies the EQ predicate on the "lazy_start" field.
+func LazyStartEQ(v bool) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldLazyStart, v))
+}
+
+// LazyStartNEQ applies the NEQ predicate on the "lazy_start" field.
+func LazyStartNEQ(v bool) predicate.Registry {
+	return predicate.Registry(sql.FieldNEQ(FieldLazyStart, v))
 }
 
 // SignatureKeysEQ applies the EQ predicate on the "signature_keys" field.

@@ -878,6 +878,10 @@ func init() {
 	imagecopyDescTotalBytes := imagecopyFields[4].Descriptor()
 	// imagecopy.DefaultTotalBytes holds the default value on creation for the total_bytes field.
 	imagecopy.DefaultTotalBytes = imagecopyDescTotalBytes.Default.(int64)
+	// imagecopyDescMessage is the schema descriptor for message field.
+	imagecopyDescMessage := imagecopyFields[5].Descriptor()
+	// imagecopy.DefaultMessage holds the default value on creation for the message field.
+	imagecopy.DefaultMessage = imagecopyDescMessage.Default.(string)
 	// imagecopyDescID is the schema descriptor for id field.
 	imagecopyDescID := imagecopyMixinFields0[0].Descriptor()
 	// imagecopy.DefaultID holds the default value on creation for the id field.
@@ -1352,16 +1356,20 @@ func init() {
 	registryDescScanEvery := registryFields[8].Descriptor()
 	// registry.DefaultScanEvery holds the default value on creation for the scan_every field.
 	registry.DefaultScanEvery = registryDescScanEvery.Default.(int)
+	// registryDescLazyStart is the schema descriptor for lazy_start field.
+	registryDescLazyStart := registryFields[10].Descriptor()
+	// registry.DefaultLazyStart holds the default value on creation for the lazy_start field.
+	registry.DefaultLazyStart = registryDescLazyStart.Default.(bool)
 	// registryDescSignatureKeys is the schema descriptor for signature_keys field.
-	registryDescSignatureKeys := registryFields[10].Descriptor()
+	registryDescSignatureKeys := registryFields[11].Descriptor()
 	// registry.DefaultSignatureKeys holds the default value on creation for the signature_keys field.
 	registry.DefaultSignatureKeys = registryDescSignatureKeys.Default.(string)
 	// registryDescSweepEvery is the schema descriptor for sweep_every field.
-	registryDescSweepEvery := registryFields[12].Descriptor()
+	registryDescSweepEvery := registryFields[13].Descriptor()
 	// registry.DefaultSweepEvery holds the default value on creation for the sweep_every field.
 	registry.DefaultSweepEvery = registryDescSweepEvery.Default.(int)
 	// registryDescRetention is the schema descriptor for retention field.
-	registryDescRetention := registryFields[13].Descriptor()
+	registryDescRetention := registryFields[14].Descriptor()
 	// registry.DefaultRetention holds the default value on creation for the retention field.
 	registry.DefaultRetention = registryDescRetention.Default.([]report.RetentionRule)
 	// registryDescID is the schema descriptor for id field.

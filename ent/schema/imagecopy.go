@@ -20,9 +20,10 @@ func (ImageCopy) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("reference").Immutable().Annotations(entgql.Skip()),
 		field.String("digest"),
-		field.Enum("state").Values("pulling", "present"),
+		field.Enum("state").Values("pulling", "partial", "present"),
 		field.Int64("done_bytes").Default(0),
 		field.Int64("total_bytes").Default(0), // 0 = not known yet
+		field.Text("message").Default(""),     // why files cannot be read now, or why it was pulled as a whole
 		field.Time("used_at").Optional().Nillable(),
 		field.UUID("agent_id", uuid.UUID{}).Immutable(),
 	}

@@ -31,6 +31,7 @@ func (Registry) Fields() []ent.Field {
 		field.Strings("repositories").Default([]string{}), // names, and patterns with *; empty: all
 		field.Int("scan_every").Default(0),                // in seconds; 0: never by itself
 		field.Enum("tag_policy").Values("pinned", "follow").Default("follow"),
+		field.Bool("lazy_start").Default(false),                                       // sessions start before their image is complete
 		field.Text("signature_keys").Default(""),                                      // public keys in PEM; empty: images need no signature
 		field.Bytes("webhook_hash").Optional().Sensitive().Annotations(entgql.Skip()), // of the secret; null: no webhook
 		field.Int("sweep_every").Default(86400),                                       // in seconds; 0: never by itself; only for images of sessions

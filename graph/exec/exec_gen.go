@@ -2685,6 +2685,8 @@ type Registry implements Node @allow(to: USER) {
   scanEvery: Int!
   "What scans do with an image whose tag has moved to another digest."
   tagPolicy: RegistryTagPolicy!
+  "Reports whether sessions start from its images before all layers are on the agent. Their files are fetched when programs read them, and the rest in the background. It needs images in the format eStargz or zstd:chunked, and agents with FUSE; otherwise images are pulled as usual. In the registry for images of sessions, commits and builds write this format."
+  lazyStart: Boolean!
   "Members of these projects can use its images; empty: everyone whose domain can."
   projects: [Project!]!
   "Public keys in PEM. Images that no one of them has signed are not registered, and sessions cannot be created from them. Empty: images need no signature."
@@ -2865,7 +2867,12 @@ type ImageUse @allow(to: USER) {
   lastUsedAt: Time
 }
 
-enum ImageCopyState { PULLING PRESENT }
+enum ImageCopyState {
+  PULLING
+  "Sessions start from it, and its layers are still being fetched."
+  PARTIAL
+  PRESENT
+}
 
 "An image on an agent."
 type ImageCopy @allow(to: USER) {
@@ -2874,6 +2881,8 @@ type ImageCopy @allow(to: USER) {
   state: ImageCopyState!
   "Bytes of its parts that are present. While it is pulled, it is a few seconds old."
   doneBytes: Int64!
+  "Why files of the image cannot be read now, or why it was pulled as a whole although its registry has lazyStart; empty: neither."
+  message: String!
   "0 while it is not known."
   totalBytes: Int64!
   "When a container was last created from it on the agent, as far as the agent has reported it; null while it is pulled."
@@ -3005,6 +3014,8 @@ input CreateRegistryInput {
   scanEvery: Int
   "Default: FOLLOW."
   tagPolicy: RegistryTagPolicy
+  "Default: false."
+  lazyStart: Boolean
   "Default: everyone whose domain can use the registry."
   projects: [ID!]
   "Public keys in PEM, ECDSA P-256 or ed25519, at most 20. Default: images need no signature."
@@ -3017,7 +3028,7 @@ input CreateRegistryInput {
 "untaggedDays is between 1 and 3650, versions between 0 and 1000; null: all versions."
 input RetentionRuleInput { prefix: String! untaggedDays: Int! versions: Int }
 "Fields that are null stay unchanged; an empty username or password is removed. The host of a registry cannot change, because it is part of the names of its images."
-input UpdateRegistryInput { id: ID! name: String plainHttp: Boolean username: String password: String proxy: String certificates: String repositories: [String!] scanEvery: Int tagPolicy: RegistryTagPolicy projects: [ID!] signatureKeys: String sweepEvery: Int retention: [RetentionRuleInput!] }
+input UpdateRegistryInput { id: ID! name: String plainHttp: Boolean username: String password: String proxy: String certificates: String repositories: [String!] scanEvery: Int tagPolicy: RegistryTagPolicy lazyStart: Boolean projects: [ID!] signatureKeys: String sweepEvery: Int retention: [RetentionRuleInput!] }
 input DeleteRegistryInput { id: ID! }
 input ScanRegistryInput { id: ID! }
 input TestRegistryInput { id: ID! }
@@ -7082,6 +7093,8 @@ func (ec *executionContext) childFields_ImageCopy(ctx context.Context, field gra
 		return ec.fieldContext_ImageCopy_state(ctx, field)
 	case "doneBytes":
 		return ec.fieldContext_ImageCopy_doneBytes(ctx, field)
+	case "message":
+		return ec.fieldContext_ImageCopy_message(ctx, field)
 	case "totalBytes":
 		return ec.fieldContext_ImageCopy_totalBytes(ctx, field)
 	case "usedAt":
@@ -8148,6 +8161,8 @@ func (ec *executionContext) childFields_Registry(ctx context.Context, field grap
 		return ec.fieldContext_Registry_scanEvery(ctx, field)
 	case "tagPolicy":
 		return ec.fieldContext_Registry_tagPolicy(ctx, field)
+	case "lazyStart":
+		return ec.fieldContext_Registry_lazyStart(ctx, field)
 	case "projects":
 		return ec.fieldContext_Registry_projects(ctx, field)
 	case "signatureKeys":
@@ -26255,6 +26270,34 @@ func (ec *executionContext) fieldContext_ImageCopy_doneBytes(_ context.Context, 
 	return graphql.NewScalarFieldContext("ImageCopy", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
+func (ec *executionContext) _ImageCopy_message(ctx context.Context, field graphql.CollectedField, obj *ent.ImageCopy) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Message)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageCopy_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageCopy_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageCopy", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _ImageCopy_totalBytes(ctx context.Context, field graphql.CollectedField, obj *ent.ImageCopy) (ret graphql.Marshaler) {
 	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.TotalBytes)
 	if ret != graphql.Null {
@@ -43239,6 +43282,34 @@ func (ec *executionContext) _Registry_tagPolicy(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_Registry_tagPolicy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Registry", field, false, false, errors.New("field of type RegistryTagPolicy does not have child fields"))
+}
+
+func (ec *executionContext) _Registry_lazyStart(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.LazyStart)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Registry_lazyStart(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LazyStart, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Registry_lazyStart(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Registry", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _Registry_projects(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
@@ -61200,7 +61271,7 @@ func (ec *executionContext) unmarshalInputCreateRegistryInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "host", "plainHttp", "username", "password", "proxy", "certificates", "repositories", "scanEvery", "tagPolicy", "projects", "signatureKeys", "sweepEvery", "retention"}
+	fieldsInOrder := [...]string{"name", "host", "plainHttp", "username", "password", "proxy", "certificates", "repositories", "scanEvery", "tagPolicy", "lazyStart", "projects", "signatureKeys", "sweepEvery", "retention"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -61277,6 +61348,13 @@ func (ec *executionContext) unmarshalInputCreateRegistryInput(ctx context.Contex
 				return it, err
 			}
 			it.TagPolicy = data
+		case "lazyStart":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lazyStart"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LazyStart = data
 		case "projects":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projects"))
 			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
@@ -69483,7 +69561,7 @@ func (ec *executionContext) unmarshalInputUpdateRegistryInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "plainHttp", "username", "password", "proxy", "certificates", "repositories", "scanEvery", "tagPolicy", "projects", "signatureKeys", "sweepEvery", "retention"}
+	fieldsInOrder := [...]string{"id", "name", "plainHttp", "username", "password", "proxy", "certificates", "repositories", "scanEvery", "tagPolicy", "lazyStart", "projects", "signatureKeys", "sweepEvery", "retention"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -69560,6 +69638,13 @@ func (ec *executionContext) unmarshalInputUpdateRegistryInput(ctx context.Contex
 				return it, err
 			}
 			it.TagPolicy = data
+		case "lazyStart":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lazyStart"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.LazyStart = data
 		case "projects":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projects"))
 			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
@@ -73731,6 +73816,8 @@ func (ec *executionContext) _ImageCopy(ctx context.Context, sel ast.SelectionSet
 			out.SetNonNull(i, ec._ImageCopy_state(ctx, field, obj))
 		case "doneBytes":
 			out.SetNonNull(i, ec._ImageCopy_doneBytes(ctx, field, obj))
+		case "message":
+			out.SetNonNull(i, ec._ImageCopy_message(ctx, field, obj))
 		case "totalBytes":
 			out.SetNonNull(i, ec._ImageCopy_totalBytes(ctx, field, obj))
 		case "usedAt":
@@ -78056,6 +78143,8 @@ func (ec *executionContext) _Registry(ctx context.Context, sel ast.SelectionSet,
 			out.SetNonNull(i, ec._Registry_scanEvery(ctx, field, obj))
 		case "tagPolicy":
 			out.SetNonNull(i, ec._Registry_tagPolicy(ctx, field, obj))
+		case "lazyStart":
+			out.SetNonNull(i, ec._Registry_lazyStart(ctx, field, obj))
 		case "projects":
 			out.SetNonNull(i, ec._Registry_projects(ctx, field, obj))
 		case "signatureKeys":

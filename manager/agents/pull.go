@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"entgo.io/ent/dialect/sql"
@@ -28,9 +29,11 @@ func (s *Service) Pull(ctx context.Context, name string, r *agentpb.PullImageReq
 	if err != nil {
 		return err
 	}
+	ended := func() {}
 	if s.Layers != nil && r.Digest != "" {
-		defer s.Layers.Pulling(name, r.Digest)()
+		ended = s.Layers.Pulling(name, r.Digest)
 	}
+	defer func() { ended() }()
 	begun, saved, total := clock.Now(), time.Time{}, int64(0)
 	stream, err := c.rpc.PullImage(ctx, r)
 	for err == nil {
@@ -39,6 +42,10 @@ func (s *Service) Pull(ctx context.Context, name string, r *agentpb.PullImageReq
 			break
 		}
 		if m.Done {
+			if r.Lazy { // the layers follow
+				time.AfterFunc(lazyPermit, ended)
+				ended = func() {}
+			}
 			s.addImage(c, r.Reference, m.Digest)
 			s.pulled(c, total, clock.Now().Sub(begun))
 			return nil
@@ -54,6 +61,10 @@ func (s *Service) Pull(ctx context.Context, name string, r *agentpb.PullImageReq
 	}
 	return errgrpc.ToNative(err)
 }
+
+// lazyPermit is the time in which an agent can fetch the layers of an image from others after a session has
+// started from it. Later ones come from the registry.
+const lazyPermit = 30 * time.Minute
 
 // pulled measures how fast an agent pulls images. Small images say nothing about that.
 func (s *Service) pulled(c *conn, bytes int64, took time.Duration) {
@@ -153,11 +164,11 @@ func recordImages(ctx context.Context, tx *ent.Tx, agent uuid.UUID, contents []*
 		now := copyOf(c)
 		before := old[c.Reference]
 		delete(old, c.Reference)
-		if before != nil && before.State == now.State && before.Digest == now.Digest && before.TotalBytes == now.TotalBytes && sameTime(before.UsedAt, now.UsedAt) {
+		if before != nil && before.State == now.State && before.Digest == now.Digest && before.TotalBytes == now.TotalBytes && before.DoneBytes == now.DoneBytes && before.Message == now.Message && sameTime(before.UsedAt, now.UsedAt) {
 			continue
 		}
 		rows = append(rows, tx.ImageCopy.Create().SetAgentID(agent).SetReference(c.Reference).SetDigest(now.Digest).SetState(now.State).
-			SetDoneBytes(now.DoneBytes).SetTotalBytes(now.TotalBytes).SetNillableUsedAt(now.UsedAt))
+			SetDoneBytes(now.DoneBytes).SetTotalBytes(now.TotalBytes).SetMessage(now.Message).SetNillableUsedAt(now.UsedAt))
 	}
 	var gone []uuid.UUID
 	for _, c := range old {
@@ -173,7 +184,7 @@ func recordImages(ctx context.Context, tx *ent.Tx, agent uuid.UUID, contents []*
 	}
 	err = tx.ImageCopy.CreateBulk(rows...).OnConflict(sql.ConflictColumns(imagecopy.FieldAgentID, imagecopy.FieldReference)).
 		Update(func(u *ent.ImageCopyUpsert) {
-			u.UpdateDigest().UpdateState().UpdateDoneBytes().UpdateTotalBytes().UpdateUsedAt()
+			u.UpdateDigest().UpdateState().UpdateDoneBytes().UpdateTotalBytes().UpdateMessage().UpdateUsedAt()
 		}).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store images of agent: %w", err)
@@ -183,16 +194,26 @@ func recordImages(ctx context.Context, tx *ent.Tx, agent uuid.UUID, contents []*
 
 // copyOf returns the row of an image that is present.
 func copyOf(c *agentpb.ImageContent) ent.ImageCopy {
-	row := ent.ImageCopy{Digest: digestOf(c), State: imagecopy.StatePresent}
+	row := ent.ImageCopy{Digest: digestOf(c), State: imagecopy.StatePresent, Message: bounded(c.Message)}
 	for _, l := range c.Layers {
 		row.TotalBytes += l.Size
 	}
 	row.DoneBytes = row.TotalBytes
+	if c.TotalBytes > 0 {
+		row.State, row.DoneBytes, row.TotalBytes = imagecopy.StatePartial, c.LocalBytes, c.TotalBytes
+	}
 	if c.UsedUnixMs > 0 {
 		at := time.UnixMilli(c.UsedUnixMs).UTC()
 		row.UsedAt = &at
 	}
 	return row
+}
+
+// maxMessage limits a message of an agent, in bytes.
+const maxMessage = 1000
+
+func bounded(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxMessage)], "")
 }
 
 func digestOf(c *agentpb.ImageContent) string { return fmt.Sprintf("sha256:%x", c.Digest) }

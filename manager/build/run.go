@@ -226,7 +226,7 @@ func (r runner) request(ctx context.Context, p *task.Progress, b *ent.ImageBuild
 		Epoch: p.Epoch(), KernelId: k.ID.String(), LaunchEpoch: k.LaunchEpoch,
 		Dockerfile: b.Dockerfile, Context: in.Context, Target: in.Target, Args: in.Args, Secrets: in.Secrets, NoCache: in.NoCache,
 		SourceDateEpoch: epoch, Images: in.Images, MaxBytes: to.MaxBytes,
-		Repository: to.Repository, PlainHttp: to.PlainHTTP, Username: to.Username, Password: to.Password, MountFrom: to.MountFrom,
+		Repository: to.Repository, PlainHttp: to.PlainHTTP, Username: to.Username, Password: to.Password, MountFrom: to.MountFrom, Indexed: to.Indexed,
 	}
 	if err := r.registries(ctx, in, out); err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (r runner) ask(ctx context.Context, p *task.Progress, sess *ent.Session, re
 	}
 	stream, err := rpc.CommitKernel(ctx, &agentpb.CommitKernelRequest{
 		Epoch: p.Epoch(), KernelId: k.ID.String(), LaunchEpoch: k.LaunchEpoch, Repository: to.Repository,
-		PlainHttp: to.PlainHTTP, Username: to.Username, Password: to.Password, MountFrom: to.MountFrom, MaxBytes: to.MaxBytes,
+		PlainHttp: to.PlainHTTP, Username: to.Username, Password: to.Password, MountFrom: to.MountFrom, MaxBytes: to.MaxBytes, Indexed: to.Indexed,
 	})
 	if err != nil {
 		return nil, Failure(k.Edges.Agent.Name, err)

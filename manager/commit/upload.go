@@ -20,6 +20,7 @@ type Upload struct {
 	Password   string
 	MountFrom  string // repository whose layers it can use; empty: none
 	MaxBytes   int64  // 0: no limit
+	Indexed    bool   // layers get an index of their files, so that sessions can start before they are complete
 }
 
 // Upload permits an agent to send an image, unless a limit forbids it. base is the reference of the
@@ -33,7 +34,7 @@ func (s *Service) Upload(ctx context.Context, p *task.Progress, reg *ent.Registr
 	if err != nil {
 		return nil, err
 	}
-	out := &Upload{Repository: reg.Host + "/" + t.Repository, PlainHTTP: reg.PlainHTTP, Username: s.Images.PushUser()}
+	out := &Upload{Repository: reg.Host + "/" + t.Repository, PlainHTTP: reg.PlainHTTP, Username: s.Images.PushUser(), Indexed: reg.LazyStart}
 	if room != nil {
 		out.MaxBytes = room.Max - room.Used
 	}

@@ -85,6 +85,9 @@ func (s *Service) Pulling(agent, image string) (ended func()) {
 func (s *Service) Report(agent string, r *agentpb.Report) {
 	images := make(map[string][]sized, len(r.Contents))
 	for _, c := range r.Contents {
+		if c.TotalBytes > 0 {
+			continue // its list is not complete
+		}
 		list := make([]sized, 0, len(c.Layers))
 		for _, l := range c.Layers {
 			list = append(list, sized{named(l.Digest), l.Size})

@@ -19,6 +19,6 @@ func (s *Service) PullRequest(img *ent.Image) (*agentpb.PullImageRequest, error)
 	}
 	return &agentpb.PullImageRequest{
 		Reference: img.Reference, Digest: img.Digest,
-		PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: password, Proxy: reg.Proxy, Certificates: reg.Certificates,
+		PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: password, Proxy: reg.Proxy, Certificates: reg.Certificates, Lazy: reg.LazyStart,
 	}, nil
 }

@@ -26,6 +26,7 @@ type RegistrySettings struct {
 	Repositories []string // names and patterns with *
 	ScanEvery    *int     // in seconds; 0: never
 	TagPolicy    *registry.TagPolicy
+	LazyStart    *bool       // sessions start before their image is complete
 	Projects     []uuid.UUID // that can use it; empty: all
 	// SignatureKeys are public keys in PEM, one of which must have signed each image; empty: none must.
 	SignatureKeys *string
@@ -133,6 +134,9 @@ func (in *RegistrySettings) set(m *ent.RegistryMutation) {
 	}
 	if in.TagPolicy != nil {
 		m.SetTagPolicy(*in.TagPolicy)
+	}
+	if in.LazyStart != nil {
+		m.SetLazyStart(*in.LazyStart)
 	}
 	if in.SignatureKeys != nil {
 		m.SetSignatureKeys(*in.SignatureKeys)

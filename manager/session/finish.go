@@ -54,7 +54,7 @@ func (s step) awaitEnd(ctx context.Context) (bool, time.Duration, error) {
 	}
 	switch {
 	case ended == 0:
-		return false, 0, nil
+		return false, 0, s.showUnreadable(ctx)
 	case ended == len(s.sess.Edges.Kernels):
 		return true, 0, s.finish(ctx, "")
 	case !decisive:
@@ -204,6 +204,8 @@ func (s step) end(k *ent.Kernel) verdict {
 		v.reason, v.text = r, ob.Message
 	} else if code == 0 {
 		v.reason, v.outcome = session.TerminationReasonCompleted, session.ResultSuccess
+	} else if ob.Message != "" { // a possible cause
+		v.text += "; " + ob.Message
 	}
 	if k.Role != kernel.RoleMain {
 		v.text = strings.TrimSuffix("container "+k.Hostname+" ended first: "+v.text, ": ")

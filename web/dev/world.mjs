@@ -98,6 +98,7 @@ export const registry = named("Registry", "local", {
     unclearIn: "",
   },
   tagPolicy: "FOLLOW",
+  lazyStart: true,
   projects: [],
 });
 export const images = ["python:3.11", "minimal:12", "jupyter:2026"].map((name, i) =>
@@ -198,7 +199,8 @@ for (const [i, image] of images.entries())
       __typename: "ImageCopy",
       id: randomUUID(),
       agent,
-      state: at === 0 ? "PRESENT" : "PULLING",
+      state: at === 0 ? "PRESENT" : i === 0 ? "PARTIAL" : "PULLING",
+      message: "",
       doneBytes: at === 0 ? image.sizeBytes : 62e6,
       totalBytes: image.sizeBytes,
       usedAt: at === 0 ? ago(900) : null,

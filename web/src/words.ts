@@ -178,6 +178,7 @@ export const words = {
   } satisfies Record<Value<"ImageStatus">, string>,
   ImageCopyState: {
     PULLING: "Pulling",
+    PARTIAL: "In use, still being fetched",
     PRESENT: "Present",
   } satisfies Record<Value<"ImageCopyState">, string>,
   ImageBuildKind: {

@@ -229,6 +229,9 @@ func (f unpacked) options(r build.Request, target *output) client.SolveOpt {
 			"tar": "false", "rewrite-timestamp": "true", "compression": "zstd", "oci-mediatypes": "true",
 		}}},
 	}
+	if r.Indexed { // the layers of base images too, because sessions start early only if all layers have an index
+		opt.Exports[0].Attrs["compression"], opt.Exports[0].Attrs["force-compression"] = "estargz", "true"
+	}
 	if r.Cache.Name != "" && r.Cache.Export != "" {
 		opt.CacheExports = append(opt.CacheExports, export)
 	}

@@ -27,18 +27,21 @@ type Source struct {
 	Pause func(ctx context.Context, f func() error) error
 	// MaxBytes limits the files of the layer before compression; 0: no limit.
 	MaxBytes int64
+	// Indexed gives the layer an index of its files, as zstd:chunked.
+	Indexed bool
 }
 
 // Layer is the result. Without changes, it has no Digest.
 type Layer struct {
-	Path    string // of the compressed file
-	Digest  digest.Digest
-	DiffID  digest.Digest // of the archive before compression
-	Size    int64         // compressed
-	Raw     int64         // bytes of the archive before compression
-	Entries int
-	Newest  time.Time     // the newest time of a file
-	Paused  time.Duration // how long the container was paused
+	Path        string // of the compressed file
+	Digest      digest.Digest
+	DiffID      digest.Digest     // of the archive before compression
+	Size        int64             // compressed
+	Raw         int64             // bytes of the archive before compression
+	Annotations map[string]string // of an index
+	Entries     int
+	Newest      time.Time     // the newest time of a file
+	Paused      time.Duration // how long the container was paused
 }
 
 // maker makes one layer.

@@ -12,7 +12,6 @@ import (
 	"path"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/opencontainers/go-digest"
 	"golang.org/x/sys/unix"
 )
@@ -22,10 +21,6 @@ const (
 	whiteout       = ".wh."
 	whiteoutOpaque = ".wh..wh..opq"
 )
-
-// encoders is the number of goroutines that compress. It is a constant, so that machines with
-// different processors write the same bytes.
-const encoders = 2
 
 // write writes the entries as a compressed archive.
 func (m *maker) write(ctx context.Context, entries []*entry, file string) (l Layer, err error) {
@@ -38,12 +33,14 @@ func (m *maker) write(ctx context.Context, entries []*entry, file string) (l Lay
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	packed := &counted{w: out, sum: sha256.New()}
-	zw, err := zstd.NewWriter(packed, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(encoders), zstd.WithWindowSize(4<<20))
-	if err != nil {
+	var to packer
+	if m.src.Indexed {
+		to = newIndexed(packed)
+	} else if to, err = newPlain(packed); err != nil {
 		return l, fmt.Errorf("write layer: %w", err)
 	}
-	raw := &counted{w: zw, sum: sha256.New()}
-	a := &archive{Writer: tar.NewWriter(raw), links: map[inode]string{}, ctx: ctx, done: func(n int64) {
+	defer to.abort()
+	a := &archive{Writer: tar.NewWriter(to), links: map[inode]string{}, ctx: ctx, done: func(n int64) {
 		if m.report != nil {
 			m.report(Compressing, n, max(n, m.total))
 		}
@@ -53,13 +50,15 @@ func (m *maker) write(ctx context.Context, entries []*entry, file string) (l Lay
 			return l, fmt.Errorf("write /%s to the layer: %w", e.path, full(err))
 		}
 	}
-	if err := errors.Join(a.Close(), zw.Close()); err != nil {
+	l = Layer{Path: file, Entries: len(entries), Newest: a.newest}
+	if err := a.Close(); err != nil {
 		return l, fmt.Errorf("write layer: %w", full(err))
 	}
-	return Layer{
-		Path: file, Digest: digest.NewDigest(digest.SHA256, packed.sum), DiffID: digest.NewDigest(digest.SHA256, raw.sum),
-		Size: packed.n, Raw: raw.n, Entries: len(entries), Newest: a.newest,
-	}, nil
+	if err := to.finish(&l); err != nil {
+		return l, fmt.Errorf("write layer: %w", full(err))
+	}
+	l.Digest, l.Size = digest.NewDigest(digest.SHA256, packed.sum), packed.n
+	return l, nil
 }
 
 // archive writes entries with stable headers: no access times, no names of users, whole seconds.

@@ -21,6 +21,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/berthhq/berth/agent/lazy"
 	"github.com/berthhq/berth/agent/runtime"
 	"github.com/berthhq/berth/agent/runtime/commit"
 	"github.com/berthhq/berth/agent/runtime/push"
@@ -44,6 +45,9 @@ func (c *container) Commit(ctx context.Context, s runtime.CommitSpec, progress f
 }
 
 func (c *container) commit(ctx context.Context, s runtime.CommitSpec, progress func(runtime.Progress)) (out runtime.Committed, err error) {
+	if err := c.runtime.awaitLazy(ctx, c.labels[labelLazy]); err != nil { // the new image needs all layers
+		return out, err
+	}
 	base, err := c.base(ctx)
 	if err != nil {
 		return out, err
@@ -85,6 +89,11 @@ func (c *container) source(ctx context.Context, s runtime.CommitSpec) (src commi
 	if err != nil {
 		return src, fmt.Errorf("find the snapshot: %w", err)
 	}
+	if digest := c.labels[labelLazy]; digest != "" {
+		if mounts, err = over(lazy.Root(c.runtime.lazyDir(digest)), mounts); err != nil {
+			return src, err
+		}
+	}
 	if len(mounts) != 1 || mounts[0].Type != "overlay" {
 		return src, fmt.Errorf("the snapshot is not an overlay but %v: %w", mounts, errdefs.ErrFailedPrecondition)
 	}
@@ -102,7 +111,7 @@ func (c *container) source(ctx context.Context, s runtime.CommitSpec) (src commi
 	if src.Mounts, err = c.destinations(ctx); err != nil {
 		return src, err
 	}
-	src.Pause, src.MaxBytes = c.whilePaused, 0
+	src.Pause, src.MaxBytes, src.Indexed = c.whilePaused, 0, s.Indexed
 	return src, nil
 }
 
@@ -239,7 +248,7 @@ func (b base) with(layer commit.Layer) push.Image {
 		return img
 	}
 	img.Layers = append(img.Layers, push.Layer{
-		Descriptor: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayerZstd, Digest: layer.Digest, Size: layer.Size},
+		Descriptor: ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayerZstd, Digest: layer.Digest, Size: layer.Size, Annotations: layer.Annotations},
 		Open:       func(context.Context) (io.ReadCloser, error) { return os.Open(layer.Path) },
 	})
 	at := layer.Newest.UTC()

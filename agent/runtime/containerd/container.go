@@ -164,5 +164,8 @@ func (c *container) Remove(ctx context.Context) error {
 	if err != nil && !errdefs.IsNotFound(err) {
 		return fmt.Errorf("delete container %s: %w", c.ID(), err)
 	}
+	if digest := c.labels[labelLazy]; digest != "" {
+		c.runtime.releaseLazy(ctx, digest)
+	}
 	return nil
 }

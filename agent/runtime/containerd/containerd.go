@@ -38,6 +38,7 @@ type Config struct {
 	// Transfers is the number of layers that are fetched at a time, over all pulls; 0 = DefaultTransfers.
 	Transfers int
 	Fetched   Fetched // nil: nothing is counted
+	Lazy      Lazy
 	Logger    *slog.Logger
 }
 
@@ -45,6 +46,9 @@ type Config struct {
 type Fetched interface {
 	Received(n int)                // bytes from a registry
 	Fetched(source, result string) // a part from "registry" or "agent": "ok", "failed" or "corrupt"
+	// Lazily counts what reads of files have fetched: bytes, parts that were refused, and the change of the
+	// number of reads that wait.
+	Lazily(bytes, refused int64, waiting int)
 }
 
 // DefaultTransfers is the number of layers that are fetched at a time.
@@ -58,6 +62,7 @@ type Runtime struct {
 	store     string        // directory of the content store, "" = it is not on this host
 	transfers chan struct{} // one element for each layer that is being fetched
 	arriving  *arrivals
+	lazies    *lazies
 
 	mu     sync.Mutex
 	images map[string]parsedImage // by manifest digest
@@ -83,12 +88,12 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	}
 	r := &Runtime{
 		cfg: cfg, client: c, images: map[string]parsedImage{}, used: map[string]time.Time{}, arriving: newArrivals(),
-		transfers: make(chan struct{}, cmp.Or(cfg.Transfers, DefaultTransfers)),
+		lazies: newLazies(), transfers: make(chan struct{}, cmp.Or(cfg.Transfers, DefaultTransfers)),
 	}
 	if r.store, err = contentDirectory(named(ctx), c); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	if err := errors.Join(r.dropSnapshots(ctx), r.wakeAll(ctx)); err != nil {
+	if err := errors.Join(r.dropSnapshots(ctx), r.wakeAll(ctx), r.adoptLazies(ctx)); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
@@ -135,6 +140,7 @@ func (r *Runtime) Answers(ctx context.Context) error {
 
 // Close closes the connection; containers continue.
 func (r *Runtime) Close() error {
+	r.closeLazies()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := r.storeUses(named(ctx)); err != nil {

@@ -46,15 +46,24 @@ func (r *Runtime) Create(ctx context.Context, s runtime.Spec) (runtime.Container
 		return nil, err
 	}
 	r.use(img.Name())
-	root, err := r.snapshot(ctx, s.ID, parsed.parent)
-	if err != nil {
-		return nil, fmt.Errorf("create container %s: prepare snapshot: %w", s.ID, err)
-	}
 	c := &container{runtime: r, id: s.ID, labels: map[string]string{
 		runtime.LabelAgent: r.cfg.Agent, labelImage: img.Target().Digest.String(),
 	}}
 	maps.Copy(c.labels, s.Labels)
-	spec, err := c.write(ctx, s, img.Name())
+	started := r.acquireLazy(img.Target().Digest.String())
+	defer func() { r.createdLazy(ctx, started) }()
+	parent, lower := parsed.parent, ""
+	if started != nil {
+		parent, lower, c.labels[labelLazy] = "", started.mount.Root(), started.digest
+	}
+	root, err := r.snapshot(ctx, s.ID, parent)
+	if err == nil && lower != "" {
+		root, err = over(lower, root)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create container %s: prepare snapshot: %w", s.ID, err)
+	}
+	spec, err := c.write(ctx, s, img.Name(), lower)
 	if err != nil {
 		r.dropSnapshot(ctx, s.ID)
 		return nil, fmt.Errorf("create container %s: %w", s.ID, err)
@@ -82,8 +91,9 @@ func (r *Runtime) snapshot(ctx context.Context, id, parent string) ([]mount.Moun
 	return root, err
 }
 
-// write writes containerd's record of the container.
-func (c *container) write(ctx context.Context, s runtime.Spec, image string) (*oci.Spec, error) {
+// write writes containerd's record of the container. lower is the directory of the image's files if they
+// are not in a snapshot.
+func (c *container) write(ctx context.Context, s runtime.Spec, image, lower string) (*oci.Spec, error) {
 	rec := containers.Container{ID: s.ID, Labels: c.labels, Image: image, Snapshotter: snapshotter, SnapshotKey: s.ID}
 	shim := client.WithRuntime(c.runtime.cfg.Shim, &options.Options{
 		BinaryName: c.runtime.cfg.Runc, Root: filepath.Join(c.runtime.cfg.Dir, "runc"),
@@ -91,7 +101,7 @@ func (c *container) write(ctx context.Context, s runtime.Spec, image string) (*o
 	if err := shim(ctx, c.runtime.client, &rec); err != nil {
 		return nil, err
 	}
-	spec, err := oci.GenerateSpec(ctx, c.runtime.client, &rec, c.runtime.build(s))
+	spec, err := oci.GenerateSpec(ctx, c.runtime.client, &rec, c.runtime.build(s, lower))
 	if err != nil {
 		return nil, err
 	}

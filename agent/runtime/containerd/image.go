@@ -56,7 +56,10 @@ func (r *Runtime) Images(ctx context.Context) ([]runtime.Image, error) {
 		if err != nil {
 			continue
 		}
-		described.Parts, described.Used = parsed.parts, r.lastUse(img)
+		described.Parts, described.Used, described.Whole = parsed.parts, r.lastUse(img), img.Labels()[labelWhole]
+		if s, ok := r.lazyOf(described.Digest); ok {
+			described.Lazy = &runtime.LazyState{Local: s.Local, Total: s.Total, Failing: s.Failing}
+		}
 		out = append(out, described)
 	}
 	return out, nil
@@ -82,6 +85,7 @@ func (r *Runtime) parse(ctx context.Context, img client.Image) (parsedImage, err
 	if ok {
 		return p, nil
 	}
+	_, lazy := r.lazyOf(key) // its list of parts grows
 	desc, err := img.Config(ctx)
 	if err != nil {
 		return parsedImage{}, fmt.Errorf("image %s: find configuration: %w", img.Name(), err)
@@ -97,6 +101,9 @@ func (r *Runtime) parse(ctx context.Context, img client.Image) (parsedImage, err
 		return parsedImage{}, fmt.Errorf("image %s: list parts: %w", img.Name(), err)
 	}
 	p.parent = identity.ChainID(p.config.RootFS.DiffIDs).String()
+	if lazy {
+		return p, nil
+	}
 	r.mu.Lock()
 	r.images[key] = p
 	r.mu.Unlock()

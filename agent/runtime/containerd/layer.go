@@ -52,3 +52,25 @@ func like(other, dir string) error {
 	}
 	return unix.Chmod(dir, st.Mode&0o7777)
 }
+
+// over returns the mount of a container whose image's files are in a directory. Its snapshot, which has no
+// parent, becomes the writable layer.
+func over(lower string, snapshot []mount.Mount) ([]mount.Mount, error) {
+	if len(snapshot) != 1 || snapshot[0].Type != "bind" {
+		return nil, fmt.Errorf("the snapshot is not a directory but %v: %w", snapshot, errdefs.ErrFailedPrecondition)
+	}
+	upper := snapshot[0].Source
+	var st unix.Stat_t
+	if err := unix.Stat(lower, &st); err != nil {
+		return nil, fmt.Errorf("files of the image: %w", err)
+	}
+	if err := os.Chown(upper, int(st.Uid), int(st.Gid)); err != nil {
+		return nil, err
+	}
+	if err := unix.Chmod(upper, st.Mode&0o7777); err != nil {
+		return nil, err
+	}
+	return []mount.Mount{{Type: "overlay", Source: "overlay", Options: []string{
+		"index=off", "workdir=" + filepath.Join(filepath.Dir(upper), "work"), "upperdir=" + upper, "lowerdir=" + lower,
+	}}}, nil
+}

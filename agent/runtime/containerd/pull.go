@@ -2,10 +2,8 @@ package containerd
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"maps"
-	"net/http"
 	"sync"
 	"time"
 
@@ -17,7 +15,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/berthhq/berth/agent/runtime"
-	"github.com/berthhq/berth/internal/registry/remote"
+	"github.com/berthhq/berth/agent/runtime/access"
 )
 
 const progressInterval = 200 * time.Millisecond
@@ -42,22 +40,47 @@ func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress fu
 		return runtime.Image{}, err
 	}
 
+	whole := ""
+	if req.Lazy && r.cfg.Lazy.Command != nil && r.store != "" {
+		started := false
+		if started, whole, err = r.startLazy(ctx, f, desc); err != nil {
+			return runtime.Image{}, fmt.Errorf("pull image %s: %w", req.Reference, err)
+		}
+		if started {
+			r.use(req.Reference)
+			return r.Image(ctx, req.Reference)
+		}
+	}
+	img, err := r.pullWhole(ctx, f, desc, progress, whole)
+	if err != nil {
+		return runtime.Image{}, err
+	}
+	f.log(begun)
+	return r.describe(ctx, img)
+}
+
+// pullWhole fetches and unpacks all layers. whole is the reason why the image could not start before.
+func (r *Runtime) pullWhole(ctx context.Context, f *fetch, desc ocispec.Descriptor, progress func(runtime.Progress), whole string) (client.Image, error) {
 	meter := &meter{store: r.client.ContentStore(), parts: map[string]ocispec.Descriptor{}}
 	stop := meter.run(ctx, progress)
-	img, err := r.client.Pull(ctx, req.Reference,
-		client.WithResolver(pinned{resolver, req.Reference, desc}),
+	labels := map[string]string{}
+	if whole != "" {
+		labels[labelWhole] = whole
+	}
+	img, err := r.client.Pull(ctx, f.req.Reference,
+		client.WithResolver(pinned{f.resolver, f.req.Reference, desc}),
 		client.WithPullUnpack,
 		client.WithPullSnapshotter(snapshotter),
+		client.WithPullLabels(labels),
 		client.WithImageHandler(images.HandlerFunc(meter.see)),
 		client.WithImageHandler(images.HandlerFunc(f.part)),
 		client.WithImageHandlerWrapper(withoutURLs),
 	)
 	stop()
 	if err != nil {
-		return runtime.Image{}, fmt.Errorf("pull image %s: %w", req.Reference, r.noSpace(ctx, meter, err))
+		return nil, fmt.Errorf("pull image %s: %w", f.req.Reference, r.noSpace(ctx, meter, err))
 	}
-	f.log(begun)
-	return r.describe(ctx, img)
+	return img, nil
 }
 
 // present returns the image if it is complete and unpacked.
@@ -67,7 +90,9 @@ func (r *Runtime) present(ctx context.Context, req runtime.PullRequest) (runtime
 		return runtime.Image{}, false
 	}
 	if ok, err := img.IsUnpacked(ctx, snapshotter); err != nil || !ok {
-		return runtime.Image{}, false
+		if _, started := r.lazyOf(img.Target().Digest.String()); !started {
+			return runtime.Image{}, false
+		}
 	}
 	described, err := r.describe(ctx, img)
 	return described, err == nil
@@ -86,31 +111,13 @@ func withoutURLs(next images.Handler) images.Handler {
 }
 
 func newResolver(req runtime.PullRequest) (remotes.Resolver, error) {
-	authorizer := docker.NewDockerAuthorizer(docker.WithAuthCreds(func(string) (string, string, error) {
-		return req.Username, req.Password, nil
-	}))
-	// The duration of a download is not limited, but the registry must start its response in time.
-	transport := docker.DefaultHTTPTransport(nil)
-	transport.ResponseHeaderTimeout = 30 * time.Second
-	if req.Proxy != "" {
-		u, err := remote.ProxyURL(req.Proxy)
-		if err != nil {
-			return nil, err
-		}
-		transport.Proxy = http.ProxyURL(u)
+	hosts, err := access.Registry{
+		PlainHTTP: req.PlainHTTP, Username: req.Username, Password: req.Password, Proxy: req.Proxy, Certificates: req.Certificates,
+	}.Hosts()
+	if err != nil {
+		return nil, err
 	}
-	if req.Certificates != "" {
-		pool, err := remote.Certificates(req.Certificates)
-		if err != nil {
-			return nil, err
-		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	}
-	return docker.NewResolver(docker.ResolverOptions{Hosts: docker.ConfigureDefaultRegistries(
-		docker.WithAuthorizer(authorizer),
-		docker.WithClient(&http.Client{Transport: transport}),
-		docker.WithPlainHTTP(func(string) (bool, error) { return req.PlainHTTP, nil }),
-	)}), nil
+	return docker.NewResolver(docker.ResolverOptions{Hosts: hosts}), nil
 }
 
 // pinned is a resolver that returns the descriptor that was resolved and checked before, so that a

@@ -80,6 +80,9 @@ func (r *Runtime) RemoveImage(ctx context.Context, img runtime.Image) error {
 	if r.lastUse(now).After(img.Used) || now.Target().Digest.String() != img.Digest {
 		return fmt.Errorf("image %s was just used or pulled: %w", img.Reference, errdefs.ErrFailedPrecondition)
 	}
+	if !r.dropLazy(ctx, img.Digest, true) {
+		return fmt.Errorf("image %s: containers use its files: %w", img.Reference, errdefs.ErrFailedPrecondition)
+	}
 	// Synchronous: containerd has removed the files that nothing else needs when the call returns.
 	if err := r.client.ImageService().Delete(ctx, img.Reference, images.SynchronousDelete()); err != nil && !errdefs.IsNotFound(err) {
 		return fmt.Errorf("remove image %s: %w", img.Reference, err)

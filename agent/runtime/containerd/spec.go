@@ -18,12 +18,12 @@ import (
 
 // build completes an OCI spec. It runs after the snapshot was created, because a user's name is
 // looked up in the image's files.
-func (r *Runtime) build(s runtime.Spec) oci.SpecOpts {
+func (r *Runtime) build(s runtime.Spec, lower string) oci.SpecOpts {
 	return func(ctx context.Context, c oci.Client, container *containers.Container, spec *oci.Spec) error {
 		p := spec.Process
 		if s.Identity != nil {
 			p.User = specs.User{UID: s.Identity.UID, GID: s.Identity.GID, AdditionalGids: slices.Clone(s.Identity.Groups)}
-		} else if err := user(ctx, c, container, spec, s.User); err != nil {
+		} else if err := user(ctx, c, container, spec, s.User, lower); err != nil {
 			return err
 		}
 		p.Args, p.Env, p.Cwd = s.Args, s.Env, s.Cwd
@@ -49,10 +49,17 @@ func (r *Runtime) build(s runtime.Spec) oci.SpecOpts {
 
 // user resolves the image's user. The common case, root, does not require a mount of the root file
 // system.
-func user(ctx context.Context, c oci.Client, container *containers.Container, spec *oci.Spec, name string) error {
+func user(ctx context.Context, c oci.Client, container *containers.Container, spec *oci.Spec, name, lower string) error {
 	switch name {
 	case "", "0", "0:0", "root", "root:root":
 		return nil
+	}
+	if lower != "" {
+		// Without a snapshot, the library reads the accounts below the root of the spec.
+		container = &containers.Container{ID: container.ID}
+		path := spec.Root.Path
+		spec.Root.Path = lower
+		defer func() { spec.Root.Path = path }()
 	}
 	if err := oci.WithUser(name)(ctx, c, container, spec); err != nil {
 		return fmt.Errorf("user %q of the image: %w: %w", name, err, errdefs.ErrFailedPrecondition)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/containerd/containerd/v2/core/content"
@@ -115,12 +116,25 @@ func (img Image) encode() (config, manifest Layer, err error) {
 		Config: config.Descriptor, Annotations: img.Annotations,
 	}
 	for _, l := range img.Layers {
-		m.Layers = append(m.Layers, ocispec.Descriptor{MediaType: l.MediaType, Digest: l.Digest, Size: l.Size})
+		m.Layers = append(m.Layers, ocispec.Descriptor{MediaType: l.MediaType, Digest: l.Digest, Size: l.Size, Annotations: indexOf(l.Annotations)})
 	}
 	if b, err = json.Marshal(m); err != nil {
 		return config, manifest, fmt.Errorf("encode the manifest of an image: %w", err)
 	}
 	return config, text(ocispec.MediaTypeImageManifest, b), nil
+}
+
+// indexOf returns the annotations that find the index of a layer's files.
+func indexOf(all map[string]string) (kept map[string]string) {
+	for name, value := range all {
+		if strings.HasPrefix(name, "containerd.io/snapshot/stargz/") || strings.HasPrefix(name, "io.github.containers.zstd-chunked.") {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[name] = value
+		}
+	}
+	return kept
 }
 
 // text is a part that is in memory.

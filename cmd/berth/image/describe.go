@@ -46,13 +46,13 @@ func describe(a *cli.App, i *client.ImageDetail) error {
 		return nil
 	}
 	return a.Table(i.Copies, func() *output.Table {
-		t := output.NewTable("AGENT", "STATE", "BYTES", "LAST USED")
+		t := output.NewTable("AGENT", "STATE", "BYTES", "LAST USED", "MESSAGE")
 		for _, copied := range i.Copies {
 			used := ""
 			if copied.UsedAt != nil {
 				used = output.Age(a.Now(), *copied.UsedAt) + " ago"
 			}
-			t.Row(copied.Agent.Name, copied.State.String(), copiedBytes(copied), used)
+			t.Row(copied.Agent.Name, copied.State.String(), copiedBytes(copied), used, copied.Message)
 		}
 		return t
 	})

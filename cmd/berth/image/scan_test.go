@@ -99,6 +99,8 @@ func TestSweepWebhookAndAttachments(t *testing.T) {
 		{"image registry webhook local", "SetRegistryWebhook", `{"id":"01900000-0000-7000-8000-0000000000f1","enabled":true}`, "SECRET"},
 		{"image registry webhook local --off", "SetRegistryWebhook", `{"id":"01900000-0000-7000-8000-0000000000f1","enabled":false}`, ""},
 		{"image registry update local --retention users/=30:5,=7 --sweep-every 12h --signature-keys=", "UpdateRegistry", `{"id":"01900000-0000-7000-8000-0000000000f1","signatureKeys":"","sweepEvery":43200,"retention":[{"prefix":"users/","untaggedDays":30,"versions":5},{"prefix":"","untaggedDays":7}]}`, "local"},
+		{"image registry update local --lazy-start", "UpdateRegistry", `{"id":"01900000-0000-7000-8000-0000000000f1","lazyStart":true}`, "local"},
+		{"image registry update local --lazy-start=false", "UpdateRegistry", `{"id":"01900000-0000-7000-8000-0000000000f1","lazyStart":false}`, "local"},
 		{"image attachments tool:1", "ImageAttachments", "", "high: 2"},
 		{"image attachments tool:1 --search openssl", "ImageAttachments", "", "Apache-2.0"},
 	} {

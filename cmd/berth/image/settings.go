@@ -23,6 +23,7 @@ type settings struct {
 	projects      []string
 	every         *time.Duration
 	policy        *client.Enum
+	lazyStart     *bool
 	keysFile      *string
 	sweepEvery    *time.Duration
 	retention     []string
@@ -35,6 +36,7 @@ func (s *settings) flags(cmd *cobra.Command) {
 	cli.WordsFlag(cmd, &s.projects, "projects", "projects whose members can use its images, `names` with commas between; all: no restriction")
 	cli.OptionalFlag(cmd, &s.every, "scan-every", "`time` between scans, such as 6h; 0: no scan by itself", time.ParseDuration)
 	cli.OptionalFlag(cmd, &s.policy, "tag-policy", "what images do when their tag moves: pinned or follow", cli.Choice("pinned", "follow"))
+	cli.OptionalBool(cmd, &s.lazyStart, "lazy-start", "sessions start before their image is complete, where its format and the agent allow it")
 	cli.OptionalText(cmd, &s.keysFile, "signature-keys", "`file` with public keys in PEM, one of which must have signed each image; empty: none must")
 	cli.OptionalFlag(cmd, &s.sweepEvery, "sweep-every", "`time` between sweeps of the registry for images of sessions; 0: no sweep by itself", time.ParseDuration)
 	cli.WordsFlag(cmd, &s.retention, "retention", "how long versions without a tag stay, `rules` PREFIX=DAYS or PREFIX=DAYS:VERSIONS with commas between, such as users/=30:5; none: 7 days")
@@ -152,11 +154,14 @@ func (s *settings) create(ctx context.Context, c *client.Client, in *client.Crea
 	if s.policy != nil {
 		in.TagPolicy = *s.policy
 	}
+	if s.lazyStart != nil {
+		in.LazyStart = *s.lazyStart
+	}
 	return nil
 }
 
 func (s *settings) update(ctx context.Context, c *client.Client, in *client.UpdateRegistryInput) (err error) {
-	in.Proxy = s.proxy
+	in.Proxy, in.LazyStart = s.proxy, s.lazyStart
 	if in.SignatureKeys, err = s.keys(); err != nil {
 		return err
 	}

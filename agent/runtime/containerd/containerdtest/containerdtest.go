@@ -15,9 +15,13 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
+	"github.com/berthhq/berth/agent/lazy"
 	"github.com/berthhq/berth/agent/runtime/containerd/daemon"
 	"github.com/berthhq/berth/agent/runtime/runtimetest"
 )
+
+// lazyVariable is set in a child of the test binary that must act as the process of package lazy.
+const lazyVariable = "BERTH_TEST_LAZY"
 
 // dirVariable is set in a child of the test binary that must act as containerd.
 const dirVariable = "BERTH_TEST_CONTAINERD_DIR"
@@ -33,7 +37,28 @@ func Main(m *testing.M) {
 		}
 		return
 	}
+	if os.Getenv(lazyVariable) != "" {
+		if err := lazy.Main(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
+}
+
+// LazyCommand returns a command that runs the test binary as the process of package lazy. The test is
+// skipped if this machine cannot.
+func LazyCommand(t testing.TB) []string {
+	t.Helper()
+	if err := lazy.Check(); err != nil {
+		t.Skip(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"/usr/bin/env", lazyVariable + "=1", self}
 }
 
 // Env is a running containerd and its programs.

@@ -12,7 +12,7 @@ const CopiesQuery = graphql(`
   query ImageCopies($id: ID!) {
     node(id: $id) { id ... on Image {
       autoPull { id name }
-      copies { id state doneBytes totalBytes usedAt agent { id name } }
+      copies { id state doneBytes totalBytes message usedAt agent { id name } }
     } }
     resourceGroups(first: 100) { edges { node { id name } } }
   }
@@ -57,9 +57,15 @@ export function ImageCopies({ id, may }: { id: string; may: boolean }) {
             {image.copies.map((c) => (
               <tr key={c.id}>
                 <td>{c.agent.name}</td>
-                <td>{word("ImageCopyState", c.state)}</td>
+                <td>
+                  {word("ImageCopyState", c.state)}
+                  {c.message && c.state === "PARTIAL" ? <p className="bad">{c.message}</p> : null}
+                  {c.message && c.state === "PRESENT" ? (
+                    <p className="dim">{t("Pulled as a whole: {{reason}}", { reason: c.message })}</p>
+                  ) : null}
+                </td>
                 <td className="num nowrap">
-                  {c.state === "PULLING" && c.totalBytes > 0
+                  {c.state !== "PRESENT" && c.totalBytes > 0
                     ? t("{{done}} of {{total}}", { done: bytes(c.doneBytes), total: bytes(c.totalBytes) })
                     : bytes(c.doneBytes)}
                 </td>

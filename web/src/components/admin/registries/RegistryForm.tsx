@@ -53,6 +53,7 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
     repositories: (registry?.repositories ?? []).join("\n"),
     scanHours: (registry?.scanEvery ?? 0) / 3600,
     tagPolicy: registry?.tagPolicy ?? "FOLLOW",
+    lazyStart: registry?.lazyStart ?? false,
     signatureKeys: registry?.signatureKeys ?? "",
     sweepHours: (registry?.sweepEvery ?? 86400) / 3600,
     retention: showRetention(registry?.retention ?? []),
@@ -166,6 +167,14 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
             { value: "PINNED", label: word("RegistryTagPolicy", "PINNED") },
           ]}
           onChange={(e) => set({ tagPolicy: e.currentTarget.value === "PINNED" ? "PINNED" : "FOLLOW" })}
+        />
+        <Checkbox
+          label={t("Start sessions before their image is complete")}
+          description={t(
+            "For images in the format eStargz or zstd:chunked, on machines with FUSE. Other images are pulled as usual.",
+          )}
+          checked={draft.lazyStart}
+          onChange={(e) => set({ lazyStart: e.currentTarget.checked })}
         />
         <TextInput
           label={t("Proxy")}
