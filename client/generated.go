@@ -752,6 +752,8 @@ type CreateRegistryInput struct {
 	Password string `json:"password,omitempty"`
 	// URL of an HTTP or SOCKS5 proxy. Default: the proxy of the managers.
 	Proxy string `json:"proxy,omitempty"`
+	// At most 8. Default: none.
+	Mirrors []RegistryMirrorInput `json:"mirrors,omitzero"`
 	// In PEM; trusted in addition to those of the machine. Default: none.
 	Certificates string `json:"certificates,omitempty"`
 	// Default: all that the registry lists.
@@ -2112,8 +2114,22 @@ type ImageVersion struct {
 	ID        string `json:"id"`
 	Digest    string `json:"digest"`
 	SizeBytes int64  `json:"sizeBytes"`
-	// When it was first seen.
+	// When it was first seen, or saved.
 	CreatedAt time.Time `json:"createdAt"`
+	// ID of the session that it was saved from or built in; null for content from a registry. The session may no longer exist.
+	SessionID *string `json:"sessionID"`
+	// The reference of the image of that session; empty for content from a registry.
+	Base string `json:"base"`
+	// Bytes of its layers that no public image has.
+	AddedBytes int64 `json:"addedBytes"`
+	// The user who saved it; null for content from a registry.
+	Creator *ImageVersionCreatorUser `json:"creator"`
+}
+
+// ImageVersionCreatorUser includes the requested fields of the GraphQL type User.
+type ImageVersionCreatorUser struct {
+	ID       string `json:"id"`
+	Username string `json:"username"`
 }
 
 // Import is the result of an import of users.
@@ -2639,6 +2655,17 @@ type Policy struct {
 type PrepullImageInput struct {
 	Image string `json:"image"`
 	Group string `json:"group"`
+	// The task starts at this time, at most 30 days from now. Default: now.
+	StartsAt *time.Time `json:"startsAt,omitempty"`
+	// The task pulls only between these times of the day. Default: at any time.
+	Window *PrepullWindowInput `json:"window,omitempty"`
+}
+
+// Times of the day such as 02:00. The window ends on the next day if its end is before its start. timeZone is a name such as Europe/Berlin; default: UTC.
+type PrepullWindowInput struct {
+	Start    string `json:"start"`
+	End      string `json:"end"`
+	TimeZone string `json:"timeZone,omitempty"`
 }
 
 // Preset is a named request of slots.
@@ -2778,6 +2805,8 @@ type Registry struct {
 	Projects []Ref `json:"projects"`
 	// Public keys in PEM. Images that no one of them has signed are not registered, and sessions cannot be created from them. Empty: images need no signature.
 	SignatureKeys string `json:"signatureKeys"`
+	// Servers from which agents fetch the content of its images, in this order, before they ask the registry.
+	Mirrors []RegistryMirror `json:"mirrors"`
 	// Reports whether the registry can announce changes to the platform.
 	Webhook bool `json:"webhook"`
 	// Reports whether this is the registry for images of sessions, which the platform sweeps.
@@ -2796,6 +2825,24 @@ type RegistryCheck struct {
 	Works bool `json:"works"`
 	// What was found, or what to change.
 	Text string `json:"text"`
+}
+
+// RegistryMirror is a server that has copies of the images of a registry.
+type RegistryMirror struct {
+	// Host and port, without a scheme.
+	Host string `json:"host"`
+	// True if the mirror uses http instead of https.
+	PlainHTTP bool `json:"plainHttp"`
+	// Reports whether it has credentials of its own. Those of the registry are never sent to it.
+	Login bool `json:"login"`
+}
+
+// Default of plainHttp: false. A mirror without username and password keeps those that a mirror of this host has; empty ones are removed.
+type RegistryMirrorInput struct {
+	Host      string `json:"host"`
+	PlainHTTP bool   `json:"plainHttp,omitempty"`
+	Username  string `json:"username,omitempty"`
+	Password  string `json:"password,omitempty"`
 }
 
 // RegistrySweep is what a sweep of a registry has freed, or would free.
@@ -2824,6 +2871,14 @@ type RegistrySweep struct {
 type RemoveMembershipInput struct {
 	Project string `json:"project"`
 	User    string `json:"user"`
+}
+
+// Gives an image that was made of a session another name, another tag or both; null: the name or tag that it has.
+type RenameImageInput struct {
+	ID string `json:"id"`
+	// 1 to 100 lower-case letters, digits and single . _ - between them.
+	Name string `json:"name,omitempty"`
+	Tag  string `json:"tag,omitempty"`
 }
 
 type RenameSessionInput struct {
@@ -3707,6 +3762,8 @@ type Task struct {
 	// The last error, what the task waits for, or what it skipped.
 	Message string `json:"message"`
 	Attempt int    `json:"attempt"`
+	// When a waiting or scheduled task runs; null: as soon as possible.
+	RetryAt *time.Time `json:"retryAt"`
 	// ID of the object that the task is about; null if it is not about one.
 	SubjectID *string   `json:"subjectID"`
 	CreatedAt time.Time `json:"createdAt"`
@@ -3787,6 +3844,8 @@ type __premarshalTransferTask struct {
 
 	Attempt int `json:"attempt"`
 
+	RetryAt *time.Time `json:"retryAt"`
+
 	SubjectID *string `json:"subjectID"`
 
 	CreatedAt time.Time `json:"createdAt"`
@@ -3817,6 +3876,7 @@ func (v *TransferTask) __premarshalJSON() (*__premarshalTransferTask, error) {
 	retval.Total = v.Task.Total
 	retval.Message = v.Task.Message
 	retval.Attempt = v.Task.Attempt
+	retval.RetryAt = v.Task.RetryAt
 	retval.SubjectID = v.Task.SubjectID
 	retval.CreatedAt = v.Task.CreatedAt
 	retval.StartedAt = v.Task.StartedAt
@@ -3960,20 +4020,21 @@ type UpdateProjectInput struct {
 
 // Fields that are null stay unchanged; an empty username or password is removed. The host of a registry cannot change, because it is part of the names of its images.
 type UpdateRegistryInput struct {
-	ID            string               `json:"id"`
-	Name          *string              `json:"name,omitempty"`
-	PlainHTTP     *bool                `json:"plainHttp,omitempty"`
-	Username      *string              `json:"username,omitempty"`
-	Password      *string              `json:"password,omitempty"`
-	Proxy         *string              `json:"proxy,omitempty"`
-	Certificates  *string              `json:"certificates,omitempty"`
-	Repositories  []string             `json:"repositories,omitzero"`
-	ScanEvery     *int                 `json:"scanEvery,omitempty"`
-	TagPolicy     Enum                 `json:"tagPolicy,omitempty"`
-	Projects      []string             `json:"projects,omitzero"`
-	SignatureKeys *string              `json:"signatureKeys,omitempty"`
-	SweepEvery    *int                 `json:"sweepEvery,omitempty"`
-	Retention     []RetentionRuleInput `json:"retention,omitzero"`
+	ID            string                `json:"id"`
+	Name          *string               `json:"name,omitempty"`
+	PlainHTTP     *bool                 `json:"plainHttp,omitempty"`
+	Username      *string               `json:"username,omitempty"`
+	Password      *string               `json:"password,omitempty"`
+	Mirrors       []RegistryMirrorInput `json:"mirrors,omitzero"`
+	Proxy         *string               `json:"proxy,omitempty"`
+	Certificates  *string               `json:"certificates,omitempty"`
+	Repositories  []string              `json:"repositories,omitzero"`
+	ScanEvery     *int                  `json:"scanEvery,omitempty"`
+	TagPolicy     Enum                  `json:"tagPolicy,omitempty"`
+	Projects      []string              `json:"projects,omitzero"`
+	SignatureKeys *string               `json:"signatureKeys,omitempty"`
+	SweepEvery    *int                  `json:"sweepEvery,omitempty"`
+	Retention     []RetentionRuleInput  `json:"retention,omitzero"`
 }
 
 // Fields that are null stay unchanged.
@@ -5309,6 +5370,11 @@ type __removeMembershipInput struct {
 	Input RemoveMembershipInput `json:"input"`
 }
 
+// __renameImageInput is used internally by genqlient
+type __renameImageInput struct {
+	Input RenameImageInput `json:"input"`
+}
+
 // __renameSessionInput is used internally by genqlient
 type __renameSessionInput struct {
 	Input RenameSessionInput `json:"input"`
@@ -6468,7 +6534,7 @@ type prepullImagePrepullImagePrepullImagePayload struct {
 
 // prepullImageResponse is returned by prepullImage on success.
 type prepullImageResponse struct {
-	// Enqueues a task that pulls an image on all agents of a resource group, or returns the one that has not ended. Needs the permission to change the group.
+	// Enqueues a task that pulls an image on all agents of a resource group, or returns the one that has not ended. With startsAt or a window, the task is SCHEDULED until then. Needs the permission to change the group.
 	PrepullImage prepullImagePrepullImagePrepullImagePayload `json:"prepullImage"`
 }
 
@@ -8086,6 +8152,17 @@ type removeMembershipResponse struct {
 	Payload removeMembershipPayload `json:"payload"`
 }
 
+// renameImageRenameImageImagePayload includes the requested fields of the GraphQL type ImagePayload.
+type renameImageRenameImageImagePayload struct {
+	Image Image `json:"image"`
+}
+
+// renameImageResponse is returned by renameImage on success.
+type renameImageResponse struct {
+	// Renames an image that was made of a session. Sessions that run keep theirs. ALREADY_EXISTS if the owner has an image with the new name and tag.
+	RenameImage renameImageRenameImageImagePayload `json:"renameImage"`
+}
+
 // renameSessionPayload includes the requested fields of the GraphQL type SessionPayload.
 type renameSessionPayload struct {
 	Session Session `json:"session"`
@@ -9389,6 +9466,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -9515,6 +9593,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -9566,6 +9645,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -9690,6 +9770,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -10395,6 +10476,9 @@ fragment Registry on Registry {
 		name
 	}
 	signatureKeys
+	mirrors {
+		... RegistryMirror
+	}
 	webhook
 	sweepable
 	sweepEvery
@@ -10404,6 +10488,11 @@ fragment Registry on Registry {
 	lastSweep {
 		... RegistrySweep
 	}
+}
+fragment RegistryMirror on RegistryMirror {
+	host
+	plainHttp
+	login
 }
 fragment RetentionRule on RetentionRule {
 	prefix
@@ -11649,6 +11738,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -12073,6 +12163,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -12163,6 +12254,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -12462,6 +12554,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -12735,6 +12828,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -12785,6 +12879,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -12972,6 +13067,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -14909,6 +15005,13 @@ fragment ImageVersion on ImageVersion {
 	digest
 	sizeBytes
 	createdAt
+	sessionID
+	base
+	addedBytes
+	creator {
+		id
+		username
+	}
 }
 fragment ImageChange on ImageChange {
 	from
@@ -16038,6 +16141,9 @@ fragment Registry on Registry {
 		name
 	}
 	signatureKeys
+	mirrors {
+		... RegistryMirror
+	}
 	webhook
 	sweepable
 	sweepEvery
@@ -16051,6 +16157,11 @@ fragment Registry on Registry {
 fragment pageInfo on PageInfo {
 	hasNextPage
 	endCursor
+}
+fragment RegistryMirror on RegistryMirror {
+	host
+	plainHttp
+	login
 }
 fragment RetentionRule on RetentionRule {
 	prefix
@@ -16123,6 +16234,9 @@ fragment Registry on Registry {
 		name
 	}
 	signatureKeys
+	mirrors {
+		... RegistryMirror
+	}
 	webhook
 	sweepable
 	sweepEvery
@@ -16132,6 +16246,11 @@ fragment Registry on Registry {
 	lastSweep {
 		... RegistrySweep
 	}
+}
+fragment RegistryMirror on RegistryMirror {
+	host
+	plainHttp
+	login
 }
 fragment RetentionRule on RetentionRule {
 	prefix
@@ -18186,6 +18305,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -18248,6 +18368,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -19580,6 +19701,77 @@ func removeMembership(
 	return data_, err_
 }
 
+// The mutation executed by renameImage.
+const renameImage_Operation = `
+mutation RenameImage ($input: RenameImageInput!) {
+	renameImage(input: $input) {
+		image {
+			... Image
+		}
+	}
+}
+fragment Image on Image {
+	id
+	reference
+	name
+	architecture
+	digest
+	sizeBytes
+	labels
+	status
+	createdAt
+	registry {
+		id
+		name
+	}
+	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
+	signedBy
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
+}
+`
+
+func renameImage(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input RenameImageInput,
+) (data_ *renameImageResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RenameImage",
+		Query:  renameImage_Operation,
+		Variables: &__renameImageInput{
+			Input: input,
+		},
+	}
+
+	data_ = &renameImageResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by renameSession.
 const renameSession_Operation = `
 mutation RenameSession ($input: RenameSessionInput!) {
@@ -20177,6 +20369,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -20732,6 +20925,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -21370,6 +21564,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -22495,6 +22690,9 @@ fragment Registry on Registry {
 		name
 	}
 	signatureKeys
+	mirrors {
+		... RegistryMirror
+	}
 	webhook
 	sweepable
 	sweepEvery
@@ -22504,6 +22702,11 @@ fragment Registry on Registry {
 	lastSweep {
 		... RegistrySweep
 	}
+}
+fragment RegistryMirror on RegistryMirror {
+	host
+	plainHttp
+	login
 }
 fragment RetentionRule on RetentionRule {
 	prefix
