@@ -44,7 +44,7 @@ type Config struct {
 // Fetched counts what pulls fetch.
 type Fetched interface {
 	Received(n int)                // bytes from a registry
-	Fetched(source, result string) // a part from "registry" or "agent": "ok", "failed" or "corrupt"
+	Fetched(source, result string) // a part from "registry", "mirror" or "agent": "ok", "failed" or "corrupt"
 }
 
 // DefaultTransfers is the number of layers that are fetched at a time.

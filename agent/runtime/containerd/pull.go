@@ -37,6 +37,9 @@ func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress fu
 		return runtime.Image{}, fmt.Errorf("resolve image %s: %w", req.Reference, err)
 	}
 	f := &fetch{runtime: r, req: req, resolver: resolver}
+	if f.mirrors, err = mirrorsOf(req); err != nil {
+		return runtime.Image{}, fmt.Errorf("mirrors of image %s: %w", req.Reference, err)
+	}
 	desc, err := f.resolve(ctx)
 	if err != nil {
 		return runtime.Image{}, err
@@ -86,6 +89,15 @@ func withoutURLs(next images.Handler) images.Handler {
 }
 
 func newResolver(req runtime.PullRequest) (remotes.Resolver, error) {
+	hosts, err := hostsOf(req)
+	if err != nil {
+		return nil, err
+	}
+	return docker.NewResolver(docker.ResolverOptions{Hosts: hosts}), nil
+}
+
+// hostsOf returns how registries are reached with the login and the settings of a request.
+func hostsOf(req runtime.PullRequest) (docker.RegistryHosts, error) {
 	authorizer := docker.NewDockerAuthorizer(docker.WithAuthCreds(func(string) (string, string, error) {
 		return req.Username, req.Password, nil
 	}))
@@ -106,11 +118,11 @@ func newResolver(req runtime.PullRequest) (remotes.Resolver, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	return docker.NewResolver(docker.ResolverOptions{Hosts: docker.ConfigureDefaultRegistries(
+	return docker.ConfigureDefaultRegistries(
 		docker.WithAuthorizer(authorizer),
 		docker.WithClient(&http.Client{Transport: transport}),
 		docker.WithPlainHTTP(func(string) (bool, error) { return req.PlainHTTP, nil }),
-	)}), nil
+	), nil
 }
 
 // pinned is a resolver that returns the descriptor that was resolved and checked before, so that a
