@@ -170,7 +170,7 @@ const closing = 20 * time.Millisecond
 // open opens the part at the source that is best now.
 func (p *partFetch) open(ctx context.Context, offset int64) (io.ReadCloser, error) {
 	if p.root != nil && p.desc.Digest.String() == p.req.Digest {
-		p.asked = true // by resolve
+		p.asked = p.req.Peers != nil // by resolve
 		return io.NopCloser(bytes.NewReader(p.root[offset:])), nil
 	}
 	if p.req.Peers != nil {
