@@ -160,7 +160,11 @@ func (s *Service) enqueue(ctx context.Context, img *ent.Image, group *ent.Resour
 		if err == nil || !ent.IsNotFound(err) {
 			return err
 		}
-		t, err = s.Tasks.Enqueue(ctx, tx, task.Wanted{Kind: kind, Title: title, Input: work{img.ID, group.ID, w}, Subject: img.ID, StartsAt: at})
+		wanted := task.Wanted{Kind: kind, Title: title, Input: work{img.ID, group.ID, w}, Subject: img.ID, StartsAt: at}
+		if !at.IsZero() {
+			wanted.Message = fmt.Sprintf("It starts at %s.", w.show(at))
+		}
+		t, err = s.Tasks.Enqueue(ctx, tx, wanted)
 		return err
 	})
 	if err != nil {

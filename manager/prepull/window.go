@@ -83,10 +83,14 @@ func (w *window) on(now time.Time, days, minutes int) time.Time {
 	return time.Date(now.Year(), now.Month(), now.Day()+days, minutes/60, minutes%60, 0, 0, now.Location())
 }
 
-// show formats a time for people.
+// show formats a time for people, in the time zone of the window; nil: UTC.
 func (w *window) show(at time.Time) string {
-	if zone, err := w.location(); err == nil {
-		at = at.In(zone)
+	name := "UTC"
+	at = at.UTC()
+	if w != nil {
+		if zone, err := w.location(); err == nil {
+			name, at = w.Zone, at.In(zone)
+		}
 	}
-	return at.Format("2006-01-02 15:04 ") + w.Zone
+	return at.Format("2006-01-02 15:04 ") + name
 }

@@ -84,6 +84,7 @@ type Wanted struct {
 	Subject     uuid.UUID
 	Domain      uuid.UUID
 	StartsAt    time.Time // zero: as soon as possible
+	Message     string    // of a task that starts later
 }
 
 // Enqueue stores a task in the caller's transaction, in the name of the viewer. Call Wake
@@ -107,7 +108,7 @@ func (s *Service) Enqueue(ctx context.Context, tx *ent.Tx, w Wanted) (*ent.Task,
 		c.SetCreatorID(v.User)
 	}
 	if !w.StartsAt.IsZero() {
-		c.SetStatus(task.StatusScheduled).SetRetryAt(w.StartsAt)
+		c.SetStatus(task.StatusScheduled).SetRetryAt(w.StartsAt).SetMessage(w.Message)
 	}
 	t, err := c.Save(ctx)
 	if err != nil {

@@ -6,6 +6,9 @@ import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
 import { word } from "../../../words";
 import { FailureNote } from "../../Note";
+import { Mirrors } from "./Mirrors";
+import { mirrorInputs, showMirrors } from "./mirror";
+import { RegistryProjects } from "./RegistryProjects";
 import type { Registry } from "./registry";
 import { parseRetention, showRetention } from "./retention";
 
@@ -32,6 +35,8 @@ const fields = [
   "signatureKeys",
   "sweepEvery",
   "retention",
+  "projects",
+  "mirrors",
 ] as const;
 
 interface Props {
@@ -54,6 +59,8 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
     scanHours: (registry?.scanEvery ?? 0) / 3600,
     tagPolicy: registry?.tagPolicy ?? "FOLLOW",
     signatureKeys: registry?.signatureKeys ?? "",
+    projects: (registry?.projects ?? []).map((p) => p.id),
+    mirrors: showMirrors(registry?.mirrors ?? []),
     sweepHours: (registry?.sweepEvery ?? 86400) / 3600,
     retention: showRetention(registry?.retention ?? []),
   });
@@ -64,7 +71,7 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
   const set = (more: Partial<typeof draft>) => setDraft({ ...draft, ...more });
   async function submit(event: React.FormEvent) {
     event.preventDefault();
-    const { username, password, name, host, scanHours, sweepHours, retention, repositories, ...rest } = draft;
+    const { username, password, name, host, scanHours, sweepHours, retention, repositories, mirrors, ...rest } = draft;
     const rules = parseRetention(retention);
     const credentials = anonymous ? { username: "", password: "" } : username ? { username, password } : {};
     const settings = {
@@ -73,6 +80,7 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
       name,
       repositories: repositories.split(/[\s,]+/).filter(Boolean),
       scanEvery: Math.round(scanHours * 3600),
+      mirrors: mirrorInputs(mirrors),
       ...(registry?.sweepable ? { sweepEvery: Math.round(sweepHours * 3600), retention: rules } : {}),
     };
     const done = registry
@@ -195,6 +203,13 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
           error={field.signatureKeys}
           onChange={(e) => set({ signatureKeys: e.currentTarget.value })}
         />
+        <RegistryProjects
+          known={registry?.projects ?? []}
+          value={draft.projects}
+          error={field.projects}
+          onChange={(projects) => set({ projects })}
+        />
+        <Mirrors list={draft.mirrors} error={field.mirrors} onChange={(mirrors) => set({ mirrors })} />
         {registry?.sweepable ? (
           <>
             <NumberInput
