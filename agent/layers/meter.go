@@ -18,13 +18,13 @@ type Meter struct {
 func NewMeter(to prometheus.Registerer) *Meter {
 	f := promauto.With(to)
 	m := &Meter{
-		received: f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_image_received_bytes_total", Help: "Bytes of images that the agent has received, by source: registry or agent."}, []string{"source"}),
+		received: f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_image_received_bytes_total", Help: "Bytes of images that the agent has received, by source: registry, mirror or agent."}, []string{"source"}),
 		fetches:  f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_image_fetches_total", Help: "Fetches of parts of images that ended, by source and result: ok, failed, or corrupt if the bytes were wrong."}, []string{"source", "result"}),
 		sent:     f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_image_sent_bytes_total", Help: "Bytes of images that the agent has sent to other agents."}),
 		uploads:  f.NewGauge(prometheus.GaugeOpts{Name: "berth_agent_image_uploads", Help: "Parts of images that the agent is sending to other agents."}),
 		refused:  f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_image_requests_refused_total", Help: "Requests of other agents for parts of images that lacked a valid ticket, or whose image does not have the part."}),
 	}
-	for _, source := range []string{"registry", "agent"} {
+	for _, source := range []string{"registry", "mirror", "agent"} {
 		m.received.WithLabelValues(source).Add(0)
 		for _, result := range []string{"ok", "failed", "corrupt"} {
 			m.fetches.WithLabelValues(source, result).Add(0)
@@ -33,9 +33,9 @@ func NewMeter(to prometheus.Registerer) *Meter {
 	return m
 }
 
-// Received counts bytes from a registry.
-func (m *Meter) Received(n int) { m.received.WithLabelValues("registry").Add(float64(n)) }
+// Received counts bytes from a source, "registry" or "mirror".
+func (m *Meter) Received(source string, n int) { m.received.WithLabelValues(source).Add(float64(n)) }
 
-// Fetched counts a fetch that ended, by its source, "registry" or "agent", and result, "ok", "failed" or
+// Fetched counts a fetch that ended, by its source, "registry", "mirror" or "agent", and result, "ok", "failed" or
 // "corrupt".
 func (m *Meter) Fetched(source, result string) { m.fetches.WithLabelValues(source, result).Inc() }

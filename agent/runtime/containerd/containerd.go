@@ -43,7 +43,7 @@ type Config struct {
 
 // Fetched counts what pulls fetch.
 type Fetched interface {
-	Received(n int)                // bytes from a registry
+	Received(source string, n int) // bytes from "registry" or "mirror"
 	Fetched(source, result string) // a part from "registry", "mirror" or "agent": "ok", "failed" or "corrupt"
 }
 

@@ -214,25 +214,23 @@ func (p *partFetch) openAt(ctx context.Context, resolver remotes.Resolver, offse
 	return p.counted(from), nil
 }
 
-// counted counts the bytes of the registry.
+// counted counts the bytes of the registry or a mirror.
 func (p *partFetch) counted(from io.ReadCloser) io.ReadCloser {
-	if p.source != fromRegistry {
-		return from
-	}
-	return counted{from, p.runtime.cfg.Fetched}
+	return counted{from, p.source, p.runtime.cfg.Fetched}
 }
 
-// counted counts bytes from a registry.
+// counted counts bytes from a source.
 type counted struct {
 	io.ReadCloser
-	to Fetched
+	source string
+	to     Fetched
 }
 
 // Read implements io.Reader.
 func (c counted) Read(b []byte) (int, error) {
 	n, err := c.ReadCloser.Read(b)
 	if c.to != nil {
-		c.to.Received(n)
+		c.to.Received(c.source, n)
 	}
 	return n, err
 }
