@@ -4,7 +4,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,7 +83,8 @@ func files(contents map[string]string) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
-		for name, text := range contents {
+		for _, name := range slices.Sorted(maps.Keys(contents)) { // the same at each call
+			text := contents[name]
 			if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text))}); err != nil {
 				return nil, err
 			}
@@ -110,11 +113,11 @@ func TestImagesOfNGCRunAsTheyAre(t *testing.T) {
 		return err == nil
 	})
 	u := platform.User(t)
+	t.Cleanup(func() { end(t, u) })
 	berth := u.Shell()
 	in := client.CreateSessionInput{Image: "nvidia/pytorch:24.10-py3", Slots: cluster.Slots("cpu", "0.05", "mem", "32m")}
 	in.Command = []string{"/bin/sh", "-c", "echo $NVIDIA_ENTRYPOINT $NVIDIA_PRODUCT_NAME $CUDA_VERSION; ls /dev/nvidia* 2>/dev/null; sleep 600"}
 	s := u.Run(in)
-	t.Cleanup(func() { u.End(s.ID) })
 	u.Until(s.ID, "RUNNING")
 	cluster.Eventually(t, "the command has run", func() bool { return strings.Contains(berth.Must("session", "logs", s.ID), "12.6.2.004") })
 	if out, want := berth.Must("session", "logs", s.ID), "== PyTorch ==\nran PyTorch 12.6.2.004\n"; out != want {
@@ -126,7 +129,6 @@ func TestImagesOfNGCRunAsTheyAre(t *testing.T) {
 	}
 	in.Command = nil // only the platform's own runner
 	idle := u.Run(in)
-	t.Cleanup(func() { u.End(idle.ID) })
 	u.Until(idle.ID, "RUNNING")
 	if out, code := u.Exec(idle.ID, "echo $NVIDIA_DRIVER_CAPABILITIES; pwd"); code != 0 || out != "compute,utility,video\n/home/work\n" {
 		t.Errorf("a session without a command: %d, %q", code, out)
