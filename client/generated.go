@@ -764,7 +764,7 @@ type CreateRegistryInput struct {
 	TagPolicy Enum `json:"tagPolicy,omitempty"`
 	// Default: everyone whose domain can use the registry.
 	Projects []string `json:"projects,omitzero"`
-	// Public keys in PEM, ECDSA P-256 or ed25519, at most 20. Default: images need no signature.
+	// Public keys of cosign, ECDSA P-256 or ed25519, and certificates for Notation, in PEM, at most 20 of each. Default: images need no signature.
 	SignatureKeys string `json:"signatureKeys,omitempty"`
 	// In seconds, at least 3600. Default: 86400.
 	SweepEvery *int `json:"sweepEvery,omitempty"`
@@ -2803,7 +2803,7 @@ type Registry struct {
 	TagPolicy Enum `json:"tagPolicy"`
 	// Members of these projects can use its images; empty: everyone whose domain can.
 	Projects []Ref `json:"projects"`
-	// Public keys in PEM. Images that no one of them has signed are not registered, and sessions cannot be created from them. Empty: images need no signature.
+	// Public keys of cosign and certificates for Notation, in PEM. Images that no one of them has signed are not registered, and sessions cannot be created from them. Empty: images need no signature.
 	SignatureKeys string `json:"signatureKeys"`
 	// Servers from which agents fetch the content of its images, in this order, before they ask the registry.
 	Mirrors []RegistryMirror `json:"mirrors"`

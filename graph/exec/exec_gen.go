@@ -2691,7 +2691,7 @@ type Registry implements Node @allow(to: USER) {
   tagPolicy: RegistryTagPolicy!
   "Members of these projects can use its images; empty: everyone whose domain can."
   projects: [Project!]!
-  "Public keys in PEM. Images that no one of them has signed are not registered, and sessions cannot be created from them. Empty: images need no signature."
+  "Public keys of cosign and certificates for Notation, in PEM. Images that no one of them has signed are not registered, and sessions cannot be created from them. Empty: images need no signature."
   signatureKeys: String!
   "Reports whether the registry can announce changes to the platform."
   webhook: Boolean!
@@ -3019,7 +3019,7 @@ input CreateRegistryInput {
   tagPolicy: RegistryTagPolicy
   "Default: everyone whose domain can use the registry."
   projects: [ID!]
-  "Public keys in PEM, ECDSA P-256 or ed25519, at most 20. Default: images need no signature."
+  "Public keys of cosign, ECDSA P-256 or ed25519, and certificates for Notation, in PEM, at most 20 of each. Default: images need no signature."
   signatureKeys: String
   "In seconds, at least 3600. Default: 86400."
   sweepEvery: Int

@@ -40,7 +40,7 @@ func (s *settings) flags(cmd *cobra.Command) {
 	cli.WordsFlag(cmd, &s.projects, "projects", "projects whose members can use its images, `names` with commas between; all: no restriction")
 	cli.OptionalFlag(cmd, &s.every, "scan-every", "`time` between scans, such as 6h; 0: no scan by itself", time.ParseDuration)
 	cli.OptionalFlag(cmd, &s.policy, "tag-policy", "what images do when their tag moves: pinned or follow", cli.Choice("pinned", "follow"))
-	cli.OptionalText(cmd, &s.keysFile, "signature-keys", "`file` with public keys in PEM, one of which must have signed each image; empty: none must")
+	cli.OptionalText(cmd, &s.keysFile, "signature-keys", "`file` with public keys of cosign or certificates for Notation in PEM, one of which must have signed each image; empty: none must")
 	cli.OptionalFlag(cmd, &s.sweepEvery, "sweep-every", "`time` between sweeps of the registry for images of sessions; 0: no sweep by itself", time.ParseDuration)
 	cli.WordsFlag(cmd, &s.retention, "retention", "how long versions without a tag stay, `rules` PREFIX=DAYS or PREFIX=DAYS:VERSIONS with commas between, such as users/=30:5; none: 7 days")
 }

@@ -192,9 +192,9 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
           onChange={(e) => set({ certificates: e.currentTarget.value })}
         />
         <Textarea
-          label={t("Public keys of signatures in PEM")}
+          label={t("Public keys of cosign, or certificates for Notation, in PEM")}
           description={t(
-            "Only images that one of these keys has signed can be used. Leave empty if images need no signature.",
+            "Only images that one of them has signed can be used. Leave empty if images need no signature.",
           )}
           autosize
           minRows={2}
