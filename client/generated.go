@@ -6965,13 +6965,13 @@ type queryImageBuildsResponse struct {
 
 // queryImageByNameResponse is returned by queryImageByName on success.
 type queryImageByNameResponse struct {
-	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
+	// The image with a reference (host/name:tag) or a short name (name:tag), which can also be that of an own image (env:1 for users/ada-1234/env:1); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
 	Image *Image `json:"image"`
 }
 
 // queryImageDetailResponse is returned by queryImageDetail on success.
 type queryImageDetailResponse struct {
-	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
+	// The image with a reference (host/name:tag) or a short name (name:tag), which can also be that of an own image (env:1 for users/ada-1234/env:1); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
 	Image *ImageDetail `json:"image"`
 }
 
@@ -7104,7 +7104,7 @@ func (v *queryImageHistoryImage) __premarshalJSON() (*__premarshalqueryImageHist
 
 // queryImageHistoryResponse is returned by queryImageHistory on success.
 type queryImageHistoryResponse struct {
-	// The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
+	// The image with a reference (host/name:tag) or a short name (name:tag), which can also be that of an own image (env:1 for users/ada-1234/env:1); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
 	Image *queryImageHistoryImage `json:"image"`
 }
 

@@ -2979,7 +2979,7 @@ type StarterImage @allow(to: USER) {
 extend type Query {
   "The starter images, by name."
   starterImages: [StarterImage!]! @allow(to: USER)
-  "The image with a reference (host/name:tag) or a short name (name:tag); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them."
+  "The image with a reference (host/name:tag) or a short name (name:tag), which can also be that of an own image (env:1 for users/ada-1234/env:1); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them."
   image(name: String!, architecture: String): Image @allow(to: USER)
   """
   What is attached to the digest of an image at its registry: signatures, SBOMs and reports of vulnerabilities. The
