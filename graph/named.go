@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/image"
 )
 
@@ -76,11 +77,15 @@ func (r queryResolver) Agent(ctx context.Context, name string) (*ent.Agent, erro
 
 // Image finds an image that the viewer can use by its full reference or its short name.
 func (r queryResolver) Image(ctx context.Context, name string, architecture *string) (*ent.Image, error) {
-	q := r.Client.Image.Query().Where(image.Open(ctx), entimage.Or(entimage.Reference(name), entimage.Name(name))).Limit(2)
+	q := r.Client.Image.Query().Where(image.Open(ctx)).Limit(2)
 	if architecture != nil {
 		q.Where(entimage.Architecture(*architecture))
 	}
-	return only(ctx, q, "Image", "architecture")
+	found, err := only(ctx, q.Clone().Where(entimage.Or(entimage.Reference(name), entimage.Name(name))), "Image", "architecture")
+	if v := viewer.From(ctx); found == nil && err == nil && v != nil && !v.IsAnonymous() && !strings.Contains(name, "/") {
+		return only(ctx, q.Where(image.OwnNamed(v, name)), "Image", "architecture")
+	}
+	return found, err
 }
 
 // Registry finds a registry by name or host.

@@ -35,8 +35,7 @@ func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
 	v := viewer.From(ctx)
 	switch {
 	case r.host == "" && v != nil && !strings.Contains(r.path, "/"):
-		q.Where(entimage.Or(entimage.Name(r.name()),
-			entimage.And(entimage.OwnerID(v.User), entimage.NameHasPrefix(ownPath), entimage.NameHasSuffix("/"+r.name()))))
+		q.Where(entimage.Or(entimage.Name(r.name()), OwnNamed(v, r.name())))
 	case r.host == "":
 		q.Where(entimage.Name(r.name()))
 	default:
@@ -68,6 +67,11 @@ func (s *Service) Resolve(ctx context.Context, ref string) (*ent.Image, error) {
 		return nil, err
 	}
 	return best, nil
+}
+
+// OwnNamed matches the viewer's own image with a short name, such as env:1.
+func OwnNamed(v *viewer.Viewer, name string) predicate.Image {
+	return entimage.And(entimage.OwnerID(v.User), entimage.NameHasPrefix(ownPath), entimage.NameHasSuffix("/"+name))
 }
 
 // preferred chooses among the architectures of one image.

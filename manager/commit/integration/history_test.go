@@ -176,6 +176,13 @@ func TestRename(t *testing.T) {
 	if reference, errs = ask(s.Member, managertest.Vars{"tag": "3"}); len(errs) > 0 || !strings.HasSuffix(reference, "/better:3") || !s.has(t, path(reference, "3")) || s.has(t, path(reference, "2")) {
 		t.Errorf("renamed to %s: %s", reference, errs)
 	}
+	if h := s.history(t, "better:3"); h.Image.Reference != reference {
+		t.Errorf("better:3 is %q", h.Image.Reference)
+	}
+	var none struct{ Image *struct{ ID uuid.UUID } }
+	if s.Manager.As(t, s.A.Lead).Must(t, `{ image(name: "better:3") { id } }`, nil, &none); none.Image != nil {
+		t.Error("another user finds the image by its short name")
+	}
 	if n := s.Client.Image.Query().Where(entimage.ReferenceIn(old, other, reference)).CountX(s.System(t)); n != 3 {
 		t.Errorf("%d images", n)
 	}

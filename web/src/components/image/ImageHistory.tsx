@@ -1,4 +1,5 @@
 import { Modal } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
 import { graphql } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
@@ -54,7 +55,13 @@ export function ImageHistory({ id, onClose }: Props) {
                 <td>
                   <code>{v.base}</code>
                 </td>
-                <td>{v.sessionID ? <a href={`/sessions/${v.sessionID}`}>{t("Open")}</a> : null}</td>
+                <td>
+                  {v.sessionID ? (
+                    <Link to="/sessions/$id" params={{ id: v.sessionID }}>
+                      {t("Open")}
+                    </Link>
+                  ) : null}
+                </td>
                 <td className="num nowrap">{bytes(v.addedBytes)}</td>
                 <td className="num nowrap">{bytes(v.sizeBytes)}</td>
                 <td>

@@ -37,12 +37,14 @@ export function Mirrors({ list, error, onChange }: Props) {
               label={
                 m.login ? t("New user. Leave empty to keep the stored user and password.") : t("User, if required")
               }
+              style={{ flex: 1 }}
               value={m.username}
               onChange={(e) => set(at, { username: e.currentTarget.value })}
             />
             <PasswordInput
               label={t("Password")}
               autoComplete="off"
+              style={{ flex: 1 }}
               value={m.password}
               onChange={(e) => set(at, { password: e.currentTarget.value })}
             />
