@@ -83,7 +83,10 @@ func (p *pulls) leave(r *agentpb.PullImageRequest, u *pullUpdates) {
 
 func (p *pulls) run(ctx context.Context, r *agentpb.PullImageRequest, run *pull) {
 	defer run.cancel()
-	req := runtime.PullRequest{Reference: r.Reference, Digest: r.Digest, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password, Proxy: r.Proxy, Certificates: r.Certificates, Lazy: r.Lazy, Peers: p.peers(r)}
+	req := runtime.PullRequest{
+		Reference: r.Reference, Digest: r.Digest, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password, Proxy: r.Proxy,
+		Certificates: r.Certificates, Lazy: r.Lazy, Peers: p.peers(r), Mirrors: mirrors(r),
+	}
 	begun := time.Now()
 	p.meter.pulling.Inc()
 	img, err := p.runtime.Pull(ctx, req, func(q runtime.Progress) {
@@ -101,6 +104,14 @@ func (p *pulls) run(ctx context.Context, r *agentpb.PullImageRequest, run *pull)
 	}
 	p.report(run, &agentpb.PullProgress{Reference: r.Reference, Phase: "done", Done: true, Digest: img.Digest}, nil)
 	p.hub.reportChanged() // the list of images has changed
+}
+
+func mirrors(r *agentpb.PullImageRequest) []runtime.Mirror {
+	out := make([]runtime.Mirror, 0, len(r.Mirrors))
+	for _, m := range r.Mirrors {
+		out = append(out, runtime.Mirror{Host: m.Host, PlainHTTP: m.PlainHttp, Username: m.Username, Password: m.Password})
+	}
+	return out
 }
 
 func (p *pulls) report(run *pull, progress *agentpb.PullProgress, err error) {

@@ -752,6 +752,8 @@ type CreateRegistryInput struct {
 	Password string `json:"password,omitempty"`
 	// URL of an HTTP or SOCKS5 proxy. Default: the proxy of the managers.
 	Proxy string `json:"proxy,omitempty"`
+	// At most 8. Default: none.
+	Mirrors []RegistryMirrorInput `json:"mirrors,omitzero"`
 	// In PEM; trusted in addition to those of the machine. Default: none.
 	Certificates string `json:"certificates,omitempty"`
 	// Default: all that the registry lists.
@@ -764,7 +766,7 @@ type CreateRegistryInput struct {
 	LazyStart bool `json:"lazyStart,omitempty"`
 	// Default: everyone whose domain can use the registry.
 	Projects []string `json:"projects,omitzero"`
-	// Public keys in PEM, ECDSA P-256 or ed25519, at most 20. Default: images need no signature.
+	// Public keys of cosign, ECDSA P-256 or ed25519, and certificates for Notation, in PEM, at most 20 of each. Default: images need no signature.
 	SignatureKeys string `json:"signatureKeys,omitempty"`
 	// In seconds, at least 3600. Default: 86400.
 	SweepEvery *int `json:"sweepEvery,omitempty"`
@@ -2130,8 +2132,22 @@ type ImageVersion struct {
 	ID        string `json:"id"`
 	Digest    string `json:"digest"`
 	SizeBytes int64  `json:"sizeBytes"`
-	// When it was first seen.
+	// When it was first seen, or saved.
 	CreatedAt time.Time `json:"createdAt"`
+	// ID of the session that it was saved from or built in; null for content from a registry. The session may no longer exist.
+	SessionID *string `json:"sessionID"`
+	// The reference of the image of that session; empty for content from a registry.
+	Base string `json:"base"`
+	// Bytes of its layers that no public image has.
+	AddedBytes int64 `json:"addedBytes"`
+	// The user who saved it; null for content from a registry.
+	Creator *ImageVersionCreatorUser `json:"creator"`
+}
+
+// ImageVersionCreatorUser includes the requested fields of the GraphQL type User.
+type ImageVersionCreatorUser struct {
+	ID       string `json:"id"`
+	Username string `json:"username"`
 }
 
 // Import is the result of an import of users.
@@ -2657,6 +2673,17 @@ type Policy struct {
 type PrepullImageInput struct {
 	Image string `json:"image"`
 	Group string `json:"group"`
+	// The task starts at this time, at most 30 days from now. Default: now.
+	StartsAt *time.Time `json:"startsAt,omitempty"`
+	// The task pulls only between these times of the day. Default: at any time.
+	Window *PrepullWindowInput `json:"window,omitempty"`
+}
+
+// Times of the day such as 02:00. The window ends on the next day if its end is before its start. timeZone is a name such as Europe/Berlin; default: UTC.
+type PrepullWindowInput struct {
+	Start    string `json:"start"`
+	End      string `json:"end"`
+	TimeZone string `json:"timeZone,omitempty"`
 }
 
 // Preset is a named request of slots.
@@ -2796,8 +2823,10 @@ type Registry struct {
 	LazyStart bool `json:"lazyStart"`
 	// Members of these projects can use its images; empty: everyone whose domain can.
 	Projects []Ref `json:"projects"`
-	// Public keys in PEM. Images that no one of them has signed are not registered, and sessions cannot be created from them. Empty: images need no signature.
+	// Public keys of cosign and certificates for Notation, in PEM. Images that no one of them has signed are not registered, and sessions cannot be created from them. Empty: images need no signature.
 	SignatureKeys string `json:"signatureKeys"`
+	// Servers from which agents fetch the content of its images, in this order, before they ask the registry.
+	Mirrors []RegistryMirror `json:"mirrors"`
 	// Reports whether the registry can announce changes to the platform.
 	Webhook bool `json:"webhook"`
 	// Reports whether this is the registry for images of sessions, which the platform sweeps.
@@ -2816,6 +2845,24 @@ type RegistryCheck struct {
 	Works bool `json:"works"`
 	// What was found, or what to change.
 	Text string `json:"text"`
+}
+
+// RegistryMirror is a server that has copies of the images of a registry.
+type RegistryMirror struct {
+	// Host and port, without a scheme.
+	Host string `json:"host"`
+	// True if the mirror uses http instead of https.
+	PlainHTTP bool `json:"plainHttp"`
+	// Reports whether it has credentials of its own. Those of the registry are never sent to it.
+	Login bool `json:"login"`
+}
+
+// Default of plainHttp: false. A mirror without username and password keeps those that a mirror of this host has; empty ones are removed.
+type RegistryMirrorInput struct {
+	Host      string `json:"host"`
+	PlainHTTP bool   `json:"plainHttp,omitempty"`
+	Username  string `json:"username,omitempty"`
+	Password  string `json:"password,omitempty"`
 }
 
 // RegistrySweep is what a sweep of a registry has freed, or would free.
@@ -2844,6 +2891,14 @@ type RegistrySweep struct {
 type RemoveMembershipInput struct {
 	Project string `json:"project"`
 	User    string `json:"user"`
+}
+
+// Gives an image that was made of a session another name, another tag or both; null: the name or tag that it has.
+type RenameImageInput struct {
+	ID string `json:"id"`
+	// 1 to 100 lower-case letters, digits and single . _ - between them.
+	Name string `json:"name,omitempty"`
+	Tag  string `json:"tag,omitempty"`
 }
 
 type RenameSessionInput struct {
@@ -3727,6 +3782,8 @@ type Task struct {
 	// The last error, what the task waits for, or what it skipped.
 	Message string `json:"message"`
 	Attempt int    `json:"attempt"`
+	// When a waiting or scheduled task runs; null: as soon as possible.
+	RetryAt *time.Time `json:"retryAt"`
 	// ID of the object that the task is about; null if it is not about one.
 	SubjectID *string   `json:"subjectID"`
 	CreatedAt time.Time `json:"createdAt"`
@@ -3807,6 +3864,8 @@ type __premarshalTransferTask struct {
 
 	Attempt int `json:"attempt"`
 
+	RetryAt *time.Time `json:"retryAt"`
+
 	SubjectID *string `json:"subjectID"`
 
 	CreatedAt time.Time `json:"createdAt"`
@@ -3837,6 +3896,7 @@ func (v *TransferTask) __premarshalJSON() (*__premarshalTransferTask, error) {
 	retval.Total = v.Task.Total
 	retval.Message = v.Task.Message
 	retval.Attempt = v.Task.Attempt
+	retval.RetryAt = v.Task.RetryAt
 	retval.SubjectID = v.Task.SubjectID
 	retval.CreatedAt = v.Task.CreatedAt
 	retval.StartedAt = v.Task.StartedAt
@@ -3980,21 +4040,22 @@ type UpdateProjectInput struct {
 
 // Fields that are null stay unchanged; an empty username or password is removed. The host of a registry cannot change, because it is part of the names of its images.
 type UpdateRegistryInput struct {
-	ID            string               `json:"id"`
-	Name          *string              `json:"name,omitempty"`
-	PlainHTTP     *bool                `json:"plainHttp,omitempty"`
-	Username      *string              `json:"username,omitempty"`
-	Password      *string              `json:"password,omitempty"`
-	Proxy         *string              `json:"proxy,omitempty"`
-	Certificates  *string              `json:"certificates,omitempty"`
-	Repositories  []string             `json:"repositories,omitzero"`
-	ScanEvery     *int                 `json:"scanEvery,omitempty"`
-	TagPolicy     Enum                 `json:"tagPolicy,omitempty"`
-	LazyStart     *bool                `json:"lazyStart,omitempty"`
-	Projects      []string             `json:"projects,omitzero"`
-	SignatureKeys *string              `json:"signatureKeys,omitempty"`
-	SweepEvery    *int                 `json:"sweepEvery,omitempty"`
-	Retention     []RetentionRuleInput `json:"retention,omitzero"`
+	ID            string                `json:"id"`
+	Name          *string               `json:"name,omitempty"`
+	PlainHTTP     *bool                 `json:"plainHttp,omitempty"`
+	Username      *string               `json:"username,omitempty"`
+	Password      *string               `json:"password,omitempty"`
+	Mirrors       []RegistryMirrorInput `json:"mirrors,omitzero"`
+	Proxy         *string               `json:"proxy,omitempty"`
+	Certificates  *string               `json:"certificates,omitempty"`
+	Repositories  []string              `json:"repositories,omitzero"`
+	ScanEvery     *int                  `json:"scanEvery,omitempty"`
+	TagPolicy     Enum                  `json:"tagPolicy,omitempty"`
+	LazyStart     *bool                 `json:"lazyStart,omitempty"`
+	Projects      []string              `json:"projects,omitzero"`
+	SignatureKeys *string               `json:"signatureKeys,omitempty"`
+	SweepEvery    *int                  `json:"sweepEvery,omitempty"`
+	Retention     []RetentionRuleInput  `json:"retention,omitzero"`
 }
 
 // Fields that are null stay unchanged.
@@ -5330,6 +5391,11 @@ type __removeMembershipInput struct {
 	Input RemoveMembershipInput `json:"input"`
 }
 
+// __renameImageInput is used internally by genqlient
+type __renameImageInput struct {
+	Input RenameImageInput `json:"input"`
+}
+
 // __renameSessionInput is used internally by genqlient
 type __renameSessionInput struct {
 	Input RenameSessionInput `json:"input"`
@@ -6489,7 +6555,7 @@ type prepullImagePrepullImagePrepullImagePayload struct {
 
 // prepullImageResponse is returned by prepullImage on success.
 type prepullImageResponse struct {
-	// Enqueues a task that pulls an image on all agents of a resource group, or returns the one that has not ended. Needs the permission to change the group.
+	// Enqueues a task that pulls an image on all agents of a resource group, or returns the one that has not ended. With startsAt or a window, the task is SCHEDULED until then. Needs the permission to change the group.
 	PrepullImage prepullImagePrepullImagePrepullImagePayload `json:"prepullImage"`
 }
 
@@ -6920,13 +6986,13 @@ type queryImageBuildsResponse struct {
 
 // queryImageByNameResponse is returned by queryImageByName on success.
 type queryImageByNameResponse struct {
-	// The image with a reference (host/name:tag) or a short name (name:tag), or the viewer's own image of that name; null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
+	// The image with a reference (host/name:tag) or a short name (name:tag), which can also be that of an own image (env:1 for users/ada-1234/env:1); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
 	Image *Image `json:"image"`
 }
 
 // queryImageDetailResponse is returned by queryImageDetail on success.
 type queryImageDetailResponse struct {
-	// The image with a reference (host/name:tag) or a short name (name:tag), or the viewer's own image of that name; null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
+	// The image with a reference (host/name:tag) or a short name (name:tag), which can also be that of an own image (env:1 for users/ada-1234/env:1); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
 	Image *ImageDetail `json:"image"`
 }
 
@@ -7059,7 +7125,7 @@ func (v *queryImageHistoryImage) __premarshalJSON() (*__premarshalqueryImageHist
 
 // queryImageHistoryResponse is returned by queryImageHistory on success.
 type queryImageHistoryResponse struct {
-	// The image with a reference (host/name:tag) or a short name (name:tag), or the viewer's own image of that name; null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
+	// The image with a reference (host/name:tag) or a short name (name:tag), which can also be that of an own image (env:1 for users/ada-1234/env:1); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them.
 	Image *queryImageHistoryImage `json:"image"`
 }
 
@@ -8105,6 +8171,17 @@ type removeMembershipPayload struct {
 // removeMembershipResponse is returned by removeMembership on success.
 type removeMembershipResponse struct {
 	Payload removeMembershipPayload `json:"payload"`
+}
+
+// renameImageRenameImageImagePayload includes the requested fields of the GraphQL type ImagePayload.
+type renameImageRenameImageImagePayload struct {
+	Image Image `json:"image"`
+}
+
+// renameImageResponse is returned by renameImage on success.
+type renameImageResponse struct {
+	// Renames an image that was made of a session. Sessions that run keep theirs. ALREADY_EXISTS if the owner has an image with the new name and tag.
+	RenameImage renameImageRenameImageImagePayload `json:"renameImage"`
 }
 
 // renameSessionPayload includes the requested fields of the GraphQL type SessionPayload.
@@ -9410,6 +9487,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -9536,6 +9614,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -9587,6 +9666,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -9711,6 +9791,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -10417,6 +10498,9 @@ fragment Registry on Registry {
 		name
 	}
 	signatureKeys
+	mirrors {
+		... RegistryMirror
+	}
 	webhook
 	sweepable
 	sweepEvery
@@ -10426,6 +10510,11 @@ fragment Registry on Registry {
 	lastSweep {
 		... RegistrySweep
 	}
+}
+fragment RegistryMirror on RegistryMirror {
+	host
+	plainHttp
+	login
 }
 fragment RetentionRule on RetentionRule {
 	prefix
@@ -11671,6 +11760,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -12095,6 +12185,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -12185,6 +12276,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -12484,6 +12576,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -12757,6 +12850,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -12807,6 +12901,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -12994,6 +13089,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -14935,6 +15031,13 @@ fragment ImageVersion on ImageVersion {
 	digest
 	sizeBytes
 	createdAt
+	sessionID
+	base
+	addedBytes
+	creator {
+		id
+		username
+	}
 }
 fragment ImageChange on ImageChange {
 	from
@@ -16065,6 +16168,9 @@ fragment Registry on Registry {
 		name
 	}
 	signatureKeys
+	mirrors {
+		... RegistryMirror
+	}
 	webhook
 	sweepable
 	sweepEvery
@@ -16078,6 +16184,11 @@ fragment Registry on Registry {
 fragment pageInfo on PageInfo {
 	hasNextPage
 	endCursor
+}
+fragment RegistryMirror on RegistryMirror {
+	host
+	plainHttp
+	login
 }
 fragment RetentionRule on RetentionRule {
 	prefix
@@ -16151,6 +16262,9 @@ fragment Registry on Registry {
 		name
 	}
 	signatureKeys
+	mirrors {
+		... RegistryMirror
+	}
 	webhook
 	sweepable
 	sweepEvery
@@ -16160,6 +16274,11 @@ fragment Registry on Registry {
 	lastSweep {
 		... RegistrySweep
 	}
+}
+fragment RegistryMirror on RegistryMirror {
+	host
+	plainHttp
+	login
 }
 fragment RetentionRule on RetentionRule {
 	prefix
@@ -18214,6 +18333,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -18276,6 +18396,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -19608,6 +19729,77 @@ func removeMembership(
 	return data_, err_
 }
 
+// The mutation executed by renameImage.
+const renameImage_Operation = `
+mutation RenameImage ($input: RenameImageInput!) {
+	renameImage(input: $input) {
+		image {
+			... Image
+		}
+	}
+}
+fragment Image on Image {
+	id
+	reference
+	name
+	architecture
+	digest
+	sizeBytes
+	labels
+	status
+	createdAt
+	registry {
+		id
+		name
+	}
+	minimumSlots
+	moved
+	tagDigest
+	tagPolicy
+	deprecated
+	signedBy
+	visibility
+	description
+	owner {
+		id
+		username
+	}
+	project {
+		id
+		name
+	}
+	sessionID
+	base
+	addedBytes
+	committedAt
+}
+`
+
+func renameImage(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input RenameImageInput,
+) (data_ *renameImageResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RenameImage",
+		Query:  renameImage_Operation,
+		Variables: &__renameImageInput{
+			Input: input,
+		},
+	}
+
+	data_ = &renameImageResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by renameSession.
 const renameSession_Operation = `
 mutation RenameSession ($input: RenameSessionInput!) {
@@ -20205,6 +20397,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -20760,6 +20953,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -21398,6 +21592,7 @@ fragment Task on Task {
 	total
 	message
 	attempt
+	retryAt
 	subjectID
 	createdAt
 	startedAt
@@ -22524,6 +22719,9 @@ fragment Registry on Registry {
 		name
 	}
 	signatureKeys
+	mirrors {
+		... RegistryMirror
+	}
 	webhook
 	sweepable
 	sweepEvery
@@ -22533,6 +22731,11 @@ fragment Registry on Registry {
 	lastSweep {
 		... RegistrySweep
 	}
+}
+fragment RegistryMirror on RegistryMirror {
+	host
+	plainHttp
+	login
 }
 fragment RetentionRule on RetentionRule {
 	prefix

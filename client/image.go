@@ -121,6 +121,12 @@ func (c *Client) RollbackImage(ctx context.Context, in RollbackImageInput) (*Ima
 	return &out.RollbackImage.Image, err
 }
 
+// RenameImage gives an image that was made of a session another name or tag.
+func (c *Client) RenameImage(ctx context.Context, in RenameImageInput) (*Image, error) {
+	out, err := renameImage(ctx, c, in)
+	return &out.RenameImage.Image, err
+}
+
 // ImageHistory is an image with the contents that its tag had.
 type ImageHistory struct {
 	Image

@@ -4162,6 +4162,22 @@ func (c *ImageVersionClient) GetX(ctx context.Context, id uuid.UUID) *ImageVersi
 	return obj
 }
 
+// QueryCreator queries the creator edge of a ImageVersion.
+func (c *ImageVersionClient) QueryCreator(_m *ImageVersion) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(imageversion.Table, imageversion.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, imageversion.CreatorTable, imageversion.CreatorColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryImage queries the image edge of a ImageVersion.
 func (c *ImageVersionClient) QueryImage(_m *ImageVersion) *ImageQuery {
 	query := (&ImageClient{config: c.config}).Query()

@@ -2979,6 +2979,21 @@ func (_q *ImageVersionQuery) collectField(ctx context.Context, oneNode bool, opC
 	)
 	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
 		switch field.Name {
+
+		case "creator":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withCreator = query
+			if _, ok := fieldSeen[imageversion.FieldCreatorID]; !ok {
+				selectedFields = append(selectedFields, imageversion.FieldCreatorID)
+				fieldSeen[imageversion.FieldCreatorID] = struct{}{}
+			}
 		case "createdAt":
 			if _, ok := fieldSeen[imageversion.FieldCreatedAt]; !ok {
 				selectedFields = append(selectedFields, imageversion.FieldCreatedAt)
@@ -3013,6 +3028,26 @@ func (_q *ImageVersionQuery) collectField(ctx context.Context, oneNode bool, opC
 			if _, ok := fieldSeen[imageversion.FieldImageID]; !ok {
 				selectedFields = append(selectedFields, imageversion.FieldImageID)
 				fieldSeen[imageversion.FieldImageID] = struct{}{}
+			}
+		case "sessionID":
+			if _, ok := fieldSeen[imageversion.FieldSessionID]; !ok {
+				selectedFields = append(selectedFields, imageversion.FieldSessionID)
+				fieldSeen[imageversion.FieldSessionID] = struct{}{}
+			}
+		case "base":
+			if _, ok := fieldSeen[imageversion.FieldBase]; !ok {
+				selectedFields = append(selectedFields, imageversion.FieldBase)
+				fieldSeen[imageversion.FieldBase] = struct{}{}
+			}
+		case "addedBytes":
+			if _, ok := fieldSeen[imageversion.FieldAddedBytes]; !ok {
+				selectedFields = append(selectedFields, imageversion.FieldAddedBytes)
+				fieldSeen[imageversion.FieldAddedBytes] = struct{}{}
+			}
+		case "creatorID":
+			if _, ok := fieldSeen[imageversion.FieldCreatorID]; !ok {
+				selectedFields = append(selectedFields, imageversion.FieldCreatorID)
+				fieldSeen[imageversion.FieldCreatorID] = struct{}{}
 			}
 		case "id":
 		case "__typename":
@@ -5084,6 +5119,11 @@ func (_q *RegistryQuery) collectField(ctx context.Context, oneNode bool, opCtx *
 			if _, ok := fieldSeen[registry.FieldPlainHTTP]; !ok {
 				selectedFields = append(selectedFields, registry.FieldPlainHTTP)
 				fieldSeen[registry.FieldPlainHTTP] = struct{}{}
+			}
+		case "mirrors":
+			if _, ok := fieldSeen[registry.FieldMirrors]; !ok {
+				selectedFields = append(selectedFields, registry.FieldMirrors)
+				fieldSeen[registry.FieldMirrors] = struct{}{}
 			}
 		case "proxy":
 			if _, ok := fieldSeen[registry.FieldProxy]; !ok {
@@ -8427,6 +8467,11 @@ func (_q *TaskQuery) collectField(ctx context.Context, oneNode bool, opCtx *grap
 			if _, ok := fieldSeen[task.FieldAttempt]; !ok {
 				selectedFields = append(selectedFields, task.FieldAttempt)
 				fieldSeen[task.FieldAttempt] = struct{}{}
+			}
+		case "retryAt":
+			if _, ok := fieldSeen[task.FieldRetryAt]; !ok {
+				selectedFields = append(selectedFields, task.FieldRetryAt)
+				fieldSeen[task.FieldRetryAt] = struct{}{}
 			}
 		case "startedAt":
 			if _, ok := fieldSeen[task.FieldStartedAt]; !ok {

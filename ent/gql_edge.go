@@ -318,6 +318,14 @@ func (_m *ImageCopy) Agent(ctx context.Context) (*Agent, error) {
 	return result, err
 }
 
+func (_m *ImageVersion) Creator(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.CreatorOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryCreator().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
 func (_m *Invitation) Domain(ctx context.Context) (*Domain, error) {
 	result, err := _m.Edges.DomainOrErr()
 	if IsNotLoaded(err) {

@@ -15770,6 +15770,18 @@ type TaskWhereInput struct {
 	AttemptLT    *int  `json:"attemptLT,omitempty"`
 	AttemptLTE   *int  `json:"attemptLTE,omitempty"`
 
+	// "retry_at" field predicates.
+	RetryAt       *time.Time  `json:"retryAt,omitempty"`
+	RetryAtNEQ    *time.Time  `json:"retryAtNEQ,omitempty"`
+	RetryAtIn     []time.Time `json:"retryAtIn,omitempty"`
+	RetryAtNotIn  []time.Time `json:"retryAtNotIn,omitempty"`
+	RetryAtGT     *time.Time  `json:"retryAtGT,omitempty"`
+	RetryAtGTE    *time.Time  `json:"retryAtGTE,omitempty"`
+	RetryAtLT     *time.Time  `json:"retryAtLT,omitempty"`
+	RetryAtLTE    *time.Time  `json:"retryAtLTE,omitempty"`
+	RetryAtIsNil  bool        `json:"retryAtIsNil,omitempty"`
+	RetryAtNotNil bool        `json:"retryAtNotNil,omitempty"`
+
 	// "started_at" field predicates.
 	StartedAt       *time.Time  `json:"startedAt,omitempty"`
 	StartedAtNEQ    *time.Time  `json:"startedAtNEQ,omitempty"`
@@ -16150,6 +16162,36 @@ func (i *TaskWhereInput) P() (predicate.Task, error) {
 	}
 	if i.AttemptLTE != nil {
 		predicates = append(predicates, task.AttemptLTE(*i.AttemptLTE))
+	}
+	if i.RetryAt != nil {
+		predicates = append(predicates, task.RetryAtEQ(*i.RetryAt))
+	}
+	if i.RetryAtNEQ != nil {
+		predicates = append(predicates, task.RetryAtNEQ(*i.RetryAtNEQ))
+	}
+	if len(i.RetryAtIn) > 0 {
+		predicates = append(predicates, task.RetryAtIn(i.RetryAtIn...))
+	}
+	if len(i.RetryAtNotIn) > 0 {
+		predicates = append(predicates, task.RetryAtNotIn(i.RetryAtNotIn...))
+	}
+	if i.RetryAtGT != nil {
+		predicates = append(predicates, task.RetryAtGT(*i.RetryAtGT))
+	}
+	if i.RetryAtGTE != nil {
+		predicates = append(predicates, task.RetryAtGTE(*i.RetryAtGTE))
+	}
+	if i.RetryAtLT != nil {
+		predicates = append(predicates, task.RetryAtLT(*i.RetryAtLT))
+	}
+	if i.RetryAtLTE != nil {
+		predicates = append(predicates, task.RetryAtLTE(*i.RetryAtLTE))
+	}
+	if i.RetryAtIsNil {
+		predicates = append(predicates, task.RetryAtIsNil())
+	}
+	if i.RetryAtNotNil {
+		predicates = append(predicates, task.RetryAtNotNil())
 	}
 	if i.StartedAt != nil {
 		predicates = append(predicates, task.StartedAtEQ(*i.StartedAt))

@@ -762,6 +762,30 @@ type (
 	}
 )
 
+// SetReference sets the "reference" field.
+func (u *ImageUpsert) SetReference(v string) *ImageUpsert {
+	u.Set(image.FieldReference, v)
+	return u
+}
+
+// UpdateReference sets the "reference" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateReference() *ImageUpsert {
+	u.SetExcluded(image.FieldReference)
+	return u
+}
+
+// SetName sets the "name" field.
+func (u *ImageUpsert) SetName(v string) *ImageUpsert {
+	u.Set(image.FieldName, v)
+	return u
+}
+
+// UpdateName sets the "name" field to the value that was provided on create.
+func (u *ImageUpsert) UpdateName() *ImageUpsert {
+	u.SetExcluded(image.FieldName)
+	return u
+}
+
 // SetArchitecture sets the "architecture" field.
 func (u *ImageUpsert) SetArchitecture(v string) *ImageUpsert {
 	u.Set(image.FieldArchitecture, v)
@@ -1058,12 +1082,6 @@ func (u *ImageUpsertOne) UpdateNewValues() *ImageUpsertOne {
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(image.FieldCreatedAt)
 		}
-		if _, exists := u.create.mutation.Reference(); exists {
-			s.SetIgnore(image.FieldReference)
-		}
-		if _, exists := u.create.mutation.Name(); exists {
-			s.SetIgnore(image.FieldName)
-		}
 	}))
 	return u
 }
@@ -1093,6 +1111,34 @@ func (u *ImageUpsertOne) Update(set func(*ImageUpsert)) *ImageUpsertOne {
 		set(&ImageUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetReference sets the "reference" field.
+func (u *ImageUpsertOne) SetReference(v string) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetReference(v)
+	})
+}
+
+// UpdateReference sets the "reference" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateReference() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateReference()
+	})
+}
+
+// SetName sets the "name" field.
+func (u *ImageUpsertOne) SetName(v string) *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetName(v)
+	})
+}
+
+// UpdateName sets the "name" field to the value that was provided on create.
+func (u *ImageUpsertOne) UpdateName() *ImageUpsertOne {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateName()
+	})
 }
 
 // SetArchitecture sets the "architecture" field.
@@ -1603,12 +1649,6 @@ func (u *ImageUpsertBulk) UpdateNewValues() *ImageUpsertBulk {
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(image.FieldCreatedAt)
 			}
-			if _, exists := b.mutation.Reference(); exists {
-				s.SetIgnore(image.FieldReference)
-			}
-			if _, exists := b.mutation.Name(); exists {
-				s.SetIgnore(image.FieldName)
-			}
 		}
 	}))
 	return u
@@ -1639,6 +1679,34 @@ func (u *ImageUpsertBulk) Update(set func(*ImageUpsert)) *ImageUpsertBulk {
 		set(&ImageUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetReference sets the "reference" field.
+func (u *ImageUpsertBulk) SetReference(v string) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetReference(v)
+	})
+}
+
+// UpdateReference sets the "reference" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateReference() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateReference()
+	})
+}
+
+// SetName sets the "name" field.
+func (u *ImageUpsertBulk) SetName(v string) *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.SetName(v)
+	})
+}
+
+// UpdateName sets the "name" field to the value that was provided on create.
+func (u *ImageUpsertBulk) UpdateName() *ImageUpsertBulk {
+	return u.Update(func(s *ImageUpsert) {
+		s.UpdateName()
+	})
 }
 
 // SetArchitecture sets the "architecture" field.

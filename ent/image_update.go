@@ -35,6 +35,34 @@ func (_u *ImageUpdate) Where(ps ...predicate.Image) *ImageUpdate {
 	return _u
 }
 
+// SetReference sets the "reference" field.
+func (_u *ImageUpdate) SetReference(v string) *ImageUpdate {
+	_u.mutation.SetReference(v)
+	return _u
+}
+
+// SetNillableReference sets the "reference" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableReference(v *string) *ImageUpdate {
+	if v != nil {
+		_u.SetReference(*v)
+	}
+	return _u
+}
+
+// SetName sets the "name" field.
+func (_u *ImageUpdate) SetName(v string) *ImageUpdate {
+	_u.mutation.SetName(v)
+	return _u
+}
+
+// SetNillableName sets the "name" field if the given value is not nil.
+func (_u *ImageUpdate) SetNillableName(v *string) *ImageUpdate {
+	if v != nil {
+		_u.SetName(*v)
+	}
+	return _u
+}
+
 // SetArchitecture sets the "architecture" field.
 func (_u *ImageUpdate) SetArchitecture(v string) *ImageUpdate {
 	_u.mutation.SetArchitecture(v)
@@ -523,6 +551,12 @@ func (_u *ImageUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			}
 		}
 	}
+	if value, ok := _u.mutation.Reference(); ok {
+		_spec.SetField(image.FieldReference, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Name(); ok {
+		_spec.SetField(image.FieldName, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.Architecture(); ok {
 		_spec.SetField(image.FieldArchitecture, field.TypeString, value)
 	}
@@ -783,6 +817,34 @@ type ImageUpdateOne struct {
 	hooks     []Hook
 	mutation  *ImageMutation
 	modifiers []func(*sql.UpdateBuilder)
+}
+
+// SetReference sets the "reference" field.
+func (_u *ImageUpdateOne) SetReference(v string) *ImageUpdateOne {
+	_u.mutation.SetReference(v)
+	return _u
+}
+
+// SetNillableReference sets the "reference" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableReference(v *string) *ImageUpdateOne {
+	if v != nil {
+		_u.SetReference(*v)
+	}
+	return _u
+}
+
+// SetName sets the "name" field.
+func (_u *ImageUpdateOne) SetName(v string) *ImageUpdateOne {
+	_u.mutation.SetName(v)
+	return _u
+}
+
+// SetNillableName sets the "name" field if the given value is not nil.
+func (_u *ImageUpdateOne) SetNillableName(v *string) *ImageUpdateOne {
+	if v != nil {
+		_u.SetName(*v)
+	}
+	return _u
 }
 
 // SetArchitecture sets the "architecture" field.
@@ -1302,6 +1364,12 @@ func (_u *ImageUpdateOne) sqlSave(ctx context.Context) (_node *Image, err error)
 				ps[i](selector)
 			}
 		}
+	}
+	if value, ok := _u.mutation.Reference(); ok {
+		_spec.SetField(image.FieldReference, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Name(); ok {
+		_spec.SetField(image.FieldName, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Architecture(); ok {
 		_spec.SetField(image.FieldArchitecture, field.TypeString, value)

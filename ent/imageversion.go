@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/imageversion"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
@@ -37,6 +38,14 @@ type ImageVersion struct {
 	SignedBy string `json:"signed_by,omitempty"`
 	// ImageID holds the value of the "image_id" field.
 	ImageID uuid.UUID `json:"image_id,omitempty"`
+	// SessionID holds the value of the "session_id" field.
+	SessionID *uuid.UUID `json:"session_id,omitempty"`
+	// Base holds the value of the "base" field.
+	Base string `json:"base,omitempty"`
+	// AddedBytes holds the value of the "added_bytes" field.
+	AddedBytes int64 `json:"added_bytes,omitempty"`
+	// CreatorID holds the value of the "creator_id" field.
+	CreatorID *uuid.UUID `json:"creator_id,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the ImageVersionQuery when eager-loading is set.
 	Edges        ImageVersionEdges `json:"edges"`
@@ -45,11 +54,26 @@ type ImageVersion struct {
 
 // ImageVersionEdges holds the relations/edges for other nodes in the graph.
 type ImageVersionEdges struct {
+	// Creator holds the value of the creator edge.
+	Creator *User `json:"creator,omitempty"`
 	// Image holds the value of the image edge.
 	Image *Image `json:"image,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [1]bool
+	loadedTypes [2]bool
+	// totalCount holds the count of the edges above.
+	totalCount [1]map[string]int
+}
+
+// CreatorOrErr returns the Creator value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e ImageVersionEdges) CreatorOrErr() (*User, error) {
+	if e.Creator != nil {
+		return e.Creator, nil
+	} else if e.loadedTypes[0] {
+		return nil, &NotFoundError{label: user.Label}
+	}
+	return nil, &NotLoadedError{edge: "creator"}
 }
 
 // ImageOrErr returns the Image value or an error if the edge
@@ -57,7 +81,7 @@ type ImageVersionEdges struct {
 func (e ImageVersionEdges) ImageOrErr() (*Image, error) {
 	if e.Image != nil {
 		return e.Image, nil
-	} else if e.loadedTypes[0] {
+	} else if e.loadedTypes[1] {
 		return nil, &NotFoundError{label: image.Label}
 	}
 	return nil, &NotLoadedError{edge: "image"}
@@ -68,11 +92,13 @@ func (*ImageVersion) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case imageversion.FieldSessionID, imageversion.FieldCreatorID:
+			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		case imageversion.FieldLabels, imageversion.FieldEnvironment, imageversion.FieldLayers:
 			values[i] = new([]byte)
-		case imageversion.FieldSizeBytes:
+		case imageversion.FieldSizeBytes, imageversion.FieldAddedBytes:
 			values[i] = new(sql.NullInt64)
-		case imageversion.FieldDigest, imageversion.FieldSignedBy:
+		case imageversion.FieldDigest, imageversion.FieldSignedBy, imageversion.FieldBase:
 			values[i] = new(sql.NullString)
 		case imageversion.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -153,6 +179,32 @@ func (_m *ImageVersion) assignValues(columns []string, values []any) error {
 			} else if value != nil {
 				_m.ImageID = *value
 			}
+		case imageversion.FieldSessionID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field session_id", values[i])
+			} else if value.Valid {
+				_m.SessionID = new(uuid.UUID)
+				*_m.SessionID = *value.S.(*uuid.UUID)
+			}
+		case imageversion.FieldBase:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field base", values[i])
+			} else if value.Valid {
+				_m.Base = value.String
+			}
+		case imageversion.FieldAddedBytes:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field added_bytes", values[i])
+			} else if value.Valid {
+				_m.AddedBytes = value.Int64
+			}
+		case imageversion.FieldCreatorID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field creator_id", values[i])
+			} else if value.Valid {
+				_m.CreatorID = new(uuid.UUID)
+				*_m.CreatorID = *value.S.(*uuid.UUID)
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -164,6 +216,11 @@ func (_m *ImageVersion) assignValues(columns []string, values []any) error {
 // This includes values selected through modifiers, order, etc.
 func (_m *ImageVersion) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
+}
+
+// QueryCreator queries the "creator" edge of the ImageVersion entity.
+func (_m *ImageVersion) QueryCreator() *UserQuery {
+	return NewImageVersionClient(_m.config).QueryCreator(_m)
 }
 
 // QueryImage queries the "image" edge of the ImageVersion entity.
@@ -217,6 +274,22 @@ func (_m *ImageVersion) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("image_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ImageID))
+	builder.WriteString(", ")
+	if v := _m.SessionID; v != nil {
+		builder.WriteString("session_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("base=")
+	builder.WriteString(_m.Base)
+	builder.WriteString(", ")
+	builder.WriteString("added_bytes=")
+	builder.WriteString(fmt.Sprintf("%v", _m.AddedBytes))
+	builder.WriteString(", ")
+	if v := _m.CreatorID; v != nil {
+		builder.WriteString("creator_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteByte(')')
 	return builder.String()
 }

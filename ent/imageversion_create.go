@@ -14,6 +14,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/imageversion"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/google/uuid"
 )
@@ -98,6 +99,62 @@ func (_c *ImageVersionCreate) SetImageID(v uuid.UUID) *ImageVersionCreate {
 	return _c
 }
 
+// SetSessionID sets the "session_id" field.
+func (_c *ImageVersionCreate) SetSessionID(v uuid.UUID) *ImageVersionCreate {
+	_c.mutation.SetSessionID(v)
+	return _c
+}
+
+// SetNillableSessionID sets the "session_id" field if the given value is not nil.
+func (_c *ImageVersionCreate) SetNillableSessionID(v *uuid.UUID) *ImageVersionCreate {
+	if v != nil {
+		_c.SetSessionID(*v)
+	}
+	return _c
+}
+
+// SetBase sets the "base" field.
+func (_c *ImageVersionCreate) SetBase(v string) *ImageVersionCreate {
+	_c.mutation.SetBase(v)
+	return _c
+}
+
+// SetNillableBase sets the "base" field if the given value is not nil.
+func (_c *ImageVersionCreate) SetNillableBase(v *string) *ImageVersionCreate {
+	if v != nil {
+		_c.SetBase(*v)
+	}
+	return _c
+}
+
+// SetAddedBytes sets the "added_bytes" field.
+func (_c *ImageVersionCreate) SetAddedBytes(v int64) *ImageVersionCreate {
+	_c.mutation.SetAddedBytes(v)
+	return _c
+}
+
+// SetNillableAddedBytes sets the "added_bytes" field if the given value is not nil.
+func (_c *ImageVersionCreate) SetNillableAddedBytes(v *int64) *ImageVersionCreate {
+	if v != nil {
+		_c.SetAddedBytes(*v)
+	}
+	return _c
+}
+
+// SetCreatorID sets the "creator_id" field.
+func (_c *ImageVersionCreate) SetCreatorID(v uuid.UUID) *ImageVersionCreate {
+	_c.mutation.SetCreatorID(v)
+	return _c
+}
+
+// SetNillableCreatorID sets the "creator_id" field if the given value is not nil.
+func (_c *ImageVersionCreate) SetNillableCreatorID(v *uuid.UUID) *ImageVersionCreate {
+	if v != nil {
+		_c.SetCreatorID(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ImageVersionCreate) SetID(v uuid.UUID) *ImageVersionCreate {
 	_c.mutation.SetID(v)
@@ -110,6 +167,11 @@ func (_c *ImageVersionCreate) SetNillableID(v *uuid.UUID) *ImageVersionCreate {
 		_c.SetID(*v)
 	}
 	return _c
+}
+
+// SetCreator sets the "creator" edge to the User entity.
+func (_c *ImageVersionCreate) SetCreator(v *User) *ImageVersionCreate {
+	return _c.SetCreatorID(v.ID)
 }
 
 // SetImage sets the "image" edge to the Image entity.
@@ -176,6 +238,14 @@ func (_c *ImageVersionCreate) defaults() {
 		v := imageversion.DefaultSignedBy
 		_c.mutation.SetSignedBy(v)
 	}
+	if _, ok := _c.mutation.Base(); !ok {
+		v := imageversion.DefaultBase
+		_c.mutation.SetBase(v)
+	}
+	if _, ok := _c.mutation.AddedBytes(); !ok {
+		v := imageversion.DefaultAddedBytes
+		_c.mutation.SetAddedBytes(v)
+	}
 	if _, ok := _c.mutation.ID(); !ok {
 		v := imageversion.DefaultID()
 		_c.mutation.SetID(v)
@@ -207,6 +277,12 @@ func (_c *ImageVersionCreate) check() error {
 	}
 	if _, ok := _c.mutation.ImageID(); !ok {
 		return &ValidationError{Name: "image_id", err: errors.New(`ent: missing required field "ImageVersion.image_id"`)}
+	}
+	if _, ok := _c.mutation.Base(); !ok {
+		return &ValidationError{Name: "base", err: errors.New(`ent: missing required field "ImageVersion.base"`)}
+	}
+	if _, ok := _c.mutation.AddedBytes(); !ok {
+		return &ValidationError{Name: "added_bytes", err: errors.New(`ent: missing required field "ImageVersion.added_bytes"`)}
 	}
 	if len(_c.mutation.ImageIDs()) == 0 {
 		return &ValidationError{Name: "image", err: errors.New(`ent: missing required edge "ImageVersion.image"`)}
@@ -274,6 +350,35 @@ func (_c *ImageVersionCreate) createSpec() (*ImageVersion, *sqlgraph.CreateSpec)
 	if value, ok := _c.mutation.SignedBy(); ok {
 		_spec.SetField(imageversion.FieldSignedBy, field.TypeString, value)
 		_node.SignedBy = value
+	}
+	if value, ok := _c.mutation.SessionID(); ok {
+		_spec.SetField(imageversion.FieldSessionID, field.TypeUUID, value)
+		_node.SessionID = &value
+	}
+	if value, ok := _c.mutation.Base(); ok {
+		_spec.SetField(imageversion.FieldBase, field.TypeString, value)
+		_node.Base = value
+	}
+	if value, ok := _c.mutation.AddedBytes(); ok {
+		_spec.SetField(imageversion.FieldAddedBytes, field.TypeInt64, value)
+		_node.AddedBytes = value
+	}
+	if nodes := _c.mutation.CreatorIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: false,
+			Table:   imageversion.CreatorTable,
+			Columns: []string{imageversion.CreatorColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_node.CreatorID = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
 	}
 	if nodes := _c.mutation.ImageIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -435,6 +540,18 @@ func (u *ImageVersionUpsertOne) UpdateNewValues() *ImageVersionUpsertOne {
 		}
 		if _, exists := u.create.mutation.ImageID(); exists {
 			s.SetIgnore(imageversion.FieldImageID)
+		}
+		if _, exists := u.create.mutation.SessionID(); exists {
+			s.SetIgnore(imageversion.FieldSessionID)
+		}
+		if _, exists := u.create.mutation.Base(); exists {
+			s.SetIgnore(imageversion.FieldBase)
+		}
+		if _, exists := u.create.mutation.AddedBytes(); exists {
+			s.SetIgnore(imageversion.FieldAddedBytes)
+		}
+		if _, exists := u.create.mutation.CreatorID(); exists {
+			s.SetIgnore(imageversion.FieldCreatorID)
 		}
 	}))
 	return u
@@ -735,6 +852,18 @@ func (u *ImageVersionUpsertBulk) UpdateNewValues() *ImageVersionUpsertBulk {
 			}
 			if _, exists := b.mutation.ImageID(); exists {
 				s.SetIgnore(imageversion.FieldImageID)
+			}
+			if _, exists := b.mutation.SessionID(); exists {
+				s.SetIgnore(imageversion.FieldSessionID)
+			}
+			if _, exists := b.mutation.Base(); exists {
+				s.SetIgnore(imageversion.FieldBase)
+			}
+			if _, exists := b.mutation.AddedBytes(); exists {
+				s.SetIgnore(imageversion.FieldAddedBytes)
+			}
+			if _, exists := b.mutation.CreatorID(); exists {
+				s.SetIgnore(imageversion.FieldCreatorID)
 			}
 		}
 	}))

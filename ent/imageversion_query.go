@@ -15,19 +15,21 @@ import (
 	"github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/ent/imageversion"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
 
 // ImageVersionQuery is the builder for querying ImageVersion entities.
 type ImageVersionQuery struct {
 	config
-	ctx        *QueryContext
-	order      []imageversion.OrderOption
-	inters     []Interceptor
-	predicates []predicate.ImageVersion
-	withImage  *ImageQuery
-	loadTotal  []func(context.Context, []*ImageVersion) error
-	modifiers  []func(*sql.Selector)
+	ctx         *QueryContext
+	order       []imageversion.OrderOption
+	inters      []Interceptor
+	predicates  []predicate.ImageVersion
+	withCreator *UserQuery
+	withImage   *ImageQuery
+	loadTotal   []func(context.Context, []*ImageVersion) error
+	modifiers   []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -62,6 +64,28 @@ func (_q *ImageVersionQuery) Unique(unique bool) *ImageVersionQuery {
 func (_q *ImageVersionQuery) Order(o ...imageversion.OrderOption) *ImageVersionQuery {
 	_q.order = append(_q.order, o...)
 	return _q
+}
+
+// QueryCreator chains the current query on the "creator" edge.
+func (_q *ImageVersionQuery) QueryCreator() *UserQuery {
+	query := (&UserClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(imageversion.Table, imageversion.FieldID, selector),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, imageversion.CreatorTable, imageversion.CreatorColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
 }
 
 // QueryImage chains the current query on the "image" edge.
@@ -273,17 +297,29 @@ func (_q *ImageVersionQuery) Clone() *ImageVersionQuery {
 		return nil
 	}
 	return &ImageVersionQuery{
-		config:     _q.config,
-		ctx:        _q.ctx.Clone(),
-		order:      append([]imageversion.OrderOption{}, _q.order...),
-		inters:     append([]Interceptor{}, _q.inters...),
-		predicates: append([]predicate.ImageVersion{}, _q.predicates...),
-		withImage:  _q.withImage.Clone(),
+		config:      _q.config,
+		ctx:         _q.ctx.Clone(),
+		order:       append([]imageversion.OrderOption{}, _q.order...),
+		inters:      append([]Interceptor{}, _q.inters...),
+		predicates:  append([]predicate.ImageVersion{}, _q.predicates...),
+		withCreator: _q.withCreator.Clone(),
+		withImage:   _q.withImage.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
+}
+
+// WithCreator tells the query-builder to eager-load the nodes that are connected to
+// the "creator" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ImageVersionQuery) WithCreator(opts ...func(*UserQuery)) *ImageVersionQuery {
+	query := (&UserClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withCreator = query
+	return _q
 }
 
 // WithImage tells the query-builder to eager-load the nodes that are connected to
@@ -375,7 +411,8 @@ func (_q *ImageVersionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]
 	var (
 		nodes       = []*ImageVersion{}
 		_spec       = _q.querySpec()
-		loadedTypes = [1]bool{
+		loadedTypes = [2]bool{
+			_q.withCreator != nil,
 			_q.withImage != nil,
 		}
 	)
@@ -400,6 +437,12 @@ func (_q *ImageVersionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
+	if query := _q.withCreator; query != nil {
+		if err := _q.loadCreator(ctx, query, nodes, nil,
+			func(n *ImageVersion, e *User) { n.Edges.Creator = e }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withImage; query != nil {
 		if err := _q.loadImage(ctx, query, nodes, nil,
 			func(n *ImageVersion, e *Image) { n.Edges.Image = e }); err != nil {
@@ -414,6 +457,38 @@ func (_q *ImageVersionQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]
 	return nodes, nil
 }
 
+func (_q *ImageVersionQuery) loadCreator(ctx context.Context, query *UserQuery, nodes []*ImageVersion, init func(*ImageVersion), assign func(*ImageVersion, *User)) error {
+	ids := make([]uuid.UUID, 0, len(nodes))
+	nodeids := make(map[uuid.UUID][]*ImageVersion)
+	for i := range nodes {
+		if nodes[i].CreatorID == nil {
+			continue
+		}
+		fk := *nodes[i].CreatorID
+		if _, ok := nodeids[fk]; !ok {
+			ids = append(ids, fk)
+		}
+		nodeids[fk] = append(nodeids[fk], nodes[i])
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	query.Where(user.IDIn(ids...))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		nodes, ok := nodeids[n.ID]
+		if !ok {
+			return fmt.Errorf(`unexpected foreign-key "creator_id" returned %v`, n.ID)
+		}
+		for i := range nodes {
+			assign(nodes[i], n)
+		}
+	}
+	return nil
+}
 func (_q *ImageVersionQuery) loadImage(ctx context.Context, query *ImageQuery, nodes []*ImageVersion, init func(*ImageVersion), assign func(*ImageVersion, *Image)) error {
 	ids := make([]uuid.UUID, 0, len(nodes))
 	nodeids := make(map[uuid.UUID][]*ImageVersion)
@@ -471,6 +546,9 @@ func (_q *ImageVersionQuery) querySpec() *sqlgraph.QuerySpec {
 			if fields[i] != imageversion.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 			}
+		}
+		if _q.withCreator != nil {
+			_spec.Node.AddColumnOnce(imageversion.FieldCreatorID)
 		}
 		if _q.withImage != nil {
 			_spec.Node.AddColumnOnce(imageversion.FieldImageID)

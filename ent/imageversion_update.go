@@ -181,6 +181,9 @@ func (_u *ImageVersionUpdate) sqlSave(ctx context.Context) (_node int, err error
 	if value, ok := _u.mutation.SignedBy(); ok {
 		_spec.SetField(imageversion.FieldSignedBy, field.TypeString, value)
 	}
+	if _u.mutation.SessionIDCleared() {
+		_spec.ClearField(imageversion.FieldSessionID, field.TypeUUID)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -383,6 +386,9 @@ func (_u *ImageVersionUpdateOne) sqlSave(ctx context.Context) (_node *ImageVersi
 	}
 	if value, ok := _u.mutation.SignedBy(); ok {
 		_spec.SetField(imageversion.FieldSignedBy, field.TypeString, value)
+	}
+	if _u.mutation.SessionIDCleared() {
+		_spec.ClearField(imageversion.FieldSessionID, field.TypeUUID)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &ImageVersion{config: _u.config}

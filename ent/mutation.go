@@ -21561,7 +21561,13 @@ type ImageVersionMutation struct {
 	layers            *[]report.Layer
 	appendlayers      []report.Layer
 	signed_by         *string
+	session_id        *uuid.UUID
+	base              *string
+	added_bytes       *int64
+	addadded_bytes    *int64
 	clearedFields     map[string]struct{}
+	creator           *uuid.UUID
+	clearedcreator    bool
 	image             *uuid.UUID
 	clearedimage      bool
 	done              bool
@@ -22011,6 +22017,223 @@ func (m *ImageVersionMutation) ResetImageID() {
 	m.image = nil
 }
 
+// SetSessionID sets the "session_id" field.
+func (m *ImageVersionMutation) SetSessionID(u uuid.UUID) {
+	m.session_id = &u
+}
+
+// SessionID returns the value of the "session_id" field in the mutation.
+func (m *ImageVersionMutation) SessionID() (r uuid.UUID, exists bool) {
+	v := m.session_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionID returns the old "session_id" field's value of the ImageVersion entity.
+// If the ImageVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageVersionMutation) OldSessionID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionID: %w", err)
+	}
+	return oldValue.SessionID, nil
+}
+
+// ClearSessionID clears the value of the "session_id" field.
+func (m *ImageVersionMutation) ClearSessionID() {
+	m.session_id = nil
+	m.clearedFields[imageversion.FieldSessionID] = struct{}{}
+}
+
+// SessionIDCleared returns if the "session_id" field was cleared in this mutation.
+func (m *ImageVersionMutation) SessionIDCleared() bool {
+	_, ok := m.clearedFields[imageversion.FieldSessionID]
+	return ok
+}
+
+// ResetSessionID resets all changes to the "session_id" field.
+func (m *ImageVersionMutation) ResetSessionID() {
+	m.session_id = nil
+	delete(m.clearedFields, imageversion.FieldSessionID)
+}
+
+// SetBase sets the "base" field.
+func (m *ImageVersionMutation) SetBase(s string) {
+	m.base = &s
+}
+
+// Base returns the value of the "base" field in the mutation.
+func (m *ImageVersionMutation) Base() (r string, exists bool) {
+	v := m.base
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBase returns the old "base" field's value of the ImageVersion entity.
+// If the ImageVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageVersionMutation) OldBase(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBase is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBase requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBase: %w", err)
+	}
+	return oldValue.Base, nil
+}
+
+// ResetBase resets all changes to the "base" field.
+func (m *ImageVersionMutation) ResetBase() {
+	m.base = nil
+}
+
+// SetAddedBytes sets the "added_bytes" field.
+func (m *ImageVersionMutation) SetAddedBytes(i int64) {
+	m.added_bytes = &i
+	m.addadded_bytes = nil
+}
+
+// AddedBytes returns the value of the "added_bytes" field in the mutation.
+func (m *ImageVersionMutation) AddedBytes() (r int64, exists bool) {
+	v := m.added_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAddedBytes returns the old "added_bytes" field's value of the ImageVersion entity.
+// If the ImageVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageVersionMutation) OldAddedBytes(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAddedBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAddedBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAddedBytes: %w", err)
+	}
+	return oldValue.AddedBytes, nil
+}
+
+// AddAddedBytes adds i to the "added_bytes" field.
+func (m *ImageVersionMutation) AddAddedBytes(i int64) {
+	if m.addadded_bytes != nil {
+		*m.addadded_bytes += i
+	} else {
+		m.addadded_bytes = &i
+	}
+}
+
+// AddedAddedBytes returns the value that was added to the "added_bytes" field in this mutation.
+func (m *ImageVersionMutation) AddedAddedBytes() (r int64, exists bool) {
+	v := m.addadded_bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAddedBytes resets all changes to the "added_bytes" field.
+func (m *ImageVersionMutation) ResetAddedBytes() {
+	m.added_bytes = nil
+	m.addadded_bytes = nil
+}
+
+// SetCreatorID sets the "creator_id" field.
+func (m *ImageVersionMutation) SetCreatorID(u uuid.UUID) {
+	m.creator = &u
+}
+
+// CreatorID returns the value of the "creator_id" field in the mutation.
+func (m *ImageVersionMutation) CreatorID() (r uuid.UUID, exists bool) {
+	v := m.creator
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatorID returns the old "creator_id" field's value of the ImageVersion entity.
+// If the ImageVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageVersionMutation) OldCreatorID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatorID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatorID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatorID: %w", err)
+	}
+	return oldValue.CreatorID, nil
+}
+
+// ClearCreatorID clears the value of the "creator_id" field.
+func (m *ImageVersionMutation) ClearCreatorID() {
+	m.creator = nil
+	m.clearedFields[imageversion.FieldCreatorID] = struct{}{}
+}
+
+// CreatorIDCleared returns if the "creator_id" field was cleared in this mutation.
+func (m *ImageVersionMutation) CreatorIDCleared() bool {
+	_, ok := m.clearedFields[imageversion.FieldCreatorID]
+	return ok
+}
+
+// ResetCreatorID resets all changes to the "creator_id" field.
+func (m *ImageVersionMutation) ResetCreatorID() {
+	m.creator = nil
+	delete(m.clearedFields, imageversion.FieldCreatorID)
+}
+
+// ClearCreator clears the "creator" edge to the User entity.
+func (m *ImageVersionMutation) ClearCreator() {
+	m.clearedcreator = true
+	m.clearedFields[imageversion.FieldCreatorID] = struct{}{}
+}
+
+// CreatorCleared reports if the "creator" edge to the User entity was cleared.
+func (m *ImageVersionMutation) CreatorCleared() bool {
+	return m.CreatorIDCleared() || m.clearedcreator
+}
+
+// CreatorIDs returns the "creator" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// CreatorID instead. It exists only for internal usage by the builders.
+func (m *ImageVersionMutation) CreatorIDs() (ids []uuid.UUID) {
+	if id := m.creator; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetCreator resets all changes to the "creator" edge.
+func (m *ImageVersionMutation) ResetCreator() {
+	m.creator = nil
+	m.clearedcreator = false
+}
+
 // ClearImage clears the "image" edge to the Image entity.
 func (m *ImageVersionMutation) ClearImage() {
 	m.clearedimage = true
@@ -22072,7 +22295,7 @@ func (m *ImageVersionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ImageVersionMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 12)
 	if m.created_at != nil {
 		fields = append(fields, imageversion.FieldCreatedAt)
 	}
@@ -22096,6 +22319,18 @@ func (m *ImageVersionMutation) Fields() []string {
 	}
 	if m.image != nil {
 		fields = append(fields, imageversion.FieldImageID)
+	}
+	if m.session_id != nil {
+		fields = append(fields, imageversion.FieldSessionID)
+	}
+	if m.base != nil {
+		fields = append(fields, imageversion.FieldBase)
+	}
+	if m.added_bytes != nil {
+		fields = append(fields, imageversion.FieldAddedBytes)
+	}
+	if m.creator != nil {
+		fields = append(fields, imageversion.FieldCreatorID)
 	}
 	return fields
 }
@@ -22121,6 +22356,14 @@ func (m *ImageVersionMutation) Field(name string) (ent.Value, bool) {
 		return m.SignedBy()
 	case imageversion.FieldImageID:
 		return m.ImageID()
+	case imageversion.FieldSessionID:
+		return m.SessionID()
+	case imageversion.FieldBase:
+		return m.Base()
+	case imageversion.FieldAddedBytes:
+		return m.AddedBytes()
+	case imageversion.FieldCreatorID:
+		return m.CreatorID()
 	}
 	return nil, false
 }
@@ -22146,6 +22389,14 @@ func (m *ImageVersionMutation) OldField(ctx context.Context, name string) (ent.V
 		return m.OldSignedBy(ctx)
 	case imageversion.FieldImageID:
 		return m.OldImageID(ctx)
+	case imageversion.FieldSessionID:
+		return m.OldSessionID(ctx)
+	case imageversion.FieldBase:
+		return m.OldBase(ctx)
+	case imageversion.FieldAddedBytes:
+		return m.OldAddedBytes(ctx)
+	case imageversion.FieldCreatorID:
+		return m.OldCreatorID(ctx)
 	}
 	return nil, fmt.Errorf("unknown ImageVersion field %s", name)
 }
@@ -22211,6 +22462,34 @@ func (m *ImageVersionMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetImageID(v)
 		return nil
+	case imageversion.FieldSessionID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionID(v)
+		return nil
+	case imageversion.FieldBase:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBase(v)
+		return nil
+	case imageversion.FieldAddedBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAddedBytes(v)
+		return nil
+	case imageversion.FieldCreatorID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatorID(v)
+		return nil
 	}
 	return fmt.Errorf("unknown ImageVersion field %s", name)
 }
@@ -22222,6 +22501,9 @@ func (m *ImageVersionMutation) AddedFields() []string {
 	if m.addsize_bytes != nil {
 		fields = append(fields, imageversion.FieldSizeBytes)
 	}
+	if m.addadded_bytes != nil {
+		fields = append(fields, imageversion.FieldAddedBytes)
+	}
 	return fields
 }
 
@@ -22232,6 +22514,8 @@ func (m *ImageVersionMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
 	case imageversion.FieldSizeBytes:
 		return m.AddedSizeBytes()
+	case imageversion.FieldAddedBytes:
+		return m.AddedAddedBytes()
 	}
 	return nil, false
 }
@@ -22248,6 +22532,13 @@ func (m *ImageVersionMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddSizeBytes(v)
 		return nil
+	case imageversion.FieldAddedBytes:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAddedBytes(v)
+		return nil
 	}
 	return fmt.Errorf("unknown ImageVersion numeric field %s", name)
 }
@@ -22255,7 +22546,14 @@ func (m *ImageVersionMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *ImageVersionMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(imageversion.FieldSessionID) {
+		fields = append(fields, imageversion.FieldSessionID)
+	}
+	if m.FieldCleared(imageversion.FieldCreatorID) {
+		fields = append(fields, imageversion.FieldCreatorID)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -22268,6 +22566,14 @@ func (m *ImageVersionMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *ImageVersionMutation) ClearField(name string) error {
+	switch name {
+	case imageversion.FieldSessionID:
+		m.ClearSessionID()
+		return nil
+	case imageversion.FieldCreatorID:
+		m.ClearCreatorID()
+		return nil
+	}
 	return fmt.Errorf("unknown ImageVersion nullable field %s", name)
 }
 
@@ -22299,13 +22605,28 @@ func (m *ImageVersionMutation) ResetField(name string) error {
 	case imageversion.FieldImageID:
 		m.ResetImageID()
 		return nil
+	case imageversion.FieldSessionID:
+		m.ResetSessionID()
+		return nil
+	case imageversion.FieldBase:
+		m.ResetBase()
+		return nil
+	case imageversion.FieldAddedBytes:
+		m.ResetAddedBytes()
+		return nil
+	case imageversion.FieldCreatorID:
+		m.ResetCreatorID()
+		return nil
 	}
 	return fmt.Errorf("unknown ImageVersion field %s", name)
 }
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ImageVersionMutation) AddedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 2)
+	if m.creator != nil {
+		edges = append(edges, imageversion.EdgeCreator)
+	}
 	if m.image != nil {
 		edges = append(edges, imageversion.EdgeImage)
 	}
@@ -22316,6 +22637,10 @@ func (m *ImageVersionMutation) AddedEdges() []string {
 // name in this mutation.
 func (m *ImageVersionMutation) AddedIDs(name string) []ent.Value {
 	switch name {
+	case imageversion.EdgeCreator:
+		if id := m.creator; id != nil {
+			return []ent.Value{*id}
+		}
 	case imageversion.EdgeImage:
 		if id := m.image; id != nil {
 			return []ent.Value{*id}
@@ -22326,7 +22651,7 @@ func (m *ImageVersionMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ImageVersionMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 2)
 	return edges
 }
 
@@ -22338,7 +22663,10 @@ func (m *ImageVersionMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ImageVersionMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 2)
+	if m.clearedcreator {
+		edges = append(edges, imageversion.EdgeCreator)
+	}
 	if m.clearedimage {
 		edges = append(edges, imageversion.EdgeImage)
 	}
@@ -22349,6 +22677,8 @@ func (m *ImageVersionMutation) ClearedEdges() []string {
 // was cleared in this mutation.
 func (m *ImageVersionMutation) EdgeCleared(name string) bool {
 	switch name {
+	case imageversion.EdgeCreator:
+		return m.clearedcreator
 	case imageversion.EdgeImage:
 		return m.clearedimage
 	}
@@ -22359,6 +22689,9 @@ func (m *ImageVersionMutation) EdgeCleared(name string) bool {
 // if that edge is not defined in the schema.
 func (m *ImageVersionMutation) ClearEdge(name string) error {
 	switch name {
+	case imageversion.EdgeCreator:
+		m.ClearCreator()
+		return nil
 	case imageversion.EdgeImage:
 		m.ClearImage()
 		return nil
@@ -22370,6 +22703,9 @@ func (m *ImageVersionMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *ImageVersionMutation) ResetEdge(name string) error {
 	switch name {
+	case imageversion.EdgeCreator:
+		m.ResetCreator()
+		return nil
 	case imageversion.EdgeImage:
 		m.ResetImage()
 		return nil
@@ -34133,6 +34469,9 @@ type RegistryMutation struct {
 	plain_http          *bool
 	username            *string
 	password_sealed     *[]byte
+	mirrors             *[]report.Mirror
+	appendmirrors       []report.Mirror
+	mirrors_sealed      *[]byte
 	proxy               *string
 	certificates        *string
 	repositories        *[]string
@@ -34500,6 +34839,106 @@ func (m *RegistryMutation) PasswordSealedCleared() bool {
 func (m *RegistryMutation) ResetPasswordSealed() {
 	m.password_sealed = nil
 	delete(m.clearedFields, registry.FieldPasswordSealed)
+}
+
+// SetMirrors sets the "mirrors" field.
+func (m *RegistryMutation) SetMirrors(r []report.Mirror) {
+	m.mirrors = &r
+	m.appendmirrors = nil
+}
+
+// Mirrors returns the value of the "mirrors" field in the mutation.
+func (m *RegistryMutation) Mirrors() (r []report.Mirror, exists bool) {
+	v := m.mirrors
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMirrors returns the old "mirrors" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldMirrors(ctx context.Context) (v []report.Mirror, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMirrors is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMirrors requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMirrors: %w", err)
+	}
+	return oldValue.Mirrors, nil
+}
+
+// AppendMirrors adds r to the "mirrors" field.
+func (m *RegistryMutation) AppendMirrors(r []report.Mirror) {
+	m.appendmirrors = append(m.appendmirrors, r...)
+}
+
+// AppendedMirrors returns the list of values that were appended to the "mirrors" field in this mutation.
+func (m *RegistryMutation) AppendedMirrors() ([]report.Mirror, bool) {
+	if len(m.appendmirrors) == 0 {
+		return nil, false
+	}
+	return m.appendmirrors, true
+}
+
+// ResetMirrors resets all changes to the "mirrors" field.
+func (m *RegistryMutation) ResetMirrors() {
+	m.mirrors = nil
+	m.appendmirrors = nil
+}
+
+// SetMirrorsSealed sets the "mirrors_sealed" field.
+func (m *RegistryMutation) SetMirrorsSealed(b []byte) {
+	m.mirrors_sealed = &b
+}
+
+// MirrorsSealed returns the value of the "mirrors_sealed" field in the mutation.
+func (m *RegistryMutation) MirrorsSealed() (r []byte, exists bool) {
+	v := m.mirrors_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMirrorsSealed returns the old "mirrors_sealed" field's value of the Registry entity.
+// If the Registry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistryMutation) OldMirrorsSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMirrorsSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMirrorsSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMirrorsSealed: %w", err)
+	}
+	return oldValue.MirrorsSealed, nil
+}
+
+// ClearMirrorsSealed clears the value of the "mirrors_sealed" field.
+func (m *RegistryMutation) ClearMirrorsSealed() {
+	m.mirrors_sealed = nil
+	m.clearedFields[registry.FieldMirrorsSealed] = struct{}{}
+}
+
+// MirrorsSealedCleared returns if the "mirrors_sealed" field was cleared in this mutation.
+func (m *RegistryMutation) MirrorsSealedCleared() bool {
+	_, ok := m.clearedFields[registry.FieldMirrorsSealed]
+	return ok
+}
+
+// ResetMirrorsSealed resets all changes to the "mirrors_sealed" field.
+func (m *RegistryMutation) ResetMirrorsSealed() {
+	m.mirrors_sealed = nil
+	delete(m.clearedFields, registry.FieldMirrorsSealed)
 }
 
 // SetProxy sets the "proxy" field.
@@ -35391,7 +35830,7 @@ func (m *RegistryMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *RegistryMutation) Fields() []string {
-	fields := make([]string, 0, 20)
+	fields := make([]string, 0, 22)
 	if m.created_at != nil {
 		fields = append(fields, registry.FieldCreatedAt)
 	}
@@ -35409,6 +35848,12 @@ func (m *RegistryMutation) Fields() []string {
 	}
 	if m.password_sealed != nil {
 		fields = append(fields, registry.FieldPasswordSealed)
+	}
+	if m.mirrors != nil {
+		fields = append(fields, registry.FieldMirrors)
+	}
+	if m.mirrors_sealed != nil {
+		fields = append(fields, registry.FieldMirrorsSealed)
 	}
 	if m.proxy != nil {
 		fields = append(fields, registry.FieldProxy)
@@ -35472,6 +35917,10 @@ func (m *RegistryMutation) Field(name string) (ent.Value, bool) {
 		return m.Username()
 	case registry.FieldPasswordSealed:
 		return m.PasswordSealed()
+	case registry.FieldMirrors:
+		return m.Mirrors()
+	case registry.FieldMirrorsSealed:
+		return m.MirrorsSealed()
 	case registry.FieldProxy:
 		return m.Proxy()
 	case registry.FieldCertificates:
@@ -35521,6 +35970,10 @@ func (m *RegistryMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldUsername(ctx)
 	case registry.FieldPasswordSealed:
 		return m.OldPasswordSealed(ctx)
+	case registry.FieldMirrors:
+		return m.OldMirrors(ctx)
+	case registry.FieldMirrorsSealed:
+		return m.OldMirrorsSealed(ctx)
 	case registry.FieldProxy:
 		return m.OldProxy(ctx)
 	case registry.FieldCertificates:
@@ -35599,6 +36052,20 @@ func (m *RegistryMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetPasswordSealed(v)
+		return nil
+	case registry.FieldMirrors:
+		v, ok := value.([]report.Mirror)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMirrors(v)
+		return nil
+	case registry.FieldMirrorsSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMirrorsSealed(v)
 		return nil
 	case registry.FieldProxy:
 		v, ok := value.(string)
@@ -35758,6 +36225,9 @@ func (m *RegistryMutation) ClearedFields() []string {
 	if m.FieldCleared(registry.FieldPasswordSealed) {
 		fields = append(fields, registry.FieldPasswordSealed)
 	}
+	if m.FieldCleared(registry.FieldMirrorsSealed) {
+		fields = append(fields, registry.FieldMirrorsSealed)
+	}
 	if m.FieldCleared(registry.FieldWebhookHash) {
 		fields = append(fields, registry.FieldWebhookHash)
 	}
@@ -35789,6 +36259,9 @@ func (m *RegistryMutation) ClearField(name string) error {
 	switch name {
 	case registry.FieldPasswordSealed:
 		m.ClearPasswordSealed()
+		return nil
+	case registry.FieldMirrorsSealed:
+		m.ClearMirrorsSealed()
 		return nil
 	case registry.FieldWebhookHash:
 		m.ClearWebhookHash()
@@ -35830,6 +36303,12 @@ func (m *RegistryMutation) ResetField(name string) error {
 		return nil
 	case registry.FieldPasswordSealed:
 		m.ResetPasswordSealed()
+		return nil
+	case registry.FieldMirrors:
+		m.ResetMirrors()
+		return nil
+	case registry.FieldMirrorsSealed:
+		m.ResetMirrorsSealed()
 		return nil
 	case registry.FieldProxy:
 		m.ResetProxy()

@@ -32,6 +32,10 @@ type Registry struct {
 	Username string `json:"username,omitempty"`
 	// PasswordSealed holds the value of the "password_sealed" field.
 	PasswordSealed []byte `json:"-"`
+	// Mirrors holds the value of the "mirrors" field.
+	Mirrors []report.Mirror `json:"mirrors,omitempty"`
+	// MirrorsSealed holds the value of the "mirrors_sealed" field.
+	MirrorsSealed []byte `json:"-"`
 	// Proxy holds the value of the "proxy" field.
 	Proxy string `json:"proxy,omitempty"`
 	// Certificates holds the value of the "certificates" field.
@@ -129,7 +133,7 @@ func (*Registry) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case registry.FieldPasswordSealed, registry.FieldRepositories, registry.FieldWebhookHash, registry.FieldRetention, registry.FieldLastSweep:
+		case registry.FieldPasswordSealed, registry.FieldMirrors, registry.FieldMirrorsSealed, registry.FieldRepositories, registry.FieldWebhookHash, registry.FieldRetention, registry.FieldLastSweep:
 			values[i] = new([]byte)
 		case registry.FieldPlainHTTP, registry.FieldLazyStart:
 			values[i] = new(sql.NullBool)
@@ -197,6 +201,20 @@ func (_m *Registry) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field password_sealed", values[i])
 			} else if value != nil {
 				_m.PasswordSealed = *value
+			}
+		case registry.FieldMirrors:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field mirrors", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Mirrors); err != nil {
+					return fmt.Errorf("unmarshal field mirrors: %w", err)
+				}
+			}
+		case registry.FieldMirrorsSealed:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field mirrors_sealed", values[i])
+			} else if value != nil {
+				_m.MirrorsSealed = *value
 			}
 		case registry.FieldProxy:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -363,6 +381,11 @@ func (_m *Registry) String() string {
 	builder.WriteString(_m.Username)
 	builder.WriteString(", ")
 	builder.WriteString("password_sealed=<sensitive>")
+	builder.WriteString(", ")
+	builder.WriteString("mirrors=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Mirrors))
+	builder.WriteString(", ")
+	builder.WriteString("mirrors_sealed=<sensitive>")
 	builder.WriteString(", ")
 	builder.WriteString("proxy=")
 	builder.WriteString(_m.Proxy)

@@ -89,6 +89,18 @@ func (_c *RegistryCreate) SetPasswordSealed(v []byte) *RegistryCreate {
 	return _c
 }
 
+// SetMirrors sets the "mirrors" field.
+func (_c *RegistryCreate) SetMirrors(v []report.Mirror) *RegistryCreate {
+	_c.mutation.SetMirrors(v)
+	return _c
+}
+
+// SetMirrorsSealed sets the "mirrors_sealed" field.
+func (_c *RegistryCreate) SetMirrorsSealed(v []byte) *RegistryCreate {
+	_c.mutation.SetMirrorsSealed(v)
+	return _c
+}
+
 // SetProxy sets the "proxy" field.
 func (_c *RegistryCreate) SetProxy(v string) *RegistryCreate {
 	_c.mutation.SetProxy(v)
@@ -374,6 +386,10 @@ func (_c *RegistryCreate) defaults() {
 		v := registry.DefaultUsername
 		_c.mutation.SetUsername(v)
 	}
+	if _, ok := _c.mutation.Mirrors(); !ok {
+		v := registry.DefaultMirrors
+		_c.mutation.SetMirrors(v)
+	}
 	if _, ok := _c.mutation.Proxy(); !ok {
 		v := registry.DefaultProxy
 		_c.mutation.SetProxy(v)
@@ -442,6 +458,9 @@ func (_c *RegistryCreate) check() error {
 	}
 	if _, ok := _c.mutation.Username(); !ok {
 		return &ValidationError{Name: "username", err: errors.New(`ent: missing required field "Registry.username"`)}
+	}
+	if _, ok := _c.mutation.Mirrors(); !ok {
+		return &ValidationError{Name: "mirrors", err: errors.New(`ent: missing required field "Registry.mirrors"`)}
 	}
 	if _, ok := _c.mutation.Proxy(); !ok {
 		return &ValidationError{Name: "proxy", err: errors.New(`ent: missing required field "Registry.proxy"`)}
@@ -534,6 +553,14 @@ func (_c *RegistryCreate) createSpec() (*Registry, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.PasswordSealed(); ok {
 		_spec.SetField(registry.FieldPasswordSealed, field.TypeBytes, value)
 		_node.PasswordSealed = value
+	}
+	if value, ok := _c.mutation.Mirrors(); ok {
+		_spec.SetField(registry.FieldMirrors, field.TypeJSON, value)
+		_node.Mirrors = value
+	}
+	if value, ok := _c.mutation.MirrorsSealed(); ok {
+		_spec.SetField(registry.FieldMirrorsSealed, field.TypeBytes, value)
+		_node.MirrorsSealed = value
 	}
 	if value, ok := _c.mutation.Proxy(); ok {
 		_spec.SetField(registry.FieldProxy, field.TypeString, value)
@@ -770,6 +797,36 @@ func (u *RegistryUpsert) UpdatePasswordSealed() *RegistryUpsert {
 // ClearPasswordSealed clears the value of the "password_sealed" field.
 func (u *RegistryUpsert) ClearPasswordSealed() *RegistryUpsert {
 	u.SetNull(registry.FieldPasswordSealed)
+	return u
+}
+
+// SetMirrors sets the "mirrors" field.
+func (u *RegistryUpsert) SetMirrors(v []report.Mirror) *RegistryUpsert {
+	u.Set(registry.FieldMirrors, v)
+	return u
+}
+
+// UpdateMirrors sets the "mirrors" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateMirrors() *RegistryUpsert {
+	u.SetExcluded(registry.FieldMirrors)
+	return u
+}
+
+// SetMirrorsSealed sets the "mirrors_sealed" field.
+func (u *RegistryUpsert) SetMirrorsSealed(v []byte) *RegistryUpsert {
+	u.Set(registry.FieldMirrorsSealed, v)
+	return u
+}
+
+// UpdateMirrorsSealed sets the "mirrors_sealed" field to the value that was provided on create.
+func (u *RegistryUpsert) UpdateMirrorsSealed() *RegistryUpsert {
+	u.SetExcluded(registry.FieldMirrorsSealed)
+	return u
+}
+
+// ClearMirrorsSealed clears the value of the "mirrors_sealed" field.
+func (u *RegistryUpsert) ClearMirrorsSealed() *RegistryUpsert {
+	u.SetNull(registry.FieldMirrorsSealed)
 	return u
 }
 
@@ -1108,6 +1165,41 @@ func (u *RegistryUpsertOne) UpdatePasswordSealed() *RegistryUpsertOne {
 func (u *RegistryUpsertOne) ClearPasswordSealed() *RegistryUpsertOne {
 	return u.Update(func(s *RegistryUpsert) {
 		s.ClearPasswordSealed()
+	})
+}
+
+// SetMirrors sets the "mirrors" field.
+func (u *RegistryUpsertOne) SetMirrors(v []report.Mirror) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetMirrors(v)
+	})
+}
+
+// UpdateMirrors sets the "mirrors" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateMirrors() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateMirrors()
+	})
+}
+
+// SetMirrorsSealed sets the "mirrors_sealed" field.
+func (u *RegistryUpsertOne) SetMirrorsSealed(v []byte) *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetMirrorsSealed(v)
+	})
+}
+
+// UpdateMirrorsSealed sets the "mirrors_sealed" field to the value that was provided on create.
+func (u *RegistryUpsertOne) UpdateMirrorsSealed() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateMirrorsSealed()
+	})
+}
+
+// ClearMirrorsSealed clears the value of the "mirrors_sealed" field.
+func (u *RegistryUpsertOne) ClearMirrorsSealed() *RegistryUpsertOne {
+	return u.Update(func(s *RegistryUpsert) {
+		s.ClearMirrorsSealed()
 	})
 }
 
@@ -1648,6 +1740,41 @@ func (u *RegistryUpsertBulk) UpdatePasswordSealed() *RegistryUpsertBulk {
 func (u *RegistryUpsertBulk) ClearPasswordSealed() *RegistryUpsertBulk {
 	return u.Update(func(s *RegistryUpsert) {
 		s.ClearPasswordSealed()
+	})
+}
+
+// SetMirrors sets the "mirrors" field.
+func (u *RegistryUpsertBulk) SetMirrors(v []report.Mirror) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetMirrors(v)
+	})
+}
+
+// UpdateMirrors sets the "mirrors" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateMirrors() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateMirrors()
+	})
+}
+
+// SetMirrorsSealed sets the "mirrors_sealed" field.
+func (u *RegistryUpsertBulk) SetMirrorsSealed(v []byte) *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.SetMirrorsSealed(v)
+	})
+}
+
+// UpdateMirrorsSealed sets the "mirrors_sealed" field to the value that was provided on create.
+func (u *RegistryUpsertBulk) UpdateMirrorsSealed() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.UpdateMirrorsSealed()
+	})
+}
+
+// ClearMirrorsSealed clears the value of the "mirrors_sealed" field.
+func (u *RegistryUpsertBulk) ClearMirrorsSealed() *RegistryUpsertBulk {
+	return u.Update(func(s *RegistryUpsert) {
+		s.ClearMirrorsSealed()
 	})
 }
 

@@ -104,6 +104,30 @@ func (_u *RegistryUpdate) ClearPasswordSealed() *RegistryUpdate {
 	return _u
 }
 
+// SetMirrors sets the "mirrors" field.
+func (_u *RegistryUpdate) SetMirrors(v []report.Mirror) *RegistryUpdate {
+	_u.mutation.SetMirrors(v)
+	return _u
+}
+
+// AppendMirrors appends value to the "mirrors" field.
+func (_u *RegistryUpdate) AppendMirrors(v []report.Mirror) *RegistryUpdate {
+	_u.mutation.AppendMirrors(v)
+	return _u
+}
+
+// SetMirrorsSealed sets the "mirrors_sealed" field.
+func (_u *RegistryUpdate) SetMirrorsSealed(v []byte) *RegistryUpdate {
+	_u.mutation.SetMirrorsSealed(v)
+	return _u
+}
+
+// ClearMirrorsSealed clears the value of the "mirrors_sealed" field.
+func (_u *RegistryUpdate) ClearMirrorsSealed() *RegistryUpdate {
+	_u.mutation.ClearMirrorsSealed()
+	return _u
+}
+
 // SetProxy sets the "proxy" field.
 func (_u *RegistryUpdate) SetProxy(v string) *RegistryUpdate {
 	_u.mutation.SetProxy(v)
@@ -556,6 +580,20 @@ func (_u *RegistryUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.PasswordSealedCleared() {
 		_spec.ClearField(registry.FieldPasswordSealed, field.TypeBytes)
 	}
+	if value, ok := _u.mutation.Mirrors(); ok {
+		_spec.SetField(registry.FieldMirrors, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedMirrors(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, registry.FieldMirrors, value)
+		})
+	}
+	if value, ok := _u.mutation.MirrorsSealed(); ok {
+		_spec.SetField(registry.FieldMirrorsSealed, field.TypeBytes, value)
+	}
+	if _u.mutation.MirrorsSealedCleared() {
+		_spec.ClearField(registry.FieldMirrorsSealed, field.TypeBytes)
+	}
 	if value, ok := _u.mutation.Proxy(); ok {
 		_spec.SetField(registry.FieldProxy, field.TypeString, value)
 	}
@@ -896,6 +934,30 @@ func (_u *RegistryUpdateOne) SetPasswordSealed(v []byte) *RegistryUpdateOne {
 // ClearPasswordSealed clears the value of the "password_sealed" field.
 func (_u *RegistryUpdateOne) ClearPasswordSealed() *RegistryUpdateOne {
 	_u.mutation.ClearPasswordSealed()
+	return _u
+}
+
+// SetMirrors sets the "mirrors" field.
+func (_u *RegistryUpdateOne) SetMirrors(v []report.Mirror) *RegistryUpdateOne {
+	_u.mutation.SetMirrors(v)
+	return _u
+}
+
+// AppendMirrors appends value to the "mirrors" field.
+func (_u *RegistryUpdateOne) AppendMirrors(v []report.Mirror) *RegistryUpdateOne {
+	_u.mutation.AppendMirrors(v)
+	return _u
+}
+
+// SetMirrorsSealed sets the "mirrors_sealed" field.
+func (_u *RegistryUpdateOne) SetMirrorsSealed(v []byte) *RegistryUpdateOne {
+	_u.mutation.SetMirrorsSealed(v)
+	return _u
+}
+
+// ClearMirrorsSealed clears the value of the "mirrors_sealed" field.
+func (_u *RegistryUpdateOne) ClearMirrorsSealed() *RegistryUpdateOne {
+	_u.mutation.ClearMirrorsSealed()
 	return _u
 }
 
@@ -1380,6 +1442,20 @@ func (_u *RegistryUpdateOne) sqlSave(ctx context.Context) (_node *Registry, err 
 	}
 	if _u.mutation.PasswordSealedCleared() {
 		_spec.ClearField(registry.FieldPasswordSealed, field.TypeBytes)
+	}
+	if value, ok := _u.mutation.Mirrors(); ok {
+		_spec.SetField(registry.FieldMirrors, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedMirrors(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, registry.FieldMirrors, value)
+		})
+	}
+	if value, ok := _u.mutation.MirrorsSealed(); ok {
+		_spec.SetField(registry.FieldMirrorsSealed, field.TypeBytes, value)
+	}
+	if _u.mutation.MirrorsSealedCleared() {
+		_spec.ClearField(registry.FieldMirrorsSealed, field.TypeBytes)
 	}
 	if value, ok := _u.mutation.Proxy(); ok {
 		_spec.SetField(registry.FieldProxy, field.TypeString, value)

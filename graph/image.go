@@ -51,6 +51,10 @@ func (r queryResolver) ScanResults(ctx context.Context, first *int, after *ent.C
 	return r.Client.ScanResult.Query().Paginate(ctx, after, first, before, last, ent.WithScanResultOrder(orderBy), ent.WithScanResultFilter(where.Filter))
 }
 
+func (r mutationResolver) RenameImage(ctx context.Context, input image.RenameImageInput) (*image.ImagePayload, error) {
+	return r.Resolver.Images.RenameImage(ctx, input)
+}
+
 func (r mutationResolver) RollbackImage(ctx context.Context, input image.RollbackImageInput) (*image.ImagePayload, error) {
 	return r.Resolver.Images.RollbackImage(ctx, input)
 }

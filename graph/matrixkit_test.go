@@ -231,7 +231,7 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 	c.ImageCopy.Create().SetAgent(a).SetReference(name + ".example.org/i:1").SetDigest("-").SetState("present").ExecX(ctx)
 	c.Image.UpdateOneID(k["Image"]).AddAutoPullIDs(a.ResourceGroupID).ExecX(ctx)
 	for _, digest := range []string{"-", "+"} {
-		c.ImageVersion.Create().SetImageID(k["Image"]).SetDigest(digest).SetLayers([]report.Layer{{Digest: digest}}).
+		c.ImageVersion.Create().SetImageID(k["Image"]).SetDigest(digest).SetCreator(u).SetLayers([]report.Layer{{Digest: digest}}).
 			SetLabels(map[string]string{"v": digest}).SetEnvironment([]string{"V=" + digest}).ExecX(ctx)
 	}
 	k["Image+own"] = c.Image.Create().SetReference(name + ".example.org/users/u/i:1").SetName("users/u/i:1").SetArchitecture("x86_64").

@@ -77,6 +77,8 @@ var matrix = map[string]cell{
 		return vars{"image": f.image().ID, "group": f.group().ID}
 	},
 	"rollbackImage":            func(f *fixture) vars { return vars{"id": f.image().ID} },
+	"renameImage of one's own": func(f *fixture) vars { return vars{"id": f.ownImage(), "tag": "a b"} },
+	"renameImage":              func(f *fixture) vars { return vars{"id": f.image().ID, "tag": "2"} },
 	"deleteImage":              func(f *fixture) vars { return vars{"id": f.image().ID} },
 	"deleteImage of one's own": func(f *fixture) vars { return vars{"id": f.ownImage()} },
 	"updateImage":              func(f *fixture) vars { return vars{"id": f.image().ID, "description": "x"} },

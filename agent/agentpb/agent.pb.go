@@ -426,7 +426,7 @@ func (x KernelState_Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use KernelState_Phase.Descriptor instead.
 func (KernelState_Phase) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34, 0}
 }
 
 type Metric_Quality int32
@@ -478,7 +478,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{52, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{53, 0}
 }
 
 type WatchRequest struct {
@@ -2174,6 +2174,7 @@ type PullImageRequest struct {
 	Proxy         string                 `protobuf:"bytes,6,opt,name=proxy,proto3" json:"proxy,omitempty"`               // URL; empty: the proxy of the agent's environment
 	Certificates  string                 `protobuf:"bytes,7,opt,name=certificates,proto3" json:"certificates,omitempty"` // in PEM, trusted in addition to those of the machine
 	Lazy          bool                   `protobuf:"varint,8,opt,name=lazy,proto3" json:"lazy,omitempty"`                // kernels may start before the layers are complete
+	Mirrors       []*Mirror              `protobuf:"bytes,9,rep,name=mirrors,proto3" json:"mirrors,omitempty"`           // asked before the registry, in this order, for the content of digest
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2264,6 +2265,82 @@ func (x *PullImageRequest) GetLazy() bool {
 	return false
 }
 
+func (x *PullImageRequest) GetMirrors() []*Mirror {
+	if x != nil {
+		return x.Mirrors
+	}
+	return nil
+}
+
+// Mirror is a server that has copies of the images of a registry.
+type Mirror struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"` // and port
+	PlainHttp     bool                   `protobuf:"varint,2,opt,name=plain_http,json=plainHttp,proto3" json:"plain_http,omitempty"`
+	Username      string                 `protobuf:"bytes,3,opt,name=username,proto3" json:"username,omitempty"` // with password: of the mirror, not of the registry
+	Password      string                 `protobuf:"bytes,4,opt,name=password,proto3" json:"password,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Mirror) Reset() {
+	*x = Mirror{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Mirror) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Mirror) ProtoMessage() {}
+
+func (x *Mirror) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Mirror.ProtoReflect.Descriptor instead.
+func (*Mirror) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Mirror) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Mirror) GetPlainHttp() bool {
+	if x != nil {
+		return x.PlainHttp
+	}
+	return false
+}
+
+func (x *Mirror) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *Mirror) GetPassword() string {
+	if x != nil {
+		return x.Password
+	}
+	return ""
+}
+
 type PullProgress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reference     string                 `protobuf:"bytes,1,opt,name=reference,proto3" json:"reference,omitempty"`
@@ -2278,7 +2355,7 @@ type PullProgress struct {
 
 func (x *PullProgress) Reset() {
 	*x = PullProgress{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2367,7 @@ func (x *PullProgress) String() string {
 func (*PullProgress) ProtoMessage() {}
 
 func (x *PullProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[22]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2380,7 @@ func (x *PullProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullProgress.ProtoReflect.Descriptor instead.
 func (*PullProgress) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PullProgress) GetReference() string {
@@ -2359,7 +2436,7 @@ type Allocation struct {
 
 func (x *Allocation) Reset() {
 	*x = Allocation{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2371,7 +2448,7 @@ func (x *Allocation) String() string {
 func (*Allocation) ProtoMessage() {}
 
 func (x *Allocation) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[23]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2384,7 +2461,7 @@ func (x *Allocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Allocation.ProtoReflect.Descriptor instead.
 func (*Allocation) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Allocation) GetDeviceId() string {
@@ -2422,7 +2499,7 @@ type Mount struct {
 
 func (x *Mount) Reset() {
 	*x = Mount{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2434,7 +2511,7 @@ func (x *Mount) String() string {
 func (*Mount) ProtoMessage() {}
 
 func (x *Mount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[24]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2447,7 +2524,7 @@ func (x *Mount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mount.ProtoReflect.Descriptor instead.
 func (*Mount) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Mount) GetVolume() string {
@@ -2525,7 +2602,7 @@ type CreateKernelRequest struct {
 
 func (x *CreateKernelRequest) Reset() {
 	*x = CreateKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2537,7 +2614,7 @@ func (x *CreateKernelRequest) String() string {
 func (*CreateKernelRequest) ProtoMessage() {}
 
 func (x *CreateKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[25]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2550,7 +2627,7 @@ func (x *CreateKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateKernelRequest.ProtoReflect.Descriptor instead.
 func (*CreateKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CreateKernelRequest) GetEpoch() int64 {
@@ -2726,7 +2803,7 @@ type KernelCluster struct {
 
 func (x *KernelCluster) Reset() {
 	*x = KernelCluster{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2738,7 +2815,7 @@ func (x *KernelCluster) String() string {
 func (*KernelCluster) ProtoMessage() {}
 
 func (x *KernelCluster) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[26]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2751,7 +2828,7 @@ func (x *KernelCluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelCluster.ProtoReflect.Descriptor instead.
 func (*KernelCluster) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *KernelCluster) GetSecret() []byte {
@@ -2778,7 +2855,7 @@ type KernelMember struct {
 
 func (x *KernelMember) Reset() {
 	*x = KernelMember{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2790,7 +2867,7 @@ func (x *KernelMember) String() string {
 func (*KernelMember) ProtoMessage() {}
 
 func (x *KernelMember) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[27]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2803,7 +2880,7 @@ func (x *KernelMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelMember.ProtoReflect.Descriptor instead.
 func (*KernelMember) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *KernelMember) GetHostname() string {
@@ -2836,7 +2913,7 @@ type KernelNetwork struct {
 
 func (x *KernelNetwork) Reset() {
 	*x = KernelNetwork{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2848,7 +2925,7 @@ func (x *KernelNetwork) String() string {
 func (*KernelNetwork) ProtoMessage() {}
 
 func (x *KernelNetwork) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[28]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2861,7 +2938,7 @@ func (x *KernelNetwork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelNetwork.ProtoReflect.Descriptor instead.
 func (*KernelNetwork) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *KernelNetwork) GetVni() uint32 {
@@ -2910,7 +2987,7 @@ type KernelPeer struct {
 
 func (x *KernelPeer) Reset() {
 	*x = KernelPeer{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2922,7 +2999,7 @@ func (x *KernelPeer) String() string {
 func (*KernelPeer) ProtoMessage() {}
 
 func (x *KernelPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[29]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2935,7 +3012,7 @@ func (x *KernelPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelPeer.ProtoReflect.Descriptor instead.
 func (*KernelPeer) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *KernelPeer) GetHostname() string {
@@ -2971,7 +3048,7 @@ type UpdateMountsRequest struct {
 
 func (x *UpdateMountsRequest) Reset() {
 	*x = UpdateMountsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2983,7 +3060,7 @@ func (x *UpdateMountsRequest) String() string {
 func (*UpdateMountsRequest) ProtoMessage() {}
 
 func (x *UpdateMountsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[30]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2996,7 +3073,7 @@ func (x *UpdateMountsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMountsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateMountsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *UpdateMountsRequest) GetEpoch() int64 {
@@ -3038,7 +3115,7 @@ type MountUpdate struct {
 
 func (x *MountUpdate) Reset() {
 	*x = MountUpdate{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3127,7 @@ func (x *MountUpdate) String() string {
 func (*MountUpdate) ProtoMessage() {}
 
 func (x *MountUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[31]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3063,7 +3140,7 @@ func (x *MountUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountUpdate.ProtoReflect.Descriptor instead.
 func (*MountUpdate) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MountUpdate) GetTarget() string {
@@ -3095,7 +3172,7 @@ type UpdateMountsResponse struct {
 
 func (x *UpdateMountsResponse) Reset() {
 	*x = UpdateMountsResponse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3184,7 @@ func (x *UpdateMountsResponse) String() string {
 func (*UpdateMountsResponse) ProtoMessage() {}
 
 func (x *UpdateMountsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[32]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3197,7 @@ func (x *UpdateMountsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMountsResponse.ProtoReflect.Descriptor instead.
 func (*UpdateMountsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
 }
 
 type KernelState struct {
@@ -3150,7 +3227,7 @@ type KernelState struct {
 
 func (x *KernelState) Reset() {
 	*x = KernelState{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3162,7 +3239,7 @@ func (x *KernelState) String() string {
 func (*KernelState) ProtoMessage() {}
 
 func (x *KernelState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[33]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3175,7 +3252,7 @@ func (x *KernelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelState.ProtoReflect.Descriptor instead.
 func (*KernelState) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *KernelState) GetKernelId() string {
@@ -3296,7 +3373,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3308,7 +3385,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[34]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3321,7 +3398,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Step) GetName() string {
@@ -3368,7 +3445,7 @@ type GetKernelRequest struct {
 
 func (x *GetKernelRequest) Reset() {
 	*x = GetKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3380,7 +3457,7 @@ func (x *GetKernelRequest) String() string {
 func (*GetKernelRequest) ProtoMessage() {}
 
 func (x *GetKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[35]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3393,7 +3470,7 @@ func (x *GetKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetKernelRequest.ProtoReflect.Descriptor instead.
 func (*GetKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetKernelRequest) GetKernelId() string {
@@ -3415,7 +3492,7 @@ type TerminateKernelRequest struct {
 
 func (x *TerminateKernelRequest) Reset() {
 	*x = TerminateKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3504,7 @@ func (x *TerminateKernelRequest) String() string {
 func (*TerminateKernelRequest) ProtoMessage() {}
 
 func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[36]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3517,7 @@ func (x *TerminateKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TerminateKernelRequest.ProtoReflect.Descriptor instead.
 func (*TerminateKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TerminateKernelRequest) GetEpoch() int64 {
@@ -3481,7 +3558,7 @@ type ForgetKernelRequest struct {
 
 func (x *ForgetKernelRequest) Reset() {
 	*x = ForgetKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3493,7 +3570,7 @@ func (x *ForgetKernelRequest) String() string {
 func (*ForgetKernelRequest) ProtoMessage() {}
 
 func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[37]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3506,7 +3583,7 @@ func (x *ForgetKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelRequest.ProtoReflect.Descriptor instead.
 func (*ForgetKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ForgetKernelRequest) GetEpoch() int64 {
@@ -3531,7 +3608,7 @@ type ForgetKernelResponse struct {
 
 func (x *ForgetKernelResponse) Reset() {
 	*x = ForgetKernelResponse{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3543,7 +3620,7 @@ func (x *ForgetKernelResponse) String() string {
 func (*ForgetKernelResponse) ProtoMessage() {}
 
 func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[38]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3556,7 +3633,7 @@ func (x *ForgetKernelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetKernelResponse.ProtoReflect.Descriptor instead.
 func (*ForgetKernelResponse) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{39}
 }
 
 type CommitKernelRequest struct {
@@ -3577,7 +3654,7 @@ type CommitKernelRequest struct {
 
 func (x *CommitKernelRequest) Reset() {
 	*x = CommitKernelRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3589,7 +3666,7 @@ func (x *CommitKernelRequest) String() string {
 func (*CommitKernelRequest) ProtoMessage() {}
 
 func (x *CommitKernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[39]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3602,7 +3679,7 @@ func (x *CommitKernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitKernelRequest.ProtoReflect.Descriptor instead.
 func (*CommitKernelRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CommitKernelRequest) GetEpoch() int64 {
@@ -3693,7 +3770,7 @@ type CommitProgress struct {
 
 func (x *CommitProgress) Reset() {
 	*x = CommitProgress{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3705,7 +3782,7 @@ func (x *CommitProgress) String() string {
 func (*CommitProgress) ProtoMessage() {}
 
 func (x *CommitProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[40]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3718,7 +3795,7 @@ func (x *CommitProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitProgress.ProtoReflect.Descriptor instead.
 func (*CommitProgress) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CommitProgress) GetPhase() string {
@@ -3817,7 +3894,7 @@ type BuildImageRequest struct {
 
 func (x *BuildImageRequest) Reset() {
 	*x = BuildImageRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3829,7 +3906,7 @@ func (x *BuildImageRequest) String() string {
 func (*BuildImageRequest) ProtoMessage() {}
 
 func (x *BuildImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[41]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3842,7 +3919,7 @@ func (x *BuildImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BuildImageRequest.ProtoReflect.Descriptor instead.
 func (*BuildImageRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BuildImageRequest) GetEpoch() int64 {
@@ -4032,7 +4109,7 @@ type BuildRegistry struct {
 
 func (x *BuildRegistry) Reset() {
 	*x = BuildRegistry{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4044,7 +4121,7 @@ func (x *BuildRegistry) String() string {
 func (*BuildRegistry) ProtoMessage() {}
 
 func (x *BuildRegistry) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4057,7 +4134,7 @@ func (x *BuildRegistry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BuildRegistry.ProtoReflect.Descriptor instead.
 func (*BuildRegistry) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *BuildRegistry) GetHost() string {
@@ -4107,7 +4184,7 @@ type BuildProgress struct {
 
 func (x *BuildProgress) Reset() {
 	*x = BuildProgress{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4196,7 @@ func (x *BuildProgress) String() string {
 func (*BuildProgress) ProtoMessage() {}
 
 func (x *BuildProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4209,7 @@ func (x *BuildProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BuildProgress.ProtoReflect.Descriptor instead.
 func (*BuildProgress) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *BuildProgress) GetPhase() string {
@@ -4210,7 +4287,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4222,7 +4299,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4235,7 +4312,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LogsRequest) GetKernelId() string {
@@ -4276,7 +4353,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4288,7 +4365,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4301,7 +4378,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -4334,7 +4411,7 @@ type ExecInput struct {
 
 func (x *ExecInput) Reset() {
 	*x = ExecInput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4346,7 +4423,7 @@ func (x *ExecInput) String() string {
 func (*ExecInput) ProtoMessage() {}
 
 func (x *ExecInput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4359,7 +4436,7 @@ func (x *ExecInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecInput.ProtoReflect.Descriptor instead.
 func (*ExecInput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ExecInput) GetInput() isExecInput_Input {
@@ -4461,7 +4538,7 @@ type ExecStart struct {
 
 func (x *ExecStart) Reset() {
 	*x = ExecStart{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4473,7 +4550,7 @@ func (x *ExecStart) String() string {
 func (*ExecStart) ProtoMessage() {}
 
 func (x *ExecStart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4486,7 +4563,7 @@ func (x *ExecStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecStart.ProtoReflect.Descriptor instead.
 func (*ExecStart) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ExecStart) GetKernelId() string {
@@ -4534,7 +4611,7 @@ type WindowSize struct {
 
 func (x *WindowSize) Reset() {
 	*x = WindowSize{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4546,7 +4623,7 @@ func (x *WindowSize) String() string {
 func (*WindowSize) ProtoMessage() {}
 
 func (x *WindowSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4559,7 +4636,7 @@ func (x *WindowSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowSize.ProtoReflect.Descriptor instead.
 func (*WindowSize) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *WindowSize) GetColumns() uint32 {
@@ -4591,7 +4668,7 @@ type ExecOutput struct {
 
 func (x *ExecOutput) Reset() {
 	*x = ExecOutput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4603,7 +4680,7 @@ func (x *ExecOutput) String() string {
 func (*ExecOutput) ProtoMessage() {}
 
 func (x *ExecOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4616,7 +4693,7 @@ func (x *ExecOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecOutput.ProtoReflect.Descriptor instead.
 func (*ExecOutput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ExecOutput) GetOutput() isExecOutput_Output {
@@ -4701,7 +4778,7 @@ type StatsReport struct {
 
 func (x *StatsReport) Reset() {
 	*x = StatsReport{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4713,7 +4790,7 @@ func (x *StatsReport) String() string {
 func (*StatsReport) ProtoMessage() {}
 
 func (x *StatsReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4726,7 +4803,7 @@ func (x *StatsReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReport.ProtoReflect.Descriptor instead.
 func (*StatsReport) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *StatsReport) GetUnixMs() int64 {
@@ -4760,7 +4837,7 @@ type KernelStats struct {
 
 func (x *KernelStats) Reset() {
 	*x = KernelStats{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4772,7 +4849,7 @@ func (x *KernelStats) String() string {
 func (*KernelStats) ProtoMessage() {}
 
 func (x *KernelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4785,7 +4862,7 @@ func (x *KernelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelStats.ProtoReflect.Descriptor instead.
 func (*KernelStats) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *KernelStats) GetKernelId() string {
@@ -4818,7 +4895,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4830,7 +4907,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4843,7 +4920,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{52}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Metric) GetName() string {
@@ -5090,7 +5167,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x05Probe\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xed\x01\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"\x9f\x02\n" +
 	"\x10PullImageRequest\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x1d\n" +
@@ -5100,7 +5177,14 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\bpassword\x18\x05 \x01(\tR\bpassword\x12\x14\n" +
 	"\x05proxy\x18\x06 \x01(\tR\x05proxy\x12\"\n" +
 	"\fcertificates\x18\a \x01(\tR\fcertificates\x12\x12\n" +
-	"\x04lazy\x18\b \x01(\bR\x04lazy\"\xae\x01\n" +
+	"\x04lazy\x18\b \x01(\bR\x04lazy\x120\n" +
+	"\amirrors\x18\t \x03(\v2\x16.berth.agent.v1.MirrorR\amirrors\"s\n" +
+	"\x06Mirror\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x1d\n" +
+	"\n" +
+	"plain_http\x18\x02 \x01(\bR\tplainHttp\x12\x1a\n" +
+	"\busername\x18\x03 \x01(\tR\busername\x12\x1a\n" +
+	"\bpassword\x18\x04 \x01(\tR\bpassword\"\xae\x01\n" +
 	"\fPullProgress\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12\x1d\n" +
 	"\n" +
@@ -5403,7 +5487,7 @@ func file_agent_agentpb_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_agent_agentpb_agent_proto_goTypes = []any{
 	(LayerQuestion_End)(0),         // 0: berth.agent.v1.LayerQuestion.End
 	(SlotType_Kind)(0),             // 1: berth.agent.v1.SlotType.Kind
@@ -5435,57 +5519,58 @@ var file_agent_agentpb_agent_proto_goTypes = []any{
 	(*RestartPluginResponse)(nil),  // 27: berth.agent.v1.RestartPluginResponse
 	(*Probe)(nil),                  // 28: berth.agent.v1.Probe
 	(*PullImageRequest)(nil),       // 29: berth.agent.v1.PullImageRequest
-	(*PullProgress)(nil),           // 30: berth.agent.v1.PullProgress
-	(*Allocation)(nil),             // 31: berth.agent.v1.Allocation
-	(*Mount)(nil),                  // 32: berth.agent.v1.Mount
-	(*CreateKernelRequest)(nil),    // 33: berth.agent.v1.CreateKernelRequest
-	(*KernelCluster)(nil),          // 34: berth.agent.v1.KernelCluster
-	(*KernelMember)(nil),           // 35: berth.agent.v1.KernelMember
-	(*KernelNetwork)(nil),          // 36: berth.agent.v1.KernelNetwork
-	(*KernelPeer)(nil),             // 37: berth.agent.v1.KernelPeer
-	(*UpdateMountsRequest)(nil),    // 38: berth.agent.v1.UpdateMountsRequest
-	(*MountUpdate)(nil),            // 39: berth.agent.v1.MountUpdate
-	(*UpdateMountsResponse)(nil),   // 40: berth.agent.v1.UpdateMountsResponse
-	(*KernelState)(nil),            // 41: berth.agent.v1.KernelState
-	(*Step)(nil),                   // 42: berth.agent.v1.Step
-	(*GetKernelRequest)(nil),       // 43: berth.agent.v1.GetKernelRequest
-	(*TerminateKernelRequest)(nil), // 44: berth.agent.v1.TerminateKernelRequest
-	(*ForgetKernelRequest)(nil),    // 45: berth.agent.v1.ForgetKernelRequest
-	(*ForgetKernelResponse)(nil),   // 46: berth.agent.v1.ForgetKernelResponse
-	(*CommitKernelRequest)(nil),    // 47: berth.agent.v1.CommitKernelRequest
-	(*CommitProgress)(nil),         // 48: berth.agent.v1.CommitProgress
-	(*BuildImageRequest)(nil),      // 49: berth.agent.v1.BuildImageRequest
-	(*BuildRegistry)(nil),          // 50: berth.agent.v1.BuildRegistry
-	(*BuildProgress)(nil),          // 51: berth.agent.v1.BuildProgress
-	(*LogsRequest)(nil),            // 52: berth.agent.v1.LogsRequest
-	(*LogChunk)(nil),               // 53: berth.agent.v1.LogChunk
-	(*ExecInput)(nil),              // 54: berth.agent.v1.ExecInput
-	(*ExecStart)(nil),              // 55: berth.agent.v1.ExecStart
-	(*WindowSize)(nil),             // 56: berth.agent.v1.WindowSize
-	(*ExecOutput)(nil),             // 57: berth.agent.v1.ExecOutput
-	(*StatsReport)(nil),            // 58: berth.agent.v1.StatsReport
-	(*KernelStats)(nil),            // 59: berth.agent.v1.KernelStats
-	(*Metric)(nil),                 // 60: berth.agent.v1.Metric
-	nil,                            // 61: berth.agent.v1.Device.CapacityEntry
-	nil,                            // 62: berth.agent.v1.Device.AttributesEntry
-	nil,                            // 63: berth.agent.v1.CounterSet.CountersEntry
-	nil,                            // 64: berth.agent.v1.CounterUse.AmountsEntry
-	nil,                            // 65: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	nil,                            // 66: berth.agent.v1.BuildImageRequest.ArgsEntry
-	nil,                            // 67: berth.agent.v1.BuildImageRequest.SecretsEntry
-	nil,                            // 68: berth.agent.v1.BuildImageRequest.ImagesEntry
-	nil,                            // 69: berth.agent.v1.ExecStart.EnvironmentEntry
+	(*Mirror)(nil),                 // 30: berth.agent.v1.Mirror
+	(*PullProgress)(nil),           // 31: berth.agent.v1.PullProgress
+	(*Allocation)(nil),             // 32: berth.agent.v1.Allocation
+	(*Mount)(nil),                  // 33: berth.agent.v1.Mount
+	(*CreateKernelRequest)(nil),    // 34: berth.agent.v1.CreateKernelRequest
+	(*KernelCluster)(nil),          // 35: berth.agent.v1.KernelCluster
+	(*KernelMember)(nil),           // 36: berth.agent.v1.KernelMember
+	(*KernelNetwork)(nil),          // 37: berth.agent.v1.KernelNetwork
+	(*KernelPeer)(nil),             // 38: berth.agent.v1.KernelPeer
+	(*UpdateMountsRequest)(nil),    // 39: berth.agent.v1.UpdateMountsRequest
+	(*MountUpdate)(nil),            // 40: berth.agent.v1.MountUpdate
+	(*UpdateMountsResponse)(nil),   // 41: berth.agent.v1.UpdateMountsResponse
+	(*KernelState)(nil),            // 42: berth.agent.v1.KernelState
+	(*Step)(nil),                   // 43: berth.agent.v1.Step
+	(*GetKernelRequest)(nil),       // 44: berth.agent.v1.GetKernelRequest
+	(*TerminateKernelRequest)(nil), // 45: berth.agent.v1.TerminateKernelRequest
+	(*ForgetKernelRequest)(nil),    // 46: berth.agent.v1.ForgetKernelRequest
+	(*ForgetKernelResponse)(nil),   // 47: berth.agent.v1.ForgetKernelResponse
+	(*CommitKernelRequest)(nil),    // 48: berth.agent.v1.CommitKernelRequest
+	(*CommitProgress)(nil),         // 49: berth.agent.v1.CommitProgress
+	(*BuildImageRequest)(nil),      // 50: berth.agent.v1.BuildImageRequest
+	(*BuildRegistry)(nil),          // 51: berth.agent.v1.BuildRegistry
+	(*BuildProgress)(nil),          // 52: berth.agent.v1.BuildProgress
+	(*LogsRequest)(nil),            // 53: berth.agent.v1.LogsRequest
+	(*LogChunk)(nil),               // 54: berth.agent.v1.LogChunk
+	(*ExecInput)(nil),              // 55: berth.agent.v1.ExecInput
+	(*ExecStart)(nil),              // 56: berth.agent.v1.ExecStart
+	(*WindowSize)(nil),             // 57: berth.agent.v1.WindowSize
+	(*ExecOutput)(nil),             // 58: berth.agent.v1.ExecOutput
+	(*StatsReport)(nil),            // 59: berth.agent.v1.StatsReport
+	(*KernelStats)(nil),            // 60: berth.agent.v1.KernelStats
+	(*Metric)(nil),                 // 61: berth.agent.v1.Metric
+	nil,                            // 62: berth.agent.v1.Device.CapacityEntry
+	nil,                            // 63: berth.agent.v1.Device.AttributesEntry
+	nil,                            // 64: berth.agent.v1.CounterSet.CountersEntry
+	nil,                            // 65: berth.agent.v1.CounterUse.AmountsEntry
+	nil,                            // 66: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	nil,                            // 67: berth.agent.v1.BuildImageRequest.ArgsEntry
+	nil,                            // 68: berth.agent.v1.BuildImageRequest.SecretsEntry
+	nil,                            // 69: berth.agent.v1.BuildImageRequest.ImagesEntry
+	nil,                            // 70: berth.agent.v1.ExecStart.EnvironmentEntry
 }
 var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	12, // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
-	41, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
-	58, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
-	30, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
+	42, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
+	59, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
+	31, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
 	10, // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
 	11, // 5: berth.agent.v1.Heartbeat.conditions:type_name -> berth.agent.v1.Condition
 	19, // 6: berth.agent.v1.Report.slot_types:type_name -> berth.agent.v1.SlotType
 	20, // 7: berth.agent.v1.Report.devices:type_name -> berth.agent.v1.Device
-	41, // 8: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
+	42, // 8: berth.agent.v1.Report.kernels:type_name -> berth.agent.v1.KernelState
 	24, // 9: berth.agent.v1.Report.plugins:type_name -> berth.agent.v1.Plugin
 	28, // 10: berth.agent.v1.Report.probes:type_name -> berth.agent.v1.Probe
 	13, // 11: berth.agent.v1.Report.contents:type_name -> berth.agent.v1.ImageContent
@@ -5497,70 +5582,71 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	0,  // 17: berth.agent.v1.LayerQuestion.end:type_name -> berth.agent.v1.LayerQuestion.End
 	17, // 18: berth.agent.v1.LayerAnswer.pins:type_name -> berth.agent.v1.Pins
 	1,  // 19: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
-	61, // 20: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
-	62, // 21: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
+	62, // 20: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
+	63, // 21: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
 	2,  // 22: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
 	22, // 23: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
-	63, // 24: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
-	64, // 25: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
+	64, // 24: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
+	65, // 25: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
 	3,  // 26: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
 	4,  // 27: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
 	25, // 28: berth.agent.v1.Plugin.checks:type_name -> berth.agent.v1.PluginCheck
 	5,  // 29: berth.agent.v1.PluginCheck.level:type_name -> berth.agent.v1.PluginCheck.Level
-	31, // 30: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
-	32, // 31: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
-	65, // 32: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	36, // 33: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
-	34, // 34: berth.agent.v1.CreateKernelRequest.cluster:type_name -> berth.agent.v1.KernelCluster
-	35, // 35: berth.agent.v1.KernelCluster.members:type_name -> berth.agent.v1.KernelMember
-	37, // 36: berth.agent.v1.KernelNetwork.peers:type_name -> berth.agent.v1.KernelPeer
-	39, // 37: berth.agent.v1.UpdateMountsRequest.mounts:type_name -> berth.agent.v1.MountUpdate
-	6,  // 38: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
-	42, // 39: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
-	31, // 40: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
-	66, // 41: berth.agent.v1.BuildImageRequest.args:type_name -> berth.agent.v1.BuildImageRequest.ArgsEntry
-	67, // 42: berth.agent.v1.BuildImageRequest.secrets:type_name -> berth.agent.v1.BuildImageRequest.SecretsEntry
-	68, // 43: berth.agent.v1.BuildImageRequest.images:type_name -> berth.agent.v1.BuildImageRequest.ImagesEntry
-	50, // 44: berth.agent.v1.BuildImageRequest.registries:type_name -> berth.agent.v1.BuildRegistry
-	55, // 45: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
-	56, // 46: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	69, // 47: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
-	56, // 48: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	59, // 49: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	60, // 50: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	60, // 51: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
-	7,  // 52: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
-	8,  // 53: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
-	29, // 54: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
-	16, // 55: berth.agent.v1.Agent.Layers:input_type -> berth.agent.v1.LayerAnswer
-	33, // 56: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
-	43, // 57: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
-	44, // 58: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
-	38, // 59: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
-	47, // 60: berth.agent.v1.Agent.CommitKernel:input_type -> berth.agent.v1.CommitKernelRequest
-	49, // 61: berth.agent.v1.Agent.BuildImage:input_type -> berth.agent.v1.BuildImageRequest
-	45, // 62: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	26, // 63: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
-	52, // 64: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	54, // 65: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	9,  // 66: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	30, // 67: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	15, // 68: berth.agent.v1.Agent.Layers:output_type -> berth.agent.v1.LayerQuestion
-	41, // 69: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	41, // 70: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
-	41, // 71: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	40, // 72: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
-	48, // 73: berth.agent.v1.Agent.CommitKernel:output_type -> berth.agent.v1.CommitProgress
-	51, // 74: berth.agent.v1.Agent.BuildImage:output_type -> berth.agent.v1.BuildProgress
-	46, // 75: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	27, // 76: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
-	53, // 77: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	57, // 78: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	66, // [66:79] is the sub-list for method output_type
-	53, // [53:66] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	30, // 30: berth.agent.v1.PullImageRequest.mirrors:type_name -> berth.agent.v1.Mirror
+	32, // 31: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
+	33, // 32: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
+	66, // 33: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	37, // 34: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
+	35, // 35: berth.agent.v1.CreateKernelRequest.cluster:type_name -> berth.agent.v1.KernelCluster
+	36, // 36: berth.agent.v1.KernelCluster.members:type_name -> berth.agent.v1.KernelMember
+	38, // 37: berth.agent.v1.KernelNetwork.peers:type_name -> berth.agent.v1.KernelPeer
+	40, // 38: berth.agent.v1.UpdateMountsRequest.mounts:type_name -> berth.agent.v1.MountUpdate
+	6,  // 39: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
+	43, // 40: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
+	32, // 41: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
+	67, // 42: berth.agent.v1.BuildImageRequest.args:type_name -> berth.agent.v1.BuildImageRequest.ArgsEntry
+	68, // 43: berth.agent.v1.BuildImageRequest.secrets:type_name -> berth.agent.v1.BuildImageRequest.SecretsEntry
+	69, // 44: berth.agent.v1.BuildImageRequest.images:type_name -> berth.agent.v1.BuildImageRequest.ImagesEntry
+	51, // 45: berth.agent.v1.BuildImageRequest.registries:type_name -> berth.agent.v1.BuildRegistry
+	56, // 46: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
+	57, // 47: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
+	70, // 48: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	57, // 49: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
+	60, // 50: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	61, // 51: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	61, // 52: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	7,  // 53: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
+	8,  // 54: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
+	29, // 55: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
+	16, // 56: berth.agent.v1.Agent.Layers:input_type -> berth.agent.v1.LayerAnswer
+	34, // 57: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
+	44, // 58: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
+	45, // 59: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
+	39, // 60: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
+	48, // 61: berth.agent.v1.Agent.CommitKernel:input_type -> berth.agent.v1.CommitKernelRequest
+	50, // 62: berth.agent.v1.Agent.BuildImage:input_type -> berth.agent.v1.BuildImageRequest
+	46, // 63: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	26, // 64: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
+	53, // 65: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	55, // 66: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	9,  // 67: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	31, // 68: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	15, // 69: berth.agent.v1.Agent.Layers:output_type -> berth.agent.v1.LayerQuestion
+	42, // 70: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	42, // 71: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
+	42, // 72: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	41, // 73: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
+	49, // 74: berth.agent.v1.Agent.CommitKernel:output_type -> berth.agent.v1.CommitProgress
+	52, // 75: berth.agent.v1.Agent.BuildImage:output_type -> berth.agent.v1.BuildProgress
+	47, // 76: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	27, // 77: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
+	54, // 78: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	58, // 79: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	67, // [67:80] is the sub-list for method output_type
+	54, // [54:67] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_agent_agentpb_agent_proto_init() }
@@ -5576,14 +5662,14 @@ func file_agent_agentpb_agent_proto_init() {
 		(*Event_Heartbeat)(nil),
 	}
 	file_agent_agentpb_agent_proto_msgTypes[12].OneofWrappers = []any{}
-	file_agent_agentpb_agent_proto_msgTypes[46].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[47].OneofWrappers = []any{
 		(*ExecInput_Start)(nil),
 		(*ExecInput_Stdin)(nil),
 		(*ExecInput_StdinEof)(nil),
 		(*ExecInput_Resize)(nil),
 		(*ExecInput_Signal)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[49].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[50].OneofWrappers = []any{
 		(*ExecOutput_Stdout)(nil),
 		(*ExecOutput_Stderr)(nil),
 		(*ExecOutput_Exit)(nil),
@@ -5595,7 +5681,7 @@ func file_agent_agentpb_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_agentpb_agent_proto_rawDesc), len(file_agent_agentpb_agent_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   62,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,7 +21,7 @@ type Meter struct {
 func NewMeter(to prometheus.Registerer) *Meter {
 	f := promauto.With(to)
 	m := &Meter{
-		received: f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_image_received_bytes_total", Help: "Bytes of images that the agent has received, by source: registry or agent."}, []string{"source"}),
+		received: f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_image_received_bytes_total", Help: "Bytes of images that the agent has received, by source: registry, mirror or agent."}, []string{"source"}),
 		fetches:  f.NewCounterVec(prometheus.CounterOpts{Name: "berth_agent_image_fetches_total", Help: "Fetches of parts of images that ended, by source and result: ok, failed, or corrupt if the bytes were wrong."}, []string{"source", "result"}),
 		sent:     f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_image_sent_bytes_total", Help: "Bytes of images that the agent has sent to other agents."}),
 		uploads:  f.NewGauge(prometheus.GaugeOpts{Name: "berth_agent_image_uploads", Help: "Parts of images that the agent is sending to other agents."}),
@@ -31,7 +31,7 @@ func NewMeter(to prometheus.Registerer) *Meter {
 		lazyRefused: f.NewCounter(prometheus.CounterOpts{Name: "berth_agent_image_lazy_refused_total", Help: "Parts of files that a registry sent with wrong bytes, so that programs did not get them."}),
 		lazyWaiting: f.NewGauge(prometheus.GaugeOpts{Name: "berth_agent_image_lazy_waiting", Help: "Reads of files that wait for a registry, because their image is not complete."}),
 	}
-	for _, source := range []string{"registry", "agent"} {
+	for _, source := range []string{"registry", "mirror", "agent"} {
 		m.received.WithLabelValues(source).Add(0)
 		for _, result := range []string{"ok", "failed", "corrupt"} {
 			m.fetches.WithLabelValues(source, result).Add(0)
@@ -40,10 +40,10 @@ func NewMeter(to prometheus.Registerer) *Meter {
 	return m
 }
 
-// Received counts bytes from a registry.
-func (m *Meter) Received(n int) { m.received.WithLabelValues("registry").Add(float64(n)) }
+// Received counts bytes from a source, "registry" or "mirror".
+func (m *Meter) Received(source string, n int) { m.received.WithLabelValues(source).Add(float64(n)) }
 
-// Fetched counts a fetch that ended, by its source, "registry" or "agent", and result, "ok", "failed" or
+// Fetched counts a fetch that ended, by its source, "registry", "mirror" or "agent", and result, "ok", "failed" or
 // "corrupt".
 func (m *Meter) Fetched(source, result string) { m.fetches.WithLabelValues(source, result).Inc() }
 

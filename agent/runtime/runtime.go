@@ -88,12 +88,22 @@ type PullRequest struct {
 	Username  string
 	Password  string
 	Peers     Peers // other agents, nil = everything comes from the registry; needs Digest
+	// Mirrors are asked for the content of Digest before the registry, in this order.
+	Mirrors []Mirror
 	// Proxy is the URL of the proxy to the registry, "" = that of the environment. Certificates are
 	// trusted in addition to those of the machine, in PEM.
 	Proxy, Certificates string
 	// Lazy makes the files of the image available before its layers are complete, if the host and the format
 	// of the image allow it. The layers are then fetched in the background.
 	Lazy bool
+}
+
+// Mirror is a server that has copies of the images of a registry. It gets its own credentials, or none.
+type Mirror struct {
+	Host      string // and port
+	PlainHTTP bool
+	Username  string
+	Password  string
 }
 
 // Progress is the progress of a pull or a commit. Total grows while the image's parts become known.

@@ -52,13 +52,19 @@ func TestSourceIsKilled(t *testing.T) {
 	if err := platform.Agents[0].Kill(); err != nil {
 		t.Fatal(err)
 	}
+	killed := platform.Egress.Sent() - before
 	for _, s := range others {
 		u.Until(s.ID, "RUNNING")
 	}
 	sent := platform.Egress.Sent() - before
-	t.Logf("the registry sent %.2f copies", float64(sent)/float64(size))
 	platform.Agents[0].Return(t)
 	u.Until(first.ID, "RUNNING")
+	// Bytes that only the killed agent had are lost to the others: those are sent twice, and nothing else.
+	all := platform.Egress.Sent() - before
+	t.Logf("the registry sent %.2f copies, %.2f with the agent that returned", float64(sent)/float64(size), float64(all)/float64(size))
+	if float64(all) > float64(killed)+1.2*float64(size) {
+		t.Errorf("the registry sent %d bytes for an image of %d, %d of them before the agent was killed", all, size, killed)
+	}
 }
 
 // BenchmarkImage compares the pull of an image of 400 MB by one agent with the pull by eight agents at once. All

@@ -33,10 +33,27 @@ const (
 	FieldSignedBy = "signed_by"
 	// FieldImageID holds the string denoting the image_id field in the database.
 	FieldImageID = "image_id"
+	// FieldSessionID holds the string denoting the session_id field in the database.
+	FieldSessionID = "session_id"
+	// FieldBase holds the string denoting the base field in the database.
+	FieldBase = "base"
+	// FieldAddedBytes holds the string denoting the added_bytes field in the database.
+	FieldAddedBytes = "added_bytes"
+	// FieldCreatorID holds the string denoting the creator_id field in the database.
+	FieldCreatorID = "creator_id"
+	// EdgeCreator holds the string denoting the creator edge name in mutations.
+	EdgeCreator = "creator"
 	// EdgeImage holds the string denoting the image edge name in mutations.
 	EdgeImage = "image"
 	// Table holds the table name of the imageversion in the database.
 	Table = "image_versions"
+	// CreatorTable is the table that holds the creator relation/edge.
+	CreatorTable = "image_versions"
+	// CreatorInverseTable is the table name for the User entity.
+	// It exists in this package in order to avoid circular dependency with the "user" package.
+	CreatorInverseTable = "users"
+	// CreatorColumn is the table column denoting the creator relation/edge.
+	CreatorColumn = "creator_id"
 	// ImageTable is the table that holds the image relation/edge.
 	ImageTable = "image_versions"
 	// ImageInverseTable is the table name for the Image entity.
@@ -57,6 +74,10 @@ var Columns = []string{
 	FieldLayers,
 	FieldSignedBy,
 	FieldImageID,
+	FieldSessionID,
+	FieldBase,
+	FieldAddedBytes,
+	FieldCreatorID,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -88,6 +109,10 @@ var (
 	DefaultLayers []report.Layer
 	// DefaultSignedBy holds the default value on creation for the "signed_by" field.
 	DefaultSignedBy string
+	// DefaultBase holds the default value on creation for the "base" field.
+	DefaultBase string
+	// DefaultAddedBytes holds the default value on creation for the "added_bytes" field.
+	DefaultAddedBytes int64
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )
@@ -125,11 +150,45 @@ func ByImageID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldImageID, opts...).ToFunc()
 }
 
+// BySessionID orders the results by the session_id field.
+func BySessionID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSessionID, opts...).ToFunc()
+}
+
+// ByBase orders the results by the base field.
+func ByBase(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldBase, opts...).ToFunc()
+}
+
+// ByAddedBytes orders the results by the added_bytes field.
+func ByAddedBytes(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAddedBytes, opts...).ToFunc()
+}
+
+// ByCreatorID orders the results by the creator_id field.
+func ByCreatorID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCreatorID, opts...).ToFunc()
+}
+
+// ByCreatorField orders the results by creator field.
+func ByCreatorField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newCreatorStep(), sql.OrderByField(field, opts...))
+	}
+}
+
 // ByImageField orders the results by image field.
 func ByImageField(field string, opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
 		sqlgraph.OrderByNeighborTerms(s, newImageStep(), sql.OrderByField(field, opts...))
 	}
+}
+func newCreatorStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(CreatorInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2O, false, CreatorTable, CreatorColumn),
+	)
 }
 func newImageStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(

@@ -81,6 +81,26 @@ func ImageID(v uuid.UUID) predicate.ImageVersion {
 	return predicate.ImageVersion(sql.FieldEQ(FieldImageID, v))
 }
 
+// SessionID applies equality check predicate on the "session_id" field. It's identical to SessionIDEQ.
+func SessionID(v uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldEQ(FieldSessionID, v))
+}
+
+// Base applies equality check predicate on the "base" field. It's identical to BaseEQ.
+func Base(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldEQ(FieldBase, v))
+}
+
+// AddedBytes applies equality check predicate on the "added_bytes" field. It's identical to AddedBytesEQ.
+func AddedBytes(v int64) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldEQ(FieldAddedBytes, v))
+}
+
+// CreatorID applies equality check predicate on the "creator_id" field. It's identical to CreatorIDEQ.
+func CreatorID(v uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldEQ(FieldCreatorID, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.ImageVersion {
 	return predicate.ImageVersion(sql.FieldEQ(FieldCreatedAt, v))
@@ -309,6 +329,214 @@ func ImageIDIn(vs ...uuid.UUID) predicate.ImageVersion {
 // ImageIDNotIn applies the NotIn predicate on the "image_id" field.
 func ImageIDNotIn(vs ...uuid.UUID) predicate.ImageVersion {
 	return predicate.ImageVersion(sql.FieldNotIn(FieldImageID, vs...))
+}
+
+// SessionIDEQ applies the EQ predicate on the "session_id" field.
+func SessionIDEQ(v uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldEQ(FieldSessionID, v))
+}
+
+// SessionIDNEQ applies the NEQ predicate on the "session_id" field.
+func SessionIDNEQ(v uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldNEQ(FieldSessionID, v))
+}
+
+// SessionIDIn applies the In predicate on the "session_id" field.
+func SessionIDIn(vs ...uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldIn(FieldSessionID, vs...))
+}
+
+// SessionIDNotIn applies the NotIn predicate on the "session_id" field.
+func SessionIDNotIn(vs ...uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldNotIn(FieldSessionID, vs...))
+}
+
+// SessionIDGT applies the GT predicate on the "session_id" field.
+func SessionIDGT(v uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldGT(FieldSessionID, v))
+}
+
+// SessionIDGTE applies the GTE predicate on the "session_id" field.
+func SessionIDGTE(v uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldGTE(FieldSessionID, v))
+}
+
+// SessionIDLT applies the LT predicate on the "session_id" field.
+func SessionIDLT(v uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldLT(FieldSessionID, v))
+}
+
+// SessionIDLTE applies the LTE predicate on the "session_id" field.
+func SessionIDLTE(v uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldLTE(FieldSessionID, v))
+}
+
+// SessionIDIsNil applies the IsNil predicate on the "session_id" field.
+func SessionIDIsNil() predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldIsNull(FieldSessionID))
+}
+
+// SessionIDNotNil applies the NotNil predicate on the "session_id" field.
+func SessionIDNotNil() predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldNotNull(FieldSessionID))
+}
+
+// BaseEQ applies the EQ predicate on the "base" field.
+func BaseEQ(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldEQ(FieldBase, v))
+}
+
+// BaseNEQ applies the NEQ predicate on the "base" field.
+func BaseNEQ(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldNEQ(FieldBase, v))
+}
+
+// BaseIn applies the In predicate on the "base" field.
+func BaseIn(vs ...string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldIn(FieldBase, vs...))
+}
+
+// BaseNotIn applies the NotIn predicate on the "base" field.
+func BaseNotIn(vs ...string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldNotIn(FieldBase, vs...))
+}
+
+// BaseGT applies the GT predicate on the "base" field.
+func BaseGT(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldGT(FieldBase, v))
+}
+
+// BaseGTE applies the GTE predicate on the "base" field.
+func BaseGTE(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldGTE(FieldBase, v))
+}
+
+// BaseLT applies the LT predicate on the "base" field.
+func BaseLT(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldLT(FieldBase, v))
+}
+
+// BaseLTE applies the LTE predicate on the "base" field.
+func BaseLTE(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldLTE(FieldBase, v))
+}
+
+// BaseContains applies the Contains predicate on the "base" field.
+func BaseContains(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldContains(FieldBase, v))
+}
+
+// BaseHasPrefix applies the HasPrefix predicate on the "base" field.
+func BaseHasPrefix(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldHasPrefix(FieldBase, v))
+}
+
+// BaseHasSuffix applies the HasSuffix predicate on the "base" field.
+func BaseHasSuffix(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldHasSuffix(FieldBase, v))
+}
+
+// BaseEqualFold applies the EqualFold predicate on the "base" field.
+func BaseEqualFold(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldEqualFold(FieldBase, v))
+}
+
+// BaseContainsFold applies the ContainsFold predicate on the "base" field.
+func BaseContainsFold(v string) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldContainsFold(FieldBase, v))
+}
+
+// AddedBytesEQ applies the EQ predicate on the "added_bytes" field.
+func AddedBytesEQ(v int64) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldEQ(FieldAddedBytes, v))
+}
+
+// AddedBytesNEQ applies the NEQ predicate on the "added_bytes" field.
+func AddedBytesNEQ(v int64) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldNEQ(FieldAddedBytes, v))
+}
+
+// AddedBytesIn applies the In predicate on the "added_bytes" field.
+func AddedBytesIn(vs ...int64) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldIn(FieldAddedBytes, vs...))
+}
+
+// AddedBytesNotIn applies the NotIn predicate on the "added_bytes" field.
+func AddedBytesNotIn(vs ...int64) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldNotIn(FieldAddedBytes, vs...))
+}
+
+// AddedBytesGT applies the GT predicate on the "added_bytes" field.
+func AddedBytesGT(v int64) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldGT(FieldAddedBytes, v))
+}
+
+// AddedBytesGTE applies the GTE predicate on the "added_bytes" field.
+func AddedBytesGTE(v int64) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldGTE(FieldAddedBytes, v))
+}
+
+// AddedBytesLT applies the LT predicate on the "added_bytes" field.
+func AddedBytesLT(v int64) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldLT(FieldAddedBytes, v))
+}
+
+// AddedBytesLTE applies the LTE predicate on the "added_bytes" field.
+func AddedBytesLTE(v int64) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldLTE(FieldAddedBytes, v))
+}
+
+// CreatorIDEQ applies the EQ predicate on the "creator_id" field.
+func CreatorIDEQ(v uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldEQ(FieldCreatorID, v))
+}
+
+// CreatorIDNEQ applies the NEQ predicate on the "creator_id" field.
+func CreatorIDNEQ(v uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldNEQ(FieldCreatorID, v))
+}
+
+// CreatorIDIn applies the In predicate on the "creator_id" field.
+func CreatorIDIn(vs ...uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldIn(FieldCreatorID, vs...))
+}
+
+// CreatorIDNotIn applies the NotIn predicate on the "creator_id" field.
+func CreatorIDNotIn(vs ...uuid.UUID) predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldNotIn(FieldCreatorID, vs...))
+}
+
+// CreatorIDIsNil applies the IsNil predicate on the "creator_id" field.
+func CreatorIDIsNil() predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldIsNull(FieldCreatorID))
+}
+
+// CreatorIDNotNil applies the NotNil predicate on the "creator_id" field.
+func CreatorIDNotNil() predicate.ImageVersion {
+	return predicate.ImageVersion(sql.FieldNotNull(FieldCreatorID))
+}
+
+// HasCreator applies the HasEdge predicate on the "creator" edge.
+func HasCreator() predicate.ImageVersion {
+	return predicate.ImageVersion(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, CreatorTable, CreatorColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasCreatorWith applies the HasEdge predicate on the "creator" edge with a given conditions (other predicates).
+func HasCreatorWith(preds ...predicate.User) predicate.ImageVersion {
+	return predicate.ImageVersion(func(s *sql.Selector) {
+		step := newCreatorStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
 }
 
 // HasImage applies the HasEdge predicate on the "image" edge.

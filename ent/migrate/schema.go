@@ -928,7 +928,11 @@ var (
 		{Name: "environment", Type: field.TypeJSON},
 		{Name: "layers", Type: field.TypeJSON},
 		{Name: "signed_by", Type: field.TypeString, Default: ""},
+		{Name: "session_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "base", Type: field.TypeString, Default: ""},
+		{Name: "added_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "image_id", Type: field.TypeUUID},
+		{Name: "creator_id", Type: field.TypeUUID, Nullable: true},
 	}
 	// ImageVersionsTable holds the schema information for the "image_versions" table.
 	ImageVersionsTable = &schema.Table{
@@ -938,16 +942,27 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "image_versions_images_versions",
-				Columns:    []*schema.Column{ImageVersionsColumns[8]},
+				Columns:    []*schema.Column{ImageVersionsColumns[11]},
 				RefColumns: []*schema.Column{ImagesColumns[0]},
 				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "image_versions_users_creator",
+				Columns:    []*schema.Column{ImageVersionsColumns[12]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.SetNull,
 			},
 		},
 		Indexes: []*schema.Index{
 			{
 				Name:    "imageversion_image_id_digest",
 				Unique:  true,
-				Columns: []*schema.Column{ImageVersionsColumns[8], ImageVersionsColumns[2]},
+				Columns: []*schema.Column{ImageVersionsColumns[11], ImageVersionsColumns[2]},
+			},
+			{
+				Name:    "imageversion_creator_id",
+				Unique:  false,
+				Columns: []*schema.Column{ImageVersionsColumns[12]},
 			},
 		},
 	}
@@ -1474,6 +1489,8 @@ var (
 		{Name: "plain_http", Type: field.TypeBool, Default: false},
 		{Name: "username", Type: field.TypeString, Default: ""},
 		{Name: "password_sealed", Type: field.TypeBytes, Nullable: true},
+		{Name: "mirrors", Type: field.TypeJSON},
+		{Name: "mirrors_sealed", Type: field.TypeBytes, Nullable: true},
 		{Name: "proxy", Type: field.TypeString, Default: ""},
 		{Name: "certificates", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "repositories", Type: field.TypeJSON},
@@ -2411,7 +2428,7 @@ var (
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "kind", Type: field.TypeString},
 		{Name: "title", Type: field.TypeString, Default: ""},
-		{Name: "status", Type: field.TypeEnum, Enums: []string{"waiting", "running", "done", "failed", "cancelled"}, Default: "waiting"},
+		{Name: "status", Type: field.TypeEnum, Enums: []string{"waiting", "scheduled", "running", "done", "failed", "cancelled"}, Default: "waiting"},
 		{Name: "input", Type: field.TypeBytes},
 		{Name: "state", Type: field.TypeBytes, Nullable: true},
 		{Name: "done", Type: field.TypeInt64, Default: 0},
@@ -3007,6 +3024,7 @@ func init() {
 	ImageBuildsTable.ForeignKeys[3].RefTable = ImagesTable
 	ImageCopiesTable.ForeignKeys[0].RefTable = AgentsTable
 	ImageVersionsTable.ForeignKeys[0].RefTable = ImagesTable
+	ImageVersionsTable.ForeignKeys[1].RefTable = UsersTable
 	InvitationsTable.ForeignKeys[0].RefTable = DomainsTable
 	InvitationsTable.ForeignKeys[1].RefTable = ProjectsTable
 	KernelsTable.ForeignKeys[0].RefTable = AgentsTable

@@ -30,6 +30,10 @@ const (
 	FieldUsername = "username"
 	// FieldPasswordSealed holds the string denoting the password_sealed field in the database.
 	FieldPasswordSealed = "password_sealed"
+	// FieldMirrors holds the string denoting the mirrors field in the database.
+	FieldMirrors = "mirrors"
+	// FieldMirrorsSealed holds the string denoting the mirrors_sealed field in the database.
+	FieldMirrorsSealed = "mirrors_sealed"
 	// FieldProxy holds the string denoting the proxy field in the database.
 	FieldProxy = "proxy"
 	// FieldCertificates holds the string denoting the certificates field in the database.
@@ -103,6 +107,8 @@ var Columns = []string{
 	FieldPlainHTTP,
 	FieldUsername,
 	FieldPasswordSealed,
+	FieldMirrors,
+	FieldMirrorsSealed,
 	FieldProxy,
 	FieldCertificates,
 	FieldRepositories,
@@ -155,6 +161,8 @@ var (
 	DefaultPlainHTTP bool
 	// DefaultUsername holds the default value on creation for the "username" field.
 	DefaultUsername string
+	// DefaultMirrors holds the default value on creation for the "mirrors" field.
+	DefaultMirrors []report.Mirror
 	// DefaultProxy holds the default value on creation for the "proxy" field.
 	DefaultProxy string
 	// DefaultCertificates holds the default value on creation for the "certificates" field.

@@ -86,6 +86,11 @@ func PasswordSealed(v []byte) predicate.Registry {
 	return predicate.Registry(sql.FieldEQ(FieldPasswordSealed, v))
 }
 
+// MirrorsSealed applies equality check predicate on the "mirrors_sealed" field. It's identical to MirrorsSealedEQ.
+func MirrorsSealed(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldMirrorsSealed, v))
+}
+
 // Proxy applies equality check predicate on the "proxy" field. It's identical to ProxyEQ.
 func Proxy(v string) predicate.Registry {
 	return predicate.Registry(sql.FieldEQ(FieldProxy, v))
@@ -429,6 +434,56 @@ func PasswordSealedIsNil() predicate.Registry {
 // PasswordSealedNotNil applies the NotNil predicate on the "password_sealed" field.
 func PasswordSealedNotNil() predicate.Registry {
 	return predicate.Registry(sql.FieldNotNull(FieldPasswordSealed))
+}
+
+// MirrorsSealedEQ applies the EQ predicate on the "mirrors_sealed" field.
+func MirrorsSealedEQ(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldEQ(FieldMirrorsSealed, v))
+}
+
+// MirrorsSealedNEQ applies the NEQ predicate on the "mirrors_sealed" field.
+func MirrorsSealedNEQ(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldNEQ(FieldMirrorsSealed, v))
+}
+
+// MirrorsSealedIn applies the In predicate on the "mirrors_sealed" field.
+func MirrorsSealedIn(vs ...[]byte) predicate.Registry {
+	return predicate.Registry(sql.FieldIn(FieldMirrorsSealed, vs...))
+}
+
+// MirrorsSealedNotIn applies the NotIn predicate on the "mirrors_sealed" field.
+func MirrorsSealedNotIn(vs ...[]byte) predicate.Registry {
+	return predicate.Registry(sql.FieldNotIn(FieldMirrorsSealed, vs...))
+}
+
+// MirrorsSealedGT applies the GT predicate on the "mirrors_sealed" field.
+func MirrorsSealedGT(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldGT(FieldMirrorsSealed, v))
+}
+
+// MirrorsSealedGTE applies the GTE predicate on the "mirrors_sealed" field.
+func MirrorsSealedGTE(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldGTE(FieldMirrorsSealed, v))
+}
+
+// MirrorsSealedLT applies the LT predicate on the "mirrors_sealed" field.
+func MirrorsSealedLT(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldLT(FieldMirrorsSealed, v))
+}
+
+// MirrorsSealedLTE applies the LTE predicate on the "mirrors_sealed" field.
+func MirrorsSealedLTE(v []byte) predicate.Registry {
+	return predicate.Registry(sql.FieldLTE(FieldMirrorsSealed, v))
+}
+
+// MirrorsSealedIsNil applies the IsNil predicate on the "mirrors_sealed" field.
+func MirrorsSealedIsNil() predicate.Registry {
+	return predicate.Registry(sql.FieldIsNull(FieldMirrorsSealed))
+}
+
+// MirrorsSealedNotNil applies the NotNil predicate on the "mirrors_sealed" field.
+func MirrorsSealedNotNil() predicate.Registry {
+	return predicate.Registry(sql.FieldNotNull(FieldMirrorsSealed))
 }
 
 // ProxyEQ applies the EQ predicate on the "proxy" field.

@@ -919,6 +919,14 @@ func init() {
 	imageversionDescSignedBy := imageversionFields[5].Descriptor()
 	// imageversion.DefaultSignedBy holds the default value on creation for the signed_by field.
 	imageversion.DefaultSignedBy = imageversionDescSignedBy.Default.(string)
+	// imageversionDescBase is the schema descriptor for base field.
+	imageversionDescBase := imageversionFields[8].Descriptor()
+	// imageversion.DefaultBase holds the default value on creation for the base field.
+	imageversion.DefaultBase = imageversionDescBase.Default.(string)
+	// imageversionDescAddedBytes is the schema descriptor for added_bytes field.
+	imageversionDescAddedBytes := imageversionFields[9].Descriptor()
+	// imageversion.DefaultAddedBytes holds the default value on creation for the added_bytes field.
+	imageversion.DefaultAddedBytes = imageversionDescAddedBytes.Default.(int64)
 	// imageversionDescID is the schema descriptor for id field.
 	imageversionDescID := imageversionMixinFields0[0].Descriptor()
 	// imageversion.DefaultID holds the default value on creation for the id field.
@@ -1340,36 +1348,40 @@ func init() {
 	registryDescUsername := registryFields[3].Descriptor()
 	// registry.DefaultUsername holds the default value on creation for the username field.
 	registry.DefaultUsername = registryDescUsername.Default.(string)
+	// registryDescMirrors is the schema descriptor for mirrors field.
+	registryDescMirrors := registryFields[5].Descriptor()
+	// registry.DefaultMirrors holds the default value on creation for the mirrors field.
+	registry.DefaultMirrors = registryDescMirrors.Default.([]report.Mirror)
 	// registryDescProxy is the schema descriptor for proxy field.
-	registryDescProxy := registryFields[5].Descriptor()
+	registryDescProxy := registryFields[7].Descriptor()
 	// registry.DefaultProxy holds the default value on creation for the proxy field.
 	registry.DefaultProxy = registryDescProxy.Default.(string)
 	// registryDescCertificates is the schema descriptor for certificates field.
-	registryDescCertificates := registryFields[6].Descriptor()
+	registryDescCertificates := registryFields[8].Descriptor()
 	// registry.DefaultCertificates holds the default value on creation for the certificates field.
 	registry.DefaultCertificates = registryDescCertificates.Default.(string)
 	// registryDescRepositories is the schema descriptor for repositories field.
-	registryDescRepositories := registryFields[7].Descriptor()
+	registryDescRepositories := registryFields[9].Descriptor()
 	// registry.DefaultRepositories holds the default value on creation for the repositories field.
 	registry.DefaultRepositories = registryDescRepositories.Default.([]string)
 	// registryDescScanEvery is the schema descriptor for scan_every field.
-	registryDescScanEvery := registryFields[8].Descriptor()
+	registryDescScanEvery := registryFields[10].Descriptor()
 	// registry.DefaultScanEvery holds the default value on creation for the scan_every field.
 	registry.DefaultScanEvery = registryDescScanEvery.Default.(int)
 	// registryDescLazyStart is the schema descriptor for lazy_start field.
-	registryDescLazyStart := registryFields[10].Descriptor()
+	registryDescLazyStart := registryFields[12].Descriptor()
 	// registry.DefaultLazyStart holds the default value on creation for the lazy_start field.
 	registry.DefaultLazyStart = registryDescLazyStart.Default.(bool)
 	// registryDescSignatureKeys is the schema descriptor for signature_keys field.
-	registryDescSignatureKeys := registryFields[11].Descriptor()
+	registryDescSignatureKeys := registryFields[13].Descriptor()
 	// registry.DefaultSignatureKeys holds the default value on creation for the signature_keys field.
 	registry.DefaultSignatureKeys = registryDescSignatureKeys.Default.(string)
 	// registryDescSweepEvery is the schema descriptor for sweep_every field.
-	registryDescSweepEvery := registryFields[13].Descriptor()
+	registryDescSweepEvery := registryFields[15].Descriptor()
 	// registry.DefaultSweepEvery holds the default value on creation for the sweep_every field.
 	registry.DefaultSweepEvery = registryDescSweepEvery.Default.(int)
 	// registryDescRetention is the schema descriptor for retention field.
-	registryDescRetention := registryFields[14].Descriptor()
+	registryDescRetention := registryFields[16].Descriptor()
 	// registry.DefaultRetention holds the default value on creation for the retention field.
 	registry.DefaultRetention = registryDescRetention.Default.([]report.RetentionRule)
 	// registryDescID is the schema descriptor for id field.

@@ -23,8 +23,8 @@ func (Image) Mixin() []ent.Mixin {
 
 func (Image) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("reference").Immutable(),
-		field.String("name").Immutable().Annotations(entgql.OrderField("NAME")),
+		field.String("reference"), // its owner can rename an image that was made of a session
+		field.String("name").Annotations(entgql.OrderField("NAME")),
 		field.String("architecture"),
 		field.String("digest"),
 		field.Int64("size_bytes").Default(0),

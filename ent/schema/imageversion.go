@@ -28,15 +28,22 @@ func (ImageVersion) Fields() []ent.Field {
 		field.JSON("layers", []report.Layer{}).Default([]report.Layer{}).Annotations(entgql.Skip()),
 		field.String("signed_by").Default(""), // as Image.signed_by
 		field.UUID("image_id", uuid.UUID{}).Immutable(),
+		// Of a version that was saved from a session or built: the session, the reference of its image, the bytes of
+		// layers that no public image has, and the user.
+		field.UUID("session_id", uuid.UUID{}).Optional().Nillable().Immutable(),
+		field.String("base").Default("").Immutable(),
+		field.Int64("added_bytes").Default(0).Immutable(),
+		field.UUID("creator_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 	}
 }
 
 func (ImageVersion) Edges() []ent.Edge {
 	return []ent.Edge{
+		edge.To("creator", User.Type).Field("creator_id").Unique().Immutable(),
 		edge.From("image", Image.Type).Ref("versions").Field("image_id").Unique().Required().Immutable().Annotations(entgql.Skip()),
 	}
 }
 
 func (ImageVersion) Indexes() []ent.Index {
-	return []ent.Index{index.Fields("image_id", "digest").Unique()}
+	return []ent.Index{index.Fields("image_id", "digest").Unique(), index.Fields("creator_id")}
 }

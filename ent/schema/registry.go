@@ -26,10 +26,12 @@ func (Registry) Fields() []ent.Field {
 		field.Bool("plain_http").Default(false),
 		field.String("username").Default("").Annotations(entgql.Skip()),
 		field.Bytes("password_sealed").Optional().Sensitive().Annotations(entgql.Skip()),
-		field.String("proxy").Default(""),                 // URL; empty: the proxy of the managers' environment
-		field.Text("certificates").Default(""),            // in PEM, trusted in addition to those of the machine
-		field.Strings("repositories").Default([]string{}), // names, and patterns with *; empty: all
-		field.Int("scan_every").Default(0),                // in seconds; 0: never by itself
+		field.JSON("mirrors", []report.Mirror{}).Default([]report.Mirror{}),             // asked before the registry, in this order
+		field.Bytes("mirrors_sealed").Optional().Sensitive().Annotations(entgql.Skip()), // JSON: the logins of mirrors by their hosts
+		field.String("proxy").Default(""),                                               // URL; empty: the proxy of the managers' environment
+		field.Text("certificates").Default(""),                                          // in PEM, trusted in addition to those of the machine
+		field.Strings("repositories").Default([]string{}),                               // names, and patterns with *; empty: all
+		field.Int("scan_every").Default(0),                                              // in seconds; 0: never by itself
 		field.Enum("tag_policy").Values("pinned", "follow").Default("follow"),
 		field.Bool("lazy_start").Default(false),                                       // sessions start before their image is complete
 		field.Text("signature_keys").Default(""),                                      // public keys in PEM; empty: images need no signature

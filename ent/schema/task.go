@@ -22,14 +22,14 @@ func (Task) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("kind").NotEmpty().Immutable(),
 		field.String("title").Default("").Immutable(),
-		field.Enum("status").Values("waiting", "running", "done", "failed", "cancelled").Default("waiting"),
+		field.Enum("status").Values("waiting", "scheduled", "running", "done", "failed", "cancelled").Default("waiting"),
 		field.Bytes("input").Immutable().Annotations(entgql.Skip()), // JSON; the format depends on the kind
 		field.Bytes("state").Optional().Annotations(entgql.Skip()),  // where to continue
 		field.Int64("done").Default(0),
 		field.Int64("total").Default(0),
 		field.String("message").Default(""),
 		field.Int("attempt").Default(0),
-		field.Time("retry_at").Optional().Nillable().Annotations(entgql.Skip()),
+		field.Time("retry_at").Optional().Nillable(), // when a waiting or scheduled task runs
 		field.Time("started_at").Optional().Nillable(),
 		field.Time("ended_at").Optional().Nillable(),
 		field.UUID("subject_id", uuid.UUID{}).Optional().Nillable().Immutable(), // the object that it works on

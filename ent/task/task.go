@@ -117,6 +117,7 @@ const DefaultStatus = StatusWaiting
 // Status values.
 const (
 	StatusWaiting   Status = "waiting"
+	StatusScheduled Status = "scheduled"
 	StatusRunning   Status = "running"
 	StatusDone      Status = "done"
 	StatusFailed    Status = "failed"
@@ -130,7 +131,7 @@ func (s Status) String() string {
 // StatusValidator is a validator for the "status" field enum values. It is called by the builders before save.
 func StatusValidator(s Status) error {
 	switch s {
-	case StatusWaiting, StatusRunning, StatusDone, StatusFailed, StatusCancelled:
+	case StatusWaiting, StatusScheduled, StatusRunning, StatusDone, StatusFailed, StatusCancelled:
 		return nil
 	default:
 		return fmt.Errorf("task: invalid enum value for status field: %q", s)

@@ -416,6 +416,7 @@ type MutationResolver interface {
 	SetRegistryWebhook(ctx context.Context, input image.SetRegistryWebhookInput) (*image.SetRegistryWebhookPayload, error)
 	RegisterImage(ctx context.Context, input image.RegisterImageInput) (*image.ImagePayload, error)
 	UpdateImage(ctx context.Context, input image.UpdateImageInput) (*image.ImagePayload, error)
+	RenameImage(ctx context.Context, input image.RenameImageInput) (*image.ImagePayload, error)
 	RollbackImage(ctx context.Context, input image.RollbackImageInput) (*image.ImagePayload, error)
 	PrepullImage(ctx context.Context, input prepull.PrepullImageInput) (*prepull.PrepullImagePayload, error)
 	DeleteImage(ctx context.Context, input image.DeleteImageInput) (*image.DeleteImagePayload, error)
@@ -865,15 +866,18 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputObjectStorageWhereInput,
 			ec.unmarshalInputOpenAppInput,
 			ec.unmarshalInputPrepullImageInput,
+			ec.unmarshalInputPrepullWindowInput,
 			ec.unmarshalInputProjectOrder,
 			ec.unmarshalInputProjectWhereInput,
 			ec.unmarshalInputQuotaScopeOrder,
 			ec.unmarshalInputQuotaScopeWhereInput,
 			ec.unmarshalInputRegenerateRecoveryCodesInput,
 			ec.unmarshalInputRegisterImageInput,
+			ec.unmarshalInputRegistryMirrorInput,
 			ec.unmarshalInputRegistryOrder,
 			ec.unmarshalInputRegistryWhereInput,
 			ec.unmarshalInputRemoveMembershipInput,
+			ec.unmarshalInputRenameImageInput,
 			ec.unmarshalInputRenameSessionInput,
 			ec.unmarshalInputResetTotpInput,
 			ec.unmarshalInputResetUserPasswordInput,
@@ -2675,6 +2679,8 @@ type Registry implements Node @allow(to: USER) {
   createdAt: Time!
   "Null if it has not been scanned."
   lastScannedAt: Time
+  "Servers from which agents fetch the content of its images, in this order, before they ask the registry."
+  mirrors: [RegistryMirror!]!
   "URL of the proxy to it; empty: the proxy of the environment of managers and agents."
   proxy: String!
   "Certificates in PEM that are trusted for it, in addition to those of the machine."
@@ -2689,7 +2695,7 @@ type Registry implements Node @allow(to: USER) {
   lazyStart: Boolean!
   "Members of these projects can use its images; empty: everyone whose domain can."
   projects: [Project!]!
-  "Public keys in PEM. Images that no one of them has signed are not registered, and sessions cannot be created from them. Empty: images need no signature."
+  "Public keys of cosign and certificates for Notation, in PEM. Images that no one of them has signed are not registered, and sessions cannot be created from them. Empty: images need no signature."
   signatureKeys: String!
   "Reports whether the registry can announce changes to the platform."
   webhook: Boolean!
@@ -2701,6 +2707,16 @@ type Registry implements Node @allow(to: USER) {
   retention: [RetentionRule!]!
   "What the last sweep has freed; null before the first one."
   lastSweep: RegistrySweep
+}
+
+"A server that has copies of the images of a registry. Everything that it sends is verified by its digest."
+type RegistryMirror @allow(to: USER) {
+  "Host and port, without a scheme."
+  host: String!
+  "True if the mirror uses http instead of https."
+  plainHttp: Boolean!
+  "Reports whether it has credentials of its own. Those of the registry are never sent to it."
+  login: Boolean!
 }
 
 "How long a registry keeps versions of images that no longer have a tag. Versions that an image or one of its former digests refers to stay."
@@ -2927,8 +2943,16 @@ type ImageVersion @allow(to: USER) {
   labels: StringMap!
   "NAME=VALUE"
   environment: [String!]!
-  "When it was first seen."
+  "When it was first seen, or saved."
   createdAt: Time!
+  "ID of the session that it was saved from or built in; null for content from a registry. The session may no longer exist."
+  sessionID: ID
+  "The reference of the image of that session; empty for content from a registry."
+  base: String!
+  "Bytes of its layers that no public image has."
+  addedBytes: Int64!
+  "The user who saved it; null for content from a registry."
+  creator: User
 }
 
 "The difference between two versions of an image. Layers are compared by digest."
@@ -2978,7 +3002,7 @@ type StarterImage @allow(to: USER) {
 extend type Query {
   "The starter images, by name."
   starterImages: [StarterImage!]! @allow(to: USER)
-  "The image with a reference (host/name:tag) or a short name (name:tag), or the viewer's own image of that name; null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them."
+  "The image with a reference (host/name:tag) or a short name (name:tag), which can also be that of an own image (env:1 for users/ada-1234/env:1); null if it does not exist or the viewer cannot use it. FAILED_PRECONDITION if several have the short name or the reference; architecture chooses among them."
   image(name: String!, architecture: String): Image @allow(to: USER)
   """
   What is attached to the digest of an image at its registry: signatures, SBOMs and reports of vulnerabilities. The
@@ -3006,6 +3030,8 @@ input CreateRegistryInput {
   password: String
   "URL of an HTTP or SOCKS5 proxy. Default: the proxy of the managers."
   proxy: String
+  "At most 8. Default: none."
+  mirrors: [RegistryMirrorInput!]
   "In PEM; trusted in addition to those of the machine. Default: none."
   certificates: String
   "Default: all that the registry lists."
@@ -3018,17 +3044,19 @@ input CreateRegistryInput {
   lazyStart: Boolean
   "Default: everyone whose domain can use the registry."
   projects: [ID!]
-  "Public keys in PEM, ECDSA P-256 or ed25519, at most 20. Default: images need no signature."
+  "Public keys of cosign, ECDSA P-256 or ed25519, and certificates for Notation, in PEM, at most 20 of each. Default: images need no signature."
   signatureKeys: String
   "In seconds, at least 3600. Default: 86400."
   sweepEvery: Int
   "At most 100 rules. Default: none."
   retention: [RetentionRuleInput!]
 }
+"Default of plainHttp: false. A mirror without username and password keeps those that a mirror of this host has; empty ones are removed."
+input RegistryMirrorInput { host: String! plainHttp: Boolean username: String password: String }
 "untaggedDays is between 1 and 3650, versions between 0 and 1000; null: all versions."
 input RetentionRuleInput { prefix: String! untaggedDays: Int! versions: Int }
 "Fields that are null stay unchanged; an empty username or password is removed. The host of a registry cannot change, because it is part of the names of its images."
-input UpdateRegistryInput { id: ID! name: String plainHttp: Boolean username: String password: String proxy: String certificates: String repositories: [String!] scanEvery: Int tagPolicy: RegistryTagPolicy lazyStart: Boolean projects: [ID!] signatureKeys: String sweepEvery: Int retention: [RetentionRuleInput!] }
+input UpdateRegistryInput { id: ID! name: String plainHttp: Boolean username: String password: String mirrors: [RegistryMirrorInput!] proxy: String certificates: String repositories: [String!] scanEvery: Int tagPolicy: RegistryTagPolicy lazyStart: Boolean projects: [ID!] signatureKeys: String sweepEvery: Int retention: [RetentionRuleInput!] }
 input DeleteRegistryInput { id: ID! }
 input ScanRegistryInput { id: ID! }
 input TestRegistryInput { id: ID! }
@@ -3068,8 +3096,24 @@ input UpdateImageInput {
   "Resource groups whose agents keep the image, at most 100; needs the permission to change those that are added or removed."
   autoPull: [ID!]
 }
+"Gives an image that was made of a session another name, another tag or both; null: the name or tag that it has."
+input RenameImageInput {
+  id: ID!
+  "1 to 100 lower-case letters, digits and single . _ - between them."
+  name: String
+  tag: String
+}
 "The agents of the resource group pull the image."
-input PrepullImageInput { image: ID! group: ID! }
+input PrepullImageInput {
+  image: ID!
+  group: ID!
+  "The task starts at this time, at most 30 days from now. Default: now."
+  startsAt: Time
+  "The task pulls only between these times of the day. Default: at any time."
+  window: PrepullWindowInput
+}
+"Times of the day such as 02:00. The window ends on the next day if its end is before its start. timeZone is a name such as Europe/Berlin; default: UTC."
+input PrepullWindowInput { start: String! end: String! timeZone: String }
 
 type RegistryPayload @allow(to: SUPERADMIN) { registry: Registry! }
 type DeleteRegistryPayload @allow(to: SUPERADMIN) { id: ID! }
@@ -3114,9 +3158,11 @@ extend type Mutation {
   registerImage(input: RegisterImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "Changes the description of an image, who can use one that was made of a session, or what scans do with it, or deprecates it."
   updateImage(input: UpdateImageInput!): ImagePayload! @allow(to: USER, scope: ADMIN)
+  "Renames an image that was made of a session. Sessions that run keep theirs. ALREADY_EXISTS if the owner has an image with the new name and tag."
+  renameImage(input: RenameImageInput!): ImagePayload! @allow(to: USER, scope: ADMIN)
   "Gives an image a former digest of its tag, and pins it. Sessions that run keep theirs."
   rollbackImage(input: RollbackImageInput!): ImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
-  "Enqueues a task that pulls an image on all agents of a resource group, or returns the one that has not ended. Needs the permission to change the group."
+  "Enqueues a task that pulls an image on all agents of a resource group, or returns the one that has not ended. With startsAt or a window, the task is SCHEDULED until then. Needs the permission to change the group."
   prepullImage(input: PrepullImageInput!): PrepullImagePayload! @allow(to: SUPERADMIN, scope: ADMIN)
   "An image that was made of a session is also deleted from its registry, whose next sweep frees its layers. Its owner can delete it."
   deleteImage(input: DeleteImageInput!): DeleteImagePayload! @allow(to: USER, scope: ADMIN)
@@ -5157,6 +5203,8 @@ extend type Mutation {
 `, BuiltIn: false},
 	{Name: "../task.graphql", Input: `enum TaskStatus {
   WAITING
+  "Starts, or continues, at retryAt."
+  SCHEDULED
   RUNNING
   DONE
   FAILED
@@ -5175,6 +5223,8 @@ type Task implements Node @allow(to: USER) {
   "The last error, what the task waits for, or what it skipped."
   message: String!
   attempt: Int!
+  "When a waiting or scheduled task runs; null: as soon as possible."
+  retryAt: Time
   "ID of the object that the task is about; null if it is not about one."
   subjectID: ID
   createdAt: Time!
@@ -7173,6 +7223,14 @@ func (ec *executionContext) childFields_ImageVersion(ctx context.Context, field 
 		return ec.fieldContext_ImageVersion_environment(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_ImageVersion_createdAt(ctx, field)
+	case "sessionID":
+		return ec.fieldContext_ImageVersion_sessionID(ctx, field)
+	case "base":
+		return ec.fieldContext_ImageVersion_base(ctx, field)
+	case "addedBytes":
+		return ec.fieldContext_ImageVersion_addedBytes(ctx, field)
+	case "creator":
+		return ec.fieldContext_ImageVersion_creator(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ImageVersion", field.Name)
 }
@@ -8151,6 +8209,8 @@ func (ec *executionContext) childFields_Registry(ctx context.Context, field grap
 		return ec.fieldContext_Registry_createdAt(ctx, field)
 	case "lastScannedAt":
 		return ec.fieldContext_Registry_lastScannedAt(ctx, field)
+	case "mirrors":
+		return ec.fieldContext_Registry_mirrors(ctx, field)
 	case "proxy":
 		return ec.fieldContext_Registry_proxy(ctx, field)
 	case "certificates":
@@ -8213,6 +8273,18 @@ func (ec *executionContext) childFields_RegistryEdge(ctx context.Context, field 
 		return ec.fieldContext_RegistryEdge_cursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RegistryEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_RegistryMirror(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "host":
+		return ec.fieldContext_RegistryMirror_host(ctx, field)
+	case "plainHttp":
+		return ec.fieldContext_RegistryMirror_plainHttp(ctx, field)
+	case "login":
+		return ec.fieldContext_RegistryMirror_login(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RegistryMirror", field.Name)
 }
 
 func (ec *executionContext) childFields_RegistryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -9497,6 +9569,8 @@ func (ec *executionContext) childFields_Task(ctx context.Context, field graphql.
 		return ec.fieldContext_Task_message(ctx, field)
 	case "attempt":
 		return ec.fieldContext_Task_attempt(ctx, field)
+	case "retryAt":
+		return ec.fieldContext_Task_retryAt(ctx, field)
 	case "subjectID":
 		return ec.fieldContext_Task_subjectID(ctx, field)
 	case "createdAt":
@@ -11347,6 +11421,20 @@ func (ec *executionContext) field_Mutation_removeMembership_args(ctx context.Con
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (identity.RemoveMembershipInput, error) {
 			return ec.unmarshalNRemoveMembershipInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐRemoveMembershipInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_renameImage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (image.RenameImageInput, error) {
+			return ec.unmarshalNRenameImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRenameImageInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -26794,6 +26882,110 @@ func (ec *executionContext) fieldContext_ImageVersion_createdAt(_ context.Contex
 	return graphql.NewScalarFieldContext("ImageVersion", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _ImageVersion_sessionID(ctx context.Context, field graphql.CollectedField, obj *ent.ImageVersion) (ret graphql.Marshaler) {
+	return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.SessionID)
+}
+func (ec *executionContext) fieldContext_ImageVersion_sessionID(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageVersion", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ImageVersion_base(ctx context.Context, field graphql.CollectedField, obj *ent.ImageVersion) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Base)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageVersion_base(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Base, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageVersion_base(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageVersion", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageVersion_addedBytes(ctx context.Context, field graphql.CollectedField, obj *ent.ImageVersion) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.AddedBytes)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageVersion_addedBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AddedBytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageVersion_addedBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageVersion", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _ImageVersion_creator(ctx context.Context, field graphql.CollectedField, obj *ent.ImageVersion) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_ImageVersion_creator(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Creator(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageVersion_creator(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Creator(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImageVersion_creator(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImageVersion",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ImportResult_row(ctx context.Context, field graphql.CollectedField, obj *identity.ImportResult) (ret graphql.Marshaler) {
 	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Row)
 	if ret != graphql.Null {
@@ -32268,6 +32460,51 @@ func (ec *executionContext) fieldContext_Mutation_updateImage(ctx context.Contex
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_updateImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_renameImage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_renameImage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RenameImage(ctx, fc.Args["input"].(image.RenameImageInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *image.ImagePayload) graphql.Marshaler {
+			return ec.marshalNImagePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐImagePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_renameImage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImagePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_renameImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -43144,6 +43381,30 @@ func (ec *executionContext) fieldContext_Registry_lastScannedAt(_ context.Contex
 	return graphql.NewScalarFieldContext("Registry", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
+func (ec *executionContext) _Registry_mirrors(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_Registry_mirrors(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Mirrors
+	fc.Result = v
+	return ec.marshalNRegistryMirror2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐMirrorᚄ(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_Registry_mirrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Registry",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RegistryMirror(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Registry_proxy(ctx context.Context, field graphql.CollectedField, obj *ent.Registry) (ret graphql.Marshaler) {
 	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Proxy)
 	if ret != graphql.Null {
@@ -43715,6 +43976,90 @@ func (ec *executionContext) _RegistryEdge_cursor(ctx context.Context, field grap
 }
 func (ec *executionContext) fieldContext_RegistryEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("RegistryEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _RegistryMirror_host(ctx context.Context, field graphql.CollectedField, obj *report.Mirror) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Host)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistryMirror_host(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Host, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistryMirror_host(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistryMirror", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RegistryMirror_plainHttp(ctx context.Context, field graphql.CollectedField, obj *report.Mirror) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.PlainHTTP)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistryMirror_plainHttp(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PlainHTTP, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistryMirror_plainHttp(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistryMirror", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _RegistryMirror_login(ctx context.Context, field graphql.CollectedField, obj *report.Mirror) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.Login)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RegistryMirror_login(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Login, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RegistryMirror_login(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RegistryMirror", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _RegistryPayload_registry(ctx context.Context, field graphql.CollectedField, obj *image.RegistryPayload) (ret graphql.Marshaler) {
@@ -54578,6 +54923,13 @@ func (ec *executionContext) fieldContext_Task_attempt(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _Task_retryAt(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.RetryAt)
+}
+func (ec *executionContext) fieldContext_Task_retryAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Task", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _Task_subjectID(ctx context.Context, field graphql.CollectedField, obj *ent.Task) (ret graphql.Marshaler) {
 	return ec.marshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.SubjectID)
 }
@@ -61271,7 +61623,7 @@ func (ec *executionContext) unmarshalInputCreateRegistryInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "host", "plainHttp", "username", "password", "proxy", "certificates", "repositories", "scanEvery", "tagPolicy", "lazyStart", "projects", "signatureKeys", "sweepEvery", "retention"}
+	fieldsInOrder := [...]string{"name", "host", "plainHttp", "username", "password", "proxy", "mirrors", "certificates", "repositories", "scanEvery", "tagPolicy", "lazyStart", "projects", "signatureKeys", "sweepEvery", "retention"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -61320,6 +61672,13 @@ func (ec *executionContext) unmarshalInputCreateRegistryInput(ctx context.Contex
 				return it, err
 			}
 			it.Proxy = data
+		case "mirrors":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("mirrors"))
+			data, err := ec.unmarshalORegistryMirrorInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRegistryMirrorInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Mirrors = data
 		case "certificates":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("certificates"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -65570,7 +65929,7 @@ func (ec *executionContext) unmarshalInputPrepullImageInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"image", "group"}
+	fieldsInOrder := [...]string{"image", "group", "startsAt", "window"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -65591,6 +65950,64 @@ func (ec *executionContext) unmarshalInputPrepullImageInput(ctx context.Context,
 				return it, err
 			}
 			it.Group = data
+		case "startsAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("startsAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StartsAt = data
+		case "window":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("window"))
+			data, err := ec.unmarshalOPrepullWindowInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋprepullᚐPrepullWindowInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Window = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputPrepullWindowInput(ctx context.Context, obj any) (prepull.PrepullWindowInput, error) {
+	var it prepull.PrepullWindowInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"start", "end", "timeZone"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "start":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("start"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Start = data
+		case "end":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("end"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.End = data
+		case "timeZone":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("timeZone"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TimeZone = data
 		}
 	}
 	return it, nil
@@ -65896,6 +66313,57 @@ func (ec *executionContext) unmarshalInputRegisterImageInput(ctx context.Context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRegistryMirrorInput(ctx context.Context, obj any) (image.RegistryMirrorInput, error) {
+	var it image.RegistryMirrorInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"host", "plainHttp", "username", "password"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "host":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("host"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Host = data
+		case "plainHttp":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("plainHttp"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PlainHTTP = data
+		case "username":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("username"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Username = data
+		case "password":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("password"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Password = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRegistryOrder(ctx context.Context, obj any) (ent.RegistryOrder, error) {
 	var it ent.RegistryOrder
 	if obj == nil {
@@ -66048,6 +66516,50 @@ func (ec *executionContext) unmarshalInputRemoveMembershipInput(ctx context.Cont
 				return it, err
 			}
 			it.User = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRenameImageInput(ctx context.Context, obj any) (image.RenameImageInput, error) {
+	var it image.RenameImageInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "tag"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "tag":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tag"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tag = data
 		}
 	}
 	return it, nil
@@ -69561,7 +70073,7 @@ func (ec *executionContext) unmarshalInputUpdateRegistryInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "plainHttp", "username", "password", "proxy", "certificates", "repositories", "scanEvery", "tagPolicy", "lazyStart", "projects", "signatureKeys", "sweepEvery", "retention"}
+	fieldsInOrder := [...]string{"id", "name", "plainHttp", "username", "password", "mirrors", "proxy", "certificates", "repositories", "scanEvery", "tagPolicy", "lazyStart", "projects", "signatureKeys", "sweepEvery", "retention"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -69603,6 +70115,13 @@ func (ec *executionContext) unmarshalInputUpdateRegistryInput(ctx context.Contex
 				return it, err
 			}
 			it.Password = data
+		case "mirrors":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("mirrors"))
+			data, err := ec.unmarshalORegistryMirrorInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRegistryMirrorInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Mirrors = data
 		case "proxy":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("proxy"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -73962,6 +74481,14 @@ func (ec *executionContext) _ImageVersion(ctx context.Context, sel ast.Selection
 			out.SetNonNull(i, ec._ImageVersion_environment(ctx, field, obj))
 		case "createdAt":
 			out.SetNonNull(i, ec._ImageVersion_createdAt(ctx, field, obj))
+		case "sessionID":
+			out.Set(i, ec._ImageVersion_sessionID(ctx, field, obj))
+		case "base":
+			out.SetNonNull(i, ec._ImageVersion_base(ctx, field, obj))
+		case "addedBytes":
+			out.SetNonNull(i, ec._ImageVersion_addedBytes(ctx, field, obj))
+		case "creator":
+			out.Set(i, ec._ImageVersion_creator(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -75116,6 +75643,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "updateImage":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_updateImage(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "renameImage":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_renameImage(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -78133,6 +78667,8 @@ func (ec *executionContext) _Registry(ctx context.Context, sel ast.SelectionSet,
 			out.SetNonNull(i, ec._Registry_createdAt(ctx, field, obj))
 		case "lastScannedAt":
 			out.Set(i, ec._Registry_lastScannedAt(ctx, field, obj))
+		case "mirrors":
+			out.SetNonNull(i, ec._Registry_mirrors(ctx, field, obj))
 		case "proxy":
 			out.SetNonNull(i, ec._Registry_proxy(ctx, field, obj))
 		case "certificates":
@@ -78232,6 +78768,29 @@ func (ec *executionContext) _RegistryEdge(ctx context.Context, sel ast.Selection
 			out.Set(i, ec._RegistryEdge_node(ctx, field, obj))
 		case "cursor":
 			out.SetNonNull(i, ec._RegistryEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var registryMirrorImplementors = []string{"RegistryMirror"}
+
+func (ec *executionContext) _RegistryMirror(ctx context.Context, sel ast.SelectionSet, obj *report.Mirror) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, registryMirrorImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("RegistryMirror"))
+		case "host":
+			out.SetNonNull(i, ec._RegistryMirror_host(ctx, field, obj))
+		case "plainHttp":
+			out.SetNonNull(i, ec._RegistryMirror_plainHttp(ctx, field, obj))
+		case "login":
+			out.SetNonNull(i, ec._RegistryMirror_login(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -80508,6 +81067,8 @@ func (ec *executionContext) _Task(ctx context.Context, sel ast.SelectionSet, obj
 			out.SetNonNull(i, ec._Task_message(ctx, field, obj))
 		case "attempt":
 			out.SetNonNull(i, ec._Task_attempt(ctx, field, obj))
+		case "retryAt":
+			out.Set(i, ec._Task_retryAt(ctx, field, obj))
 		case "subjectID":
 			out.Set(i, ec._Task_subjectID(ctx, field, obj))
 		case "createdAt":
@@ -85330,6 +85891,31 @@ func (ec *executionContext) marshalNRegistryConnection2ᚖgithubᚗcomᚋberthhq
 	return ec._RegistryConnection(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNRegistryMirror2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐMirror(ctx context.Context, sel ast.SelectionSet, v report.Mirror) graphql.Marshaler {
+	return ec._RegistryMirror(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNRegistryMirror2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐMirrorᚄ(ctx context.Context, sel ast.SelectionSet, v []report.Mirror) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNRegistryMirror2githubᚗcomᚋberthhqᚋberthᚋinternalᚋreportᚐMirror(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNRegistryMirrorInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRegistryMirrorInput(ctx context.Context, v any) (image.RegistryMirrorInput, error) {
+	res, err := ec.unmarshalInputRegistryMirrorInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNRegistryOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryOrder(ctx context.Context, v any) (*ent.RegistryOrder, error) {
 	res, err := ec.unmarshalInputRegistryOrder(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
@@ -85380,6 +85966,11 @@ func (ec *executionContext) unmarshalNRegistryWhereInput2ᚖgithubᚗcomᚋberth
 
 func (ec *executionContext) unmarshalNRemoveMembershipInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐRemoveMembershipInput(ctx context.Context, v any) (identity.RemoveMembershipInput, error) {
 	res, err := ec.unmarshalInputRemoveMembershipInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRenameImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRenameImageInput(ctx context.Context, v any) (image.RenameImageInput, error) {
+	res, err := ec.unmarshalInputRenameImageInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -89915,6 +90506,14 @@ func (ec *executionContext) marshalOPreemptionScope2ᚖgithubᚗcomᚋberthhqᚋ
 	return answer.Word(*v)
 }
 
+func (ec *executionContext) unmarshalOPrepullWindowInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋprepullᚐPrepullWindowInput(ctx context.Context, v any) (*prepull.PrepullWindowInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputPrepullWindowInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalOProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx context.Context, sel ast.SelectionSet, v *ent.Project) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -90121,6 +90720,23 @@ func (ec *executionContext) marshalORegistryEdge2ᚖgithubᚗcomᚋberthhqᚋber
 		return graphql.Null
 	}
 	return ec._RegistryEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalORegistryMirrorInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRegistryMirrorInputᚄ(ctx context.Context, v any) ([]image.RegistryMirrorInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]image.RegistryMirrorInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNRegistryMirrorInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRegistryMirrorInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) unmarshalORegistryOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRegistryOrderᚄ(ctx context.Context, v any) ([]*ent.RegistryOrder, error) {

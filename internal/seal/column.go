@@ -9,6 +9,7 @@ const (
 	KeypairSecret    Purpose = "keypair secret"
 	SecondFactor     Purpose = "totp"
 	RegistryPassword Purpose = "registry password"
+	MirrorLogins     Purpose = "mirror logins"
 	ProviderSecret   Purpose = "identity provider"
 	StorageSecret    Purpose = "object storage"
 	Canary           Purpose = "canary"      // with which a manager checks that it has the cluster's keys
@@ -33,6 +34,7 @@ func Columns() []Column {
 		{"keypairs", "secret_sealed", KeypairSecret},
 		{"users", "totp_sealed", SecondFactor},
 		{"registries", "password_sealed", RegistryPassword},
+		{"registries", "mirrors_sealed", MirrorLogins},
 		{"identity_providers", "client_secret_sealed", ProviderSecret},
 		{"object_storages", "secret_sealed", StorageSecret},
 		{"cluster_identities", "canary_sealed", Canary},

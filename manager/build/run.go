@@ -241,12 +241,12 @@ func (r runner) registries(ctx context.Context, in input, out *agentpb.BuildImag
 		return fmt.Errorf("read registries: %w", err)
 	}
 	for _, reg := range list {
-		password, err := r.Images.Password(reg)
+		username, password, err := r.Images.Login(ctx, reg)
 		if err != nil {
 			return err
 		}
 		out.Registries = append(out.Registries, &agentpb.BuildRegistry{
-			Host: reg.Host, PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: password,
+			Host: reg.Host, PlainHttp: reg.PlainHTTP, Username: username, Password: password,
 		})
 	}
 	return nil

@@ -3,7 +3,6 @@ package commit
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
@@ -90,19 +89,6 @@ func (w Target) Name() string { return w.Repository + ":" + w.Tag }
 // Short returns the name for the owner.
 func (w Target) Short() string { return w.Name()[strings.LastIndexByte(w.Repository, '/')+1:] }
 
-// Limits of names.
-const (
-	maxName    = 100
-	latest     = "latest"
-	maxTag     = 128
-	nameSyntax = "1 to 100 lower-case letters and digits, with single . _ - between them"
-)
-
-var (
-	nameRule = regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*$`)
-	tagRule  = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]*$`)
-)
-
 // CommitSession enqueues a task that makes an image of a running session.
 func (s *Service) CommitSession(ctx context.Context, in CommitSessionInput) (*CommitSessionPayload, error) {
 	v, err := permit.Writer(ctx)
@@ -154,15 +140,12 @@ type Wanted struct {
 
 // Check checks what a user says about an image, and returns the tag.
 func (s *Service) Check(ctx context.Context, v *viewer.Viewer, in Wanted) (string, error) {
-	if len(in.Name) > maxName || !nameRule.MatchString(in.Name) {
-		return "", problem.Invalid("name", "%.200q is not %s", in.Name, nameSyntax).WithLimit(nameSyntax)
-	}
-	tag := latest
+	tag := image.DefaultTag
 	if in.Tag != nil && *in.Tag != "" {
 		tag = *in.Tag
 	}
-	if len(tag) > maxTag || !tagRule.MatchString(tag) {
-		return "", problem.Invalid("tag", "%.200q is not 1 to %d letters, digits and . _ - of which the first is a letter, a digit or _", tag, maxTag).WithLimit(fmt.Sprint(maxTag))
+	if err := image.CheckOwnName(in.Name, tag); err != nil {
+		return "", err
 	}
 	if in.Description != nil {
 		if err := image.CheckDescription(*in.Description); err != nil {
@@ -218,7 +201,7 @@ func (s *Service) enqueue(ctx context.Context, sess *ent.Session, reg *ent.Regis
 
 // lock keeps other images of the owner and the project from being added before the transaction ends.
 func lock(ctx context.Context, tx *ent.Tx, w Target) error {
-	if err := store.Lock(ctx, tx, "images "+w.Owner.String()); err != nil || w.Project == nil {
+	if err := image.LockOwn(ctx, tx, w.Owner); err != nil || w.Project == nil {
 		return err
 	}
 	return store.Lock(ctx, tx, "images of project "+w.Project.String())

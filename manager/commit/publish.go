@@ -53,6 +53,9 @@ func (s *Service) publish(ctx context.Context, p *task.Progress, reg *ent.Regist
 		if img, err = write(ctx, tx, old, reg, t, m, found); err != nil {
 			return fmt.Errorf("record image: %w", err)
 		}
+		if err := s.Images.KeepOwn(ctx, tx, img, old, found, image.Saved{Session: m.Session, Base: m.Base, Adds: m.Adds, By: t.Owner}); err != nil {
+			return err
+		}
 		if also != nil {
 			if err := also(ctx, tx, img); err != nil {
 				return err

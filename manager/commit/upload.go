@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
@@ -36,7 +37,10 @@ func (s *Service) Upload(ctx context.Context, p *task.Progress, reg *ent.Registr
 	}
 	out := &Upload{Repository: reg.Host + "/" + t.Repository, PlainHTTP: reg.PlainHTTP, Username: s.Images.PushUser(), Indexed: reg.LazyStart}
 	if room != nil {
-		out.MaxBytes = room.Max - room.Used
+		// Room leaves at least one byte. 0 would mean to the agent that there is no limit.
+		if out.MaxBytes = room.Max - room.Used; out.MaxBytes <= 0 {
+			return nil, problem.Exhausted("%s has no byte left of at most %d for images", room.Of, room.Max).WithField("name").WithLimit(fmt.Sprint(room.Max))
+		}
 	}
 	out.Password, out.MountFrom, err = s.Images.PushToken(t.Repository, base, room)
 	return out, err

@@ -35,6 +35,7 @@ type Service struct {
 	sweepGrace time.Duration
 	pace       hookPace
 	documents  documents
+	logins     *remote.Logins
 	onShare    func(ctx context.Context, tx *ent.Tx, i *ent.Image, project uuid.UUID) error
 }
 
@@ -60,6 +61,7 @@ type Config struct {
 func New(cfg Config) *Service {
 	s := &Service{
 		client: cfg.Client, keys: cfg.Keys, own: cfg.Own, tasks: cfg.Tasks, meter: newMeter(cfg.Registry), log: cfg.Logger, tagTimeout: cfg.TagTimeout,
+		logins: remote.NewLogins(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -118,6 +120,9 @@ func (s *Service) CreateRegistry(ctx context.Context, in CreateRegistryInput) (*
 		c.SetPasswordSealed(s.keys.Seal(seal.RegistryPassword, []byte(*in.Password)))
 	}
 	in.set(c.Mutation())
+	if err := s.setMirrors(c.Mutation(), nil, in.Mirrors); err != nil {
+		return nil, err
+	}
 	r, err := c.Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("create registry: %w", err)
@@ -146,6 +151,25 @@ func (s *Service) Password(r *ent.Registry) (string, error) {
 	return string(password), err
 }
 
+// Login returns the user name and the password with which agents pull images of a registry, or two empty strings. It
+// asks Amazon for those of a registry at Amazon, which are valid for 12 hours.
+func (s *Service) Login(ctx context.Context, r *ent.Registry) (username, password string, err error) {
+	if !remote.IsECR(r.Host) {
+		password, err = s.Password(r)
+		return r.Username, password, err
+	}
+	from, err := s.reach(r)
+	if err != nil {
+		return "", "", err
+	}
+	defer from.Close()
+	username, password, err = from.Login(ctx)
+	if err != nil {
+		return "", "", explain(r, "registry "+r.Name, err)
+	}
+	return username, password, nil
+}
+
 // reach returns a client for a registry. Close it.
 func (s *Service) reach(r *ent.Registry) (*remote.Client, error) {
 	password, err := s.Password(r)
@@ -154,6 +178,7 @@ func (s *Service) reach(r *ent.Registry) (*remote.Client, error) {
 	}
 	return remote.Open(remote.Registry{
 		Host: r.Host, PlainHTTP: r.PlainHTTP, Username: r.Username, Password: password, Proxy: r.Proxy, CA: r.Certificates,
+		Logins: s.logins,
 	})
 }
 

@@ -57,6 +57,9 @@ func (s *Service) UpdateRegistry(ctx context.Context, in UpdateRegistryInput) (*
 		u.SetPasswordSealed(s.keys.Seal(seal.RegistryPassword, []byte(*in.Password)))
 	}
 	in.set(u.Mutation())
+	if err := s.setMirrors(u.Mutation(), r, in.Mirrors); err != nil {
+		return nil, err
+	}
 	keys := r.SignatureKeys
 	r, err = u.Save(ctx)
 	if ent.IsNotFound(err) {

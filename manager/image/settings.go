@@ -21,6 +21,7 @@ import (
 // RegistrySettings are settings of a registry that createRegistry and updateRegistry share. Those
 // that are nil keep their value.
 type RegistrySettings struct {
+	Mirrors      []RegistryMirrorInput // nil: unchanged
 	Proxy        *string
 	Certificates *string
 	Repositories []string // names and patterns with *
@@ -51,6 +52,9 @@ func (s *Service) checkSettings(ctx context.Context, in *RegistrySettings) error
 		if _, err := remote.ProxyURL(*in.Proxy); err != nil {
 			return problem.Invalid("proxy", "must be a URL such as http://proxy.example:3128, without a user name or a password").Because(err)
 		}
+	}
+	if err := checkMirrors(in.Mirrors); err != nil {
+		return err
 	}
 	if in.Certificates != nil && *in.Certificates != "" {
 		if len(*in.Certificates) > maxCertificates {

@@ -1,7 +1,9 @@
 package image
 
 import (
+	"bytes"
 	"context"
+	"encoding/pem"
 	"fmt"
 	"slices"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/berthhq/berth/ent/scanresult"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry/cosign"
+	"github.com/berthhq/berth/internal/registry/notation"
 	"github.com/berthhq/berth/internal/registry/remote"
 	"github.com/berthhq/berth/internal/viewer"
 )
@@ -22,10 +25,62 @@ func checkSignatureKeys(text string) error {
 	if len(text) > maxSignatureKeys {
 		return problem.TooLarge("signatureKeys", maxSignatureKeys)
 	}
-	if _, err := cosign.ParseKeys(text); err != nil {
-		return problem.Invalid("signatureKeys", "must be public keys in PEM, ECDSA P-256 or ed25519, as cosign public-key prints them: %s", reason(err)).Because(err)
+	if _, err := trustOf(text); err != nil {
+		return problem.Invalid("signatureKeys", "must be public keys in PEM, ECDSA P-256 or ed25519, as cosign public-key prints them, or certificates for Notation: %s", reason(err)).Because(err)
 	}
 	return nil
+}
+
+// trust is what the signatures of a registry's images are verified with.
+type trust struct {
+	keys         []cosign.Key           // of cosign
+	certificates []notation.Certificate // of Notation
+}
+
+// trustOf reads public keys and certificates in PEM.
+func trustOf(text string) (t trust, err error) {
+	var keys, certificates []byte
+	rest := []byte(text)
+	for {
+		block, after := pem.Decode(rest)
+		if block == nil {
+			break
+		}
+		if rest = after; block.Type == "CERTIFICATE" {
+			certificates = append(certificates, pem.EncodeToMemory(block)...)
+		} else {
+			keys = append(keys, pem.EncodeToMemory(block)...)
+		}
+	}
+	keys = append(keys, bytes.TrimSpace(rest)...)
+	if t.keys, err = cosign.ParseKeys(string(keys)); err != nil {
+		return t, err
+	}
+	t.certificates, err = notation.ParseCertificates(string(certificates))
+	return t, err
+}
+
+// has reports whether a fingerprint is that of a key or a certificate.
+func (t trust) has(fingerprint string) bool {
+	return slices.ContainsFunc(t.keys, func(k cosign.Key) bool { return k.Fingerprint == fingerprint }) ||
+		slices.ContainsFunc(t.certificates, func(c notation.Certificate) bool { return c.Fingerprint == fingerprint })
+}
+
+// signer returns the fingerprint of the key or certificate that signed a digest, and cosign.ErrUnsigned if none did.
+func (t trust) signer(ctx context.Context, from *remote.Client, repository, digest string) (string, error) {
+	if len(t.keys) > 0 {
+		by, err := cosign.Verify(ctx, from, repository, digest, t.keys)
+		if !cosign.IsUnsigned(err) {
+			return by, err
+		}
+	}
+	if len(t.certificates) > 0 {
+		by, err := notation.Verify(ctx, from, repository, digest, t.certificates)
+		if by != "" || err != nil {
+			return by, err
+		}
+	}
+	return "", cosign.ErrUnsigned
 }
 
 // verify finds the keys that signed an image, and returns cosign.ErrUnsigned if its registry requires a
@@ -34,12 +89,12 @@ func (s *Service) verify(ctx context.Context, r *ent.Registry, from *remote.Clie
 	if r.SignatureKeys == "" {
 		return nil
 	}
-	keys, err := cosign.ParseKeys(r.SignatureKeys)
+	keys, err := trustOf(r.SignatureKeys)
 	if err != nil {
 		return fmt.Errorf("read the keys of registry %s: %w", r.Name, err)
 	}
 	repository := repositoryOf(name)
-	by, err := cosign.Verify(ctx, from, repository, content.Digest, keys)
+	by, err := keys.signer(ctx, from, repository, content.Digest)
 	if err != nil && !cosign.IsUnsigned(err) {
 		return err
 	}
@@ -51,7 +106,7 @@ func (s *Service) verify(ctx context.Context, r *ent.Registry, from *remote.Clie
 		if one.Digest == content.Digest {
 			return cosign.ErrUnsigned
 		}
-		if one.SignedBy, err = cosign.Verify(ctx, from, repository, one.Digest, keys); err != nil {
+		if one.SignedBy, err = keys.signer(ctx, from, repository, one.Digest); err != nil {
 			return err
 		}
 	}
@@ -75,11 +130,11 @@ func (s *Service) checkSigned(ctx context.Context, i *ent.Image) error {
 	if r.SignatureKeys == "" {
 		return nil
 	}
-	keys, err := cosign.ParseKeys(r.SignatureKeys)
+	keys, err := trustOf(r.SignatureKeys)
 	if err != nil {
 		return fmt.Errorf("read the keys of registry %s: %w", r.Name, err)
 	}
-	if slices.ContainsFunc(keys, func(k cosign.Key) bool { return k.Fingerprint == i.SignedBy }) {
+	if keys.has(i.SignedBy) {
 		return nil
 	}
 	s.meter.unsigned.Inc()

@@ -8,6 +8,7 @@ import (
 	entimage "github.com/berthhq/berth/ent/image"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/registry/cosign/cosigntest"
+	"github.com/berthhq/berth/internal/registry/notation/notationtest"
 	"github.com/berthhq/berth/manager/image"
 )
 
@@ -78,6 +79,37 @@ func TestSignaturesAreRequired(t *testing.T) {
 	o.Client.Image.UpdateOne(own).SetOwnerID(o.A.Member.ID).SetVisibility(entimage.VisibilityPrivate).ExecX(o.root)
 	if _, err := o.Resolve(ctx, o.host+"/team/unsigned:1"); err != nil {
 		t.Errorf("an image of the user: %v", err)
+	}
+}
+
+// A registry with a certificate for Notation and a key of cosign accepts images that either has signed.
+func TestSignaturesOfNotation(t *testing.T) {
+	o := newOwnBed(t)
+	vendor, stranger, key := notationtest.NewAuthority(t, "vendor"), notationtest.NewAuthority(t, "stranger"), cosigntest.NewECDSA(t)
+	for path, by := range map[string]*notationtest.Authority{"team/vendor": &vendor, "team/stranger": &stranger, "team/unsigned": nil} {
+		d := o.put(t, path, "1")
+		if by != nil {
+			notationtest.Attach(t, o.repository(t, path), d, notationtest.JWS, by.Envelope(t, d, notationtest.JWS), o.push)
+		}
+	}
+	own := o.put(t, "team/own", "1")
+	key.Sign(t, o.repository(t, "team/own"), own.Digest.String(), o.push)
+	o.require(t, key.PEM+vendor.PEM())
+	o.scan(t, o.reg)
+	got := o.results(o.reg)
+	if got["team/vendor:1"] != "new" || got["team/own:1"] != "new" || got["team/stranger:1"] != "failed" || got["team/unsigned:1"] != "failed" {
+		t.Errorf("the scan says %v", got)
+	}
+	ctx := o.As(t, o.A.Member)
+	if _, err := o.Resolve(ctx, "team/vendor:1"); err != nil {
+		t.Errorf("the image that Notation has signed: %v", err)
+	}
+	// A certificate that is removed no longer counts, at once.
+	o.require(t, key.PEM)
+	_, err := o.Resolve(ctx, "team/vendor:1")
+	want(t, err, problem.CodeFailedPrecondition, "image")
+	if _, err := o.Resolve(ctx, "team/own:1"); err != nil {
+		t.Errorf("the image that cosign has signed: %v", err)
 	}
 }
 

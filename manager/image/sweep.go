@@ -266,7 +266,9 @@ func (s *Service) sweepOptions(ctx context.Context, r *ent.Registry) (store.Opti
 		names[i.ID] = repositoryOf(i.Name)
 		o.Keep[names[i.ID]+"@"+i.Digest] = true
 	}
-	versions, err := s.client.ImageVersion.Query().Where(imageversion.HasImageWith(entimage.RegistryID(r.ID), entimage.StatusEQ(entimage.StatusAlive))).
+	versions, err := s.client.ImageVersion.Query().Where(imageversion.HasImageWith(entimage.RegistryID(r.ID), entimage.StatusEQ(entimage.StatusAlive)),
+		// Former commits are history: their bytes count towards no limit, so that the rules of untagged versions are for them.
+		imageversion.SessionIDIsNil()).
 		Select(imageversion.FieldImageID, imageversion.FieldDigest).All(ctx)
 	if err != nil {
 		return o, fmt.Errorf("read versions: %w", err)

@@ -94,6 +94,9 @@ func (s *Service) RollbackImage(ctx context.Context, in RollbackImageInput) (*Im
 		return nil, problem.Invalid("digest", "must be sha256: and 64 hexadecimal digits")
 	}
 	return s.changeImage(ctx, in.ID, func(tx *ent.Tx, i *ent.Image) (*ent.ImageUpdateOne, error) {
+		if i.SessionID != nil {
+			return nil, problem.Precondition("image %s was made of a session: its registry does not keep former contents; save the session again", i.Name).WithField("id")
+		}
 		var to *ent.ImageVersion
 		var err error
 		if in.Digest != nil {

@@ -38,6 +38,32 @@ func (r runner) Run(ctx context.Context, p *task.Progress, input []byte) error {
 		return fmt.Errorf("read input: %w", err)
 	}
 	ctx = viewer.SystemContext(ctx)
+	if w.Window == nil {
+		return r.pullAll(ctx, p, w)
+	}
+	now := r.Now()
+	open, change, err := w.Window.at(now)
+	if err != nil {
+		return err
+	}
+	if !open {
+		return task.At(change, "It continues at %s.", w.Window.show(change))
+	}
+	within, cancel := context.WithTimeout(ctx, change.Sub(now))
+	defer cancel()
+	err = r.pullAll(within, p, w)
+	if err == nil || within.Err() == nil || ctx.Err() != nil {
+		return err
+	}
+	_, change, err = w.Window.at(change)
+	if err != nil {
+		return err
+	}
+	return task.At(change, "The window has ended. It continues at %s.", w.Window.show(change))
+}
+
+// pullAll pulls the image on all agents of the group.
+func (r runner) pullAll(ctx context.Context, p *task.Progress, w work) error {
 	img, err := r.Client.Image.Query().Where(entimage.ID(w.Image)).WithRegistry().Only(ctx)
 	if err != nil {
 		return permit.Missing(err, "image", "")
@@ -86,7 +112,7 @@ func (s *Service) pull(ctx context.Context, name string, img *ent.Image) error {
 	if s.Agents.HasImage(name, img.Reference, img.Digest) {
 		return nil
 	}
-	request, err := s.Images.PullRequest(img)
+	request, err := s.Images.PullRequest(ctx, img)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/resourcegroup"
 	enttask "github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
@@ -33,7 +35,7 @@ type Agents interface {
 
 // Images knows how to reach the registry of an image.
 type Images interface {
-	PullRequest(img *ent.Image) (*agentpb.PullImageRequest, error)
+	PullRequest(ctx context.Context, img *ent.Image) (*agentpb.PullImageRequest, error)
 }
 
 // Pins sets the images that agents keep although they need space.
@@ -49,6 +51,7 @@ type Config struct {
 	Images Images
 	Pins   Pins
 	Logger *slog.Logger
+	Now    func() time.Time // nil: the clock
 }
 
 // Service brings images to agents.
@@ -56,22 +59,62 @@ type Service struct{ Config }
 
 // New returns a Service and registers its tasks.
 func New(cfg Config) *Service {
+	if cfg.Now == nil {
+		cfg.Now = clock.Now
+	}
 	s := &Service{cfg}
 	cfg.Tasks.Register(kind, runner{s})
 	return s
 }
 
-// PrepullImageInput names the image and the resource group whose agents should have it.
+// PrepullImageInput names the image and the resource group whose agents should have it, and when they pull it; nil: now,
+// and at any time.
 type PrepullImageInput struct {
-	Image uuid.UUID
-	Group uuid.UUID
+	Image    uuid.UUID
+	Group    uuid.UUID
+	StartsAt *time.Time
+	Window   *PrepullWindowInput
 }
+
+// maxWait limits the time before the start of a task.
+const maxWait = 30 * 24 * time.Hour
 
 // PrepullImagePayload is the task.
 type PrepullImagePayload struct{ Task *ent.Task }
 
 // work is the input of a task.
-type work struct{ Image, Group uuid.UUID }
+type work struct {
+	Image, Group uuid.UUID
+	Window       *window `json:",omitempty"` // nil: at any time
+}
+
+// schedule returns when a task starts, zero for now, and its window.
+func (s *Service) schedule(in PrepullImageInput) (at time.Time, w *window, err error) {
+	now := s.Now()
+	if in.StartsAt != nil {
+		if in.StartsAt.Sub(now) > maxWait {
+			return at, nil, problem.Invalid("startsAt", "%s is more than 30 days from now", in.StartsAt.Format(time.RFC3339)).WithLimit("30 days")
+		}
+		if in.StartsAt.After(now) {
+			at = *in.StartsAt
+		}
+	}
+	if in.Window == nil {
+		return at, nil, nil
+	}
+	if w, err = in.Window.parse(); err != nil {
+		return at, nil, err
+	}
+	first := now
+	if !at.IsZero() {
+		first = at
+	}
+	open, change, err := w.at(first)
+	if err == nil && !open {
+		at = change
+	}
+	return at, w, err
+}
 
 // PrepullImage enqueues a task that pulls an image on all agents of a resource group, or returns the one that has not
 // ended. It needs the permission to change the group, whose agents get the work.
@@ -93,7 +136,11 @@ func (s *Service) PrepullImage(ctx context.Context, in PrepullImageInput) (*Prep
 	if img.Status == entimage.StatusGone || img.Edges.Registry == nil {
 		return nil, problem.Precondition("image %s no longer exists in its registry", img.Name).WithField("image")
 	}
-	t, err := s.enqueue(ctx, img, group)
+	at, w, err := s.schedule(in)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.enqueue(ctx, img, group, at, w)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +148,7 @@ func (s *Service) PrepullImage(ctx context.Context, in PrepullImageInput) (*Prep
 	return &PrepullImagePayload{Task: t}, nil
 }
 
-func (s *Service) enqueue(ctx context.Context, img *ent.Image, group *ent.ResourceGroup) (t *ent.Task, err error) {
+func (s *Service) enqueue(ctx context.Context, img *ent.Image, group *ent.ResourceGroup, at time.Time, w *window) (t *ent.Task, err error) {
 	title := fmt.Sprintf("Pull image %s on the agents of %s", img.Name, group.Name)
 	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
 		if err := store.Lock(ctx, tx, "prepull "+img.ID.String()); err != nil {
@@ -113,7 +160,11 @@ func (s *Service) enqueue(ctx context.Context, img *ent.Image, group *ent.Resour
 		if err == nil || !ent.IsNotFound(err) {
 			return err
 		}
-		t, err = s.Tasks.Enqueue(ctx, tx, task.Wanted{Kind: kind, Title: title, Input: work{img.ID, group.ID}, Subject: img.ID})
+		wanted := task.Wanted{Kind: kind, Title: title, Input: work{img.ID, group.ID, w}, Subject: img.ID, StartsAt: at}
+		if !at.IsZero() {
+			wanted.Message = fmt.Sprintf("It starts at %s.", w.show(at))
+		}
+		t, err = s.Tasks.Enqueue(ctx, tx, wanted)
 		return err
 	})
 	if err != nil {

@@ -92,9 +92,11 @@ func newVault(t *testing.T) *vault {
 	must(err)
 	v.kept["users.totp_sealed"] = string(raw)
 	name, password := "n", "a registry's password"
-	_, err = image.New(image.Config{Client: client, Keys: ring}).CreateRegistry(root, image.CreateRegistryInput{Name: "r", Host: "r.example.org", Username: &name, Password: &password})
+	_, err = image.New(image.Config{Client: client, Keys: ring}).CreateRegistry(root, image.CreateRegistryInput{Name: "r", Host: "r.example.org", Username: &name, Password: &password,
+		RegistrySettings: image.RegistrySettings{Mirrors: []image.RegistryMirrorInput{{Host: "m.example.org", Username: &name, Password: &password}}}})
 	must(err)
 	v.kept["registries.password_sealed"] = password
+	v.kept["registries.mirrors_sealed"] = `{"m.example.org":{"Username":"n","Password":"a registry's password"}}`
 	_, err = image.New(image.Config{Client: client, Keys: ring}).CreateRegistry(root, image.CreateRegistryInput{Name: "open", Host: "open.example.org"})
 	must(err)
 	_, err = oidc.New(oidc.Config{Client: client, Keys: ring, Auth: v.auth, Logger: log}).CreateIdentityProvider(root, oidc.CreateIdentityProviderInput{

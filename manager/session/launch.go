@@ -161,7 +161,7 @@ func (p *pulls) forget(key string, one *pull) {
 func (s *Service) fetch(ctx context.Context, agent string, img *ent.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, lifecycle.Deadline(lifecycle.Preparing))
 	defer cancel()
-	request, err := s.Images.PullRequest(img)
+	request, err := s.Images.PullRequest(ctx, img)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ type Need struct {
 
 // Images finds registered images and the credentials of their registries.
 type Images interface {
-	PullRequest(img *ent.Image) (*agentpb.PullImageRequest, error)
+	PullRequest(ctx context.Context, img *ent.Image) (*agentpb.PullImageRequest, error)
 	Resolve(ctx context.Context, reference string) (*ent.Image, error)
 }
 

@@ -164,7 +164,7 @@ func (s *Service) claim(ctx context.Context, epoch int64) (t *ent.Task, err erro
 	err = s.fenced(ctx, epoch, func(tx *ent.Tx) error {
 		t, err = tx.Task.Query().Where(
 			task.KindIn(kinds...),
-			task.StatusIn(task.StatusWaiting, task.StatusRunning),
+			task.StatusIn(task.StatusWaiting, task.StatusScheduled, task.StatusRunning),
 			task.IDNotIn(active...),
 			task.Or(task.RetryAtIsNil(), task.RetryAtLTE(clock.Now())),
 		).Order(task.ByCreatedAt(), task.ByID()).ForUpdate(sql.WithLockAction(sql.SkipLocked)).First(ctx)
@@ -206,6 +206,10 @@ func (s *Service) settle(ctx context.Context, p *Progress, failure error) error 
 			up.SetStatus(task.StatusWaiting).SetMessage(w.what).AddAttempt(-1).SetRetryAt(clock.Now().Add(s.Pause))
 			return
 		}
+		if at := (*scheduled)(nil); errors.As(failure, &at) {
+			up.SetStatus(task.StatusScheduled).SetMessage(at.what).AddAttempt(-1).SetRetryAt(at.at)
+			return
+		}
 		said, known := problem.From(failure)
 		s.Logger.WarnContext(ctx, "task failed", "task", p.task.ID, "kind", p.task.Kind, "attempt", p.task.Attempt, "error", failure)
 		up.SetMessage(said.Message)
@@ -230,6 +234,19 @@ func Wait(format string, args ...any) error { return &waiting{fmt.Sprintf(format
 type waiting struct{ what string }
 
 func (w *waiting) Error() string { return w.what }
+
+// At returns the error of a run that continues at a time, with its saved state. Its text becomes the task's message,
+// and the run does not count as a failed attempt.
+func At(at time.Time, format string, args ...any) error {
+	return &scheduled{fmt.Sprintf(format, args...), at}
+}
+
+type scheduled struct {
+	what string
+	at   time.Time
+}
+
+func (s *scheduled) Error() string { return s.what }
 
 // errStopped ends the run of a cancelled task.
 var errStopped = errors.New("the task was cancelled")

@@ -83,6 +83,8 @@ type Wanted struct {
 	Input       any // stored as JSON
 	Subject     uuid.UUID
 	Domain      uuid.UUID
+	StartsAt    time.Time // zero: as soon as possible
+	Message     string    // of a task that starts later
 }
 
 // Enqueue stores a task in the caller's transaction, in the name of the viewer. Call Wake
@@ -104,6 +106,9 @@ func (s *Service) Enqueue(ctx context.Context, tx *ent.Tx, w Wanted) (*ent.Task,
 	}
 	if v := viewer.From(ctx); v != nil && v.User != uuid.Nil {
 		c.SetCreatorID(v.User)
+	}
+	if !w.StartsAt.IsZero() {
+		c.SetStatus(task.StatusScheduled).SetRetryAt(w.StartsAt).SetMessage(w.Message)
 	}
 	t, err := c.Save(ctx)
 	if err != nil {
@@ -133,7 +138,7 @@ func (s *Service) CancelTask(ctx context.Context, in CancelTaskInput) (*TaskPayl
 	if err != nil {
 		return nil, err
 	}
-	from := []task.Status{task.StatusWaiting, task.StatusRunning}
+	from := []task.Status{task.StatusWaiting, task.StatusScheduled, task.StatusRunning}
 	undo, undoes := s.kinds[t.Kind].(Undoer)
 	if undoes {
 		from = append(from, task.StatusFailed)

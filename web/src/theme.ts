@@ -18,6 +18,8 @@ import "@mantine/core/styles/Tooltip.css";
 import "@mantine/core/styles/Button.css";
 import "@mantine/core/styles/ActionIcon.css";
 import "@mantine/core/styles/Input.css";
+import "@mantine/core/styles/Pill.css";
+import "@mantine/core/styles/PillsInput.css";
 import "@mantine/core/styles/InlineInput.css";
 import "@mantine/core/styles/PasswordInput.css";
 import "@mantine/core/styles/NumberInput.css";

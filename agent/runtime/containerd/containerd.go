@@ -44,8 +44,8 @@ type Config struct {
 
 // Fetched counts what pulls fetch.
 type Fetched interface {
-	Received(n int)                // bytes from a registry
-	Fetched(source, result string) // a part from "registry" or "agent": "ok", "failed" or "corrupt"
+	Received(source string, n int) // bytes from "registry" or "mirror"
+	Fetched(source, result string) // a part from "registry", "mirror" or "agent": "ok", "failed" or "corrupt"
 	// Lazily counts what reads of files have fetched: bytes, parts that were refused, and the change of the
 	// number of reads that wait.
 	Lazily(bytes, refused int64, waiting int)

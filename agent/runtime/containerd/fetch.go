@@ -39,23 +39,28 @@ type fetch struct {
 	runtime  *Runtime
 	req      runtime.PullRequest
 	resolver remotes.Resolver
+	mirrors  []mirror
 
 	mu        sync.Mutex
 	documents [][]byte // the index and the manifest, as far as they are present
-	root      []byte   // the first of them, if it came from another agent
+	root      []byte   // the first of them, if it came from another agent or a mirror
 	agents    int64    // bytes that came from other agents
 	registry  int64    // bytes that came from the registry
+	mirrored  int64    // bytes that came from its mirrors
 	last      time.Time
 }
 
 // received counts bytes by their source.
-func (f *fetch) received(n int, peer bool) {
+func (f *fetch) received(n int, source string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last = time.Now()
-	if peer {
+	switch source {
+	case fromAgent:
 		f.agents += int64(n)
-	} else {
+	case fromMirror:
+		f.mirrored += int64(n)
+	default:
 		f.registry += int64(n)
 	}
 }
@@ -69,19 +74,27 @@ func (f *fetch) log(begun time.Time) {
 	if fetched.IsZero() {
 		fetched = begun
 	}
-	f.runtime.cfg.Logger.Info("image pulled", "image", f.req.Reference, "digest", f.req.Digest, "fromRegistry", f.registry, "fromAgents", f.agents,
+	f.runtime.cfg.Logger.Info("image pulled", "image", f.req.Reference, "digest", f.req.Digest, "fromRegistry", f.registry, "fromMirrors", f.mirrored, "fromAgents", f.agents,
 		"fetched", fetched.Sub(begun).Round(time.Millisecond), "took", time.Since(begun).Round(time.Millisecond))
+}
+
+// pinned returns the reference with the digest, if one is known.
+func (f *fetch) pinned() string {
+	if f.req.Digest == "" || strings.Contains(f.req.Reference, "@") {
+		return f.req.Reference
+	}
+	return f.req.Reference + "@" + f.req.Digest
 }
 
 // resolve returns the descriptor of the image. With a digest, it comes from another agent if one has the image:
 // then the registry is not needed. The registry is asked for the digest, not for the tag, which may have moved.
 func (f *fetch) resolve(ctx context.Context) (desc ocispec.Descriptor, err error) {
-	reference := f.req.Reference
-	if f.req.Digest != "" && !strings.Contains(reference, "@") {
-		reference += "@" + f.req.Digest
-	}
+	reference := f.pinned()
 	for wait, try := firstRetry, 1; ; wait, try = wait*2, try+1 {
 		if desc, err = f.fromPeer(ctx); err == nil {
+			return desc, nil
+		}
+		if desc, err = f.resolveAtMirrors(ctx); err == nil {
 			return desc, nil
 		}
 		_, desc, err = f.resolver.Resolve(ctx, reference)
@@ -126,6 +139,11 @@ func (f *fetch) fromPeer(ctx context.Context) (desc ocispec.Descriptor, err erro
 		from.Corrupt(ctx)
 		return desc, fmt.Errorf("manifest from agent %s does not have digest %s: %w", from.Agent(), f.req.Digest, errdefs.ErrDataLoss)
 	}
+	return f.rooted(text)
+}
+
+// rooted remembers the index or manifest that has the digest of the request, and returns its descriptor.
+func (f *fetch) rooted(text []byte) (desc ocispec.Descriptor, err error) {
 	kind, err := mediaType(text)
 	if err != nil {
 		return desc, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/remotes"
 	remoteerrors "github.com/containerd/containerd/v2/core/remotes/errors"
 	"github.com/containerd/errdefs"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -27,7 +28,9 @@ type partFetch struct {
 	asked   bool             // other agents were asked
 	arrival *arrival         // nil: other agents cannot read the part yet
 	senders int              // sources of the bytes that are present; unknown ones count
-	last    runtime.PeerPart // the latest source, nil = the registry
+	last    runtime.PeerPart // the latest source, nil = a mirror or the registry
+	source  string           // of the latest fetch
+	mirror  int              // that is asked next, from f.mirrors
 	tries   int              // fetches from the registry that failed
 }
 
@@ -72,10 +75,10 @@ func (p *partFetch) run(ctx context.Context) (err error) {
 			}
 		case errors.As(err, new(writeError)):
 			return errors.Join(err, p.discard(ctx, store))
-		case p.last == nil && final(err):
+		case p.source == fromRegistry && final(err):
 			return err
 		}
-		if p.last != nil {
+		if p.source != fromRegistry {
 			continue
 		}
 		if p.tries++; p.tries == registryTries {
@@ -101,21 +104,18 @@ func (p *partFetch) try(ctx context.Context, w content.Writer) error {
 	if p.arrival == nil {
 		p.arrive(st.Offset)
 	}
-	source := "registry"
-	p.last = nil
+	p.last, p.source = nil, fromRegistry
 	if st.Offset < p.desc.Size {
 		from, err := p.open(ctx, st.Offset)
 		if err != nil {
-			p.count("registry", "failed")
+			p.count(fromRegistry, "failed")
 			return err
 		}
 		defer from.Close()
-		if p.last != nil {
-			source = "agent"
-		}
 		if err := p.copy(w, from, p.desc.Size-st.Offset); err != nil {
-			if source == "registry" {
-				p.count(source, "failed")
+			if p.source != fromAgent {
+				p.count(p.source, "failed")
+				p.nextMirror()
 			}
 			return err
 		}
@@ -123,13 +123,14 @@ func (p *partFetch) try(ctx context.Context, w content.Writer) error {
 	err = w.Commit(ctx, p.desc.Size, p.desc.Digest)
 	switch {
 	case err == nil || errdefs.IsAlreadyExists(err):
-		p.count(source, "ok")
+		p.count(p.source, "ok")
 	case errdefs.IsFailedPrecondition(err):
 		if p.last != nil && p.senders == 1 {
 			p.last.Corrupt(ctx)
 		}
 		if p.last == nil {
-			p.count(source, "corrupt")
+			p.count(p.source, "corrupt")
+			p.nextMirror()
 		}
 		return fmt.Errorf("%w: %v", errWrong, err)
 	}
@@ -169,7 +170,7 @@ const closing = 20 * time.Millisecond
 // open opens the part at the source that is best now.
 func (p *partFetch) open(ctx context.Context, offset int64) (io.ReadCloser, error) {
 	if p.root != nil && p.desc.Digest.String() == p.req.Digest {
-		p.asked = true // by resolve
+		p.asked = p.req.Peers != nil // by resolve
 		return io.NopCloser(bytes.NewReader(p.root[offset:])), nil
 	}
 	if p.req.Peers != nil {
@@ -179,11 +180,19 @@ func (p *partFetch) open(ctx context.Context, offset int64) (io.ReadCloser, erro
 			return nil, err
 		}
 		if from != nil {
-			p.last = from
+			p.last, p.source = from, fromAgent
 			return from, nil
 		}
 	}
-	fetcher, err := p.resolver.Fetcher(ctx, p.req.Reference)
+	if from := p.openMirror(ctx, offset); from != nil {
+		return from, nil
+	}
+	return p.openAt(ctx, p.resolver, offset)
+}
+
+// openAt opens the part at the registry or a mirror. Errors of the server can also come from the first read.
+func (p *partFetch) openAt(ctx context.Context, resolver remotes.Resolver, offset int64) (io.ReadCloser, error) {
+	fetcher, err := resolver.Fetcher(ctx, p.req.Reference)
 	if err != nil {
 		return nil, err
 	}
@@ -196,26 +205,32 @@ func (p *partFetch) open(ctx context.Context, offset int64) (io.ReadCloser, erro
 			_ = from.Close()
 			return nil, err
 		}
-		return counted{from, p.runtime.cfg.Fetched}, nil
+		return p.counted(from), nil
 	}
 	if _, err := io.CopyN(io.Discard, from, offset); err != nil {
 		_ = from.Close()
 		return nil, err
 	}
-	return counted{from, p.runtime.cfg.Fetched}, nil
+	return p.counted(from), nil
 }
 
-// counted counts bytes from a registry.
+// counted counts the bytes of the registry or a mirror.
+func (p *partFetch) counted(from io.ReadCloser) io.ReadCloser {
+	return counted{from, p.source, p.runtime.cfg.Fetched}
+}
+
+// counted counts bytes from a source.
 type counted struct {
 	io.ReadCloser
-	to Fetched
+	source string
+	to     Fetched
 }
 
 // Read implements io.Reader.
 func (c counted) Read(b []byte) (int, error) {
 	n, err := c.ReadCloser.Read(b)
 	if c.to != nil {
-		c.to.Received(n)
+		c.to.Received(c.source, n)
 	}
 	return n, err
 }
@@ -234,7 +249,7 @@ func (p *partFetch) copy(w io.Writer, from io.Reader, n int64) error {
 				return writeError{err}
 			}
 			p.arrival.grown(got)
-			p.received(got, p.last != nil)
+			p.received(got, p.source)
 			n -= int64(got)
 		}
 		if n > 0 && err != nil {

@@ -35,6 +35,9 @@ func (r *Runtime) Pull(ctx context.Context, req runtime.PullRequest, progress fu
 		return runtime.Image{}, fmt.Errorf("resolve image %s: %w", req.Reference, err)
 	}
 	f := &fetch{runtime: r, req: req, resolver: resolver}
+	if f.mirrors, err = mirrorsOf(req); err != nil {
+		return runtime.Image{}, fmt.Errorf("mirrors of image %s: %w", req.Reference, err)
+	}
 	desc, err := f.resolve(ctx)
 	if err != nil {
 		return runtime.Image{}, err

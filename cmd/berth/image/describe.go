@@ -71,6 +71,8 @@ func copiedBytes(c client.ImageCopy) string {
 func prepullCommand(a *cli.App) *cobra.Command {
 	var group string
 	var detach bool
+	var at, zone string
+	var window *[2]string
 	cmd := a.Verb("prepull IMAGE", "Pull an image on all agents of a resource group", cli.Args(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			i, err := cli.FindImage(ctx, c, args[0])
@@ -81,11 +83,24 @@ func prepullCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := c.PrepullImage(ctx, client.PrepullImageInput{Image: i.ID, Group: id})
+			in := client.PrepullImageInput{Image: i.ID, Group: id}
+			if at != "" {
+				starts, err := a.ParseTime("--at", at)
+				if err != nil {
+					return err
+				}
+				in.StartsAt = &starts
+			}
+			if window != nil {
+				in.Window = &client.PrepullWindowInput{Start: window[0], End: window[1], TimeZone: zone}
+			} else if zone != "" {
+				return cli.Usagef("--time-zone belongs to --window")
+			}
+			t, err := c.PrepullImage(ctx, in)
 			if err != nil {
 				return err
 			}
-			if !detach {
+			if !detach && t.Status != "SCHEDULED" {
 				if t, err = task.UntilEnded(ctx, a, c, t); err == nil {
 					err = task.Failure(t)
 				}
@@ -97,10 +112,27 @@ func prepullCommand(a *cli.App) *cobra.Command {
 		})
 	cmd.Long = `Start a task that pulls an image on all agents of a resource group, and wait
 for its end. The agents fetch most of it from each other. An agent can remove
-the image again when its disk is full; "berth image keep" prevents that.`
-	cmd.Example = "  berth image prepull torch-env:2 --group gpu\n  berth image describe torch-env:2"
+the image again when its disk is full; "berth image keep" prevents that.
+
+With --at or --window, the task is scheduled, and the command ends at once. In a
+window, agents pull only between its two times of the day: what is missing at
+its end is pulled in the next one.`
+	cmd.Example = "  berth image prepull torch-env:2 --group gpu\n  berth image describe torch-env:2\n" +
+		"  berth image prepull torch-env:2 --group gpu --window 02:00-05:00 --time-zone Europe/Berlin"
 	cmd.Flags().StringVar(&group, "group", "", "resource `group`, by name or id")
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait for its end; berth admin task shows how far it is")
+	cmd.Flags().StringVar(&at, "at", "", "start at this `time`")
+	cli.OptionalFlag(cmd, &window, "window", "pull only between two `times` of the day, such as 02:00-05:00", func(text string) (w [2]string, err error) {
+		start, end, ok := strings.Cut(text, "-")
+		if !ok {
+			return w, fmt.Errorf("%q is not START-END, such as 02:00-05:00", text)
+		}
+		return [2]string{strings.TrimSpace(start), strings.TrimSpace(end)}, nil
+	})
+	cmd.Flags().StringVar(&zone, "time-zone", "", "time zone `name` of the window, such as Europe/Berlin (default: UTC)")
+	cli.SetsField(cmd, "at", "startsAt")
+	cli.SetsField(cmd, "window", "window.start", "window.end")
+	cli.SetsField(cmd, "time-zone", "window.timeZone")
 	_ = cmd.MarkFlagRequired("group")
 	return cmd
 }

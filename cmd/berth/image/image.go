@@ -17,7 +17,7 @@ func Command(a *cli.App) *cobra.Command {
 		listCommand(a), startersCommand(a), registerCommand(a), scanCommand(a), reportCommand(a),
 		buildCommand(a), buildsCommand(a), cancelCommand(a),
 		describeCommand(a), historyCommand(a), attachmentsCommand(a), updateCommand(a), prepullCommand(a), keepCommand(a),
-		rollbackCommand(a), forgetCommand(a), shareCommand(a), registryCommand(a))
+		rollbackCommand(a), renameCommand(a), forgetCommand(a), shareCommand(a), registryCommand(a))
 	cmd.Long = `Manage images and their registries.
 
 A cluster of "berthd up" registers the images in build/images at its start.

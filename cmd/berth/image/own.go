@@ -2,6 +2,7 @@ package image
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -74,6 +75,25 @@ func shareCommand(a *cli.App) *cobra.Command {
 	f.BoolVar(&private, "private", false, "only its owner can use it")
 	f.BoolVar(&public, "public", false, "everyone can use it, and it no longer has an owner; only for superadmins")
 	cli.SetsField(cmd, "public", "visibility")
+	return cmd
+}
+
+func renameCommand(a *cli.App) *cobra.Command {
+	cmd := a.Verb("rename IMAGE NAME[:TAG]", "Rename an image that was made of a session", cli.Args(2, 2),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			i, err := cli.FindImage(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			name, tag, _ := strings.Cut(args[1], ":")
+			if i, err = c.RenameImage(ctx, client.RenameImageInput{ID: i.ID, Name: name, Tag: tag}); err != nil {
+				return err
+			}
+			return a.Table(i, func() *output.Table { return ownTable(a, *i) })
+		})
+	cmd.Long = `Rename an image that was made of a session. Without a new tag, it keeps its tag.
+Sessions that run keep the image, and new ones start from its new name.`
+	cmd.Example = "  berth image rename torch-env:2 vision-env:1"
 	return cmd
 }
 

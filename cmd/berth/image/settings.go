@@ -27,9 +27,14 @@ type settings struct {
 	keysFile      *string
 	sweepEvery    *time.Duration
 	retention     []string
+	mirrors       []string
+	logins        string
 }
 
 func (s *settings) flags(cmd *cobra.Command) {
+	cli.WordsFlag(cmd, &s.mirrors, "mirrors", "`servers` that agents ask for images before the registry, in this order: HOST:PORT, or http://HOST:PORT for one without encryption, with commas between; none: no mirror")
+	cmd.Flags().StringVar(&s.logins, "mirror-logins", "", "`file` with a line HOST:PORT USERNAME PASSWORD for each of the mirrors that requires a login; other mirrors keep theirs")
+	cli.SetsField(cmd, "mirror-logins", "username", "password")
 	cli.OptionalText(cmd, &s.proxy, "proxy", "`URL` of the proxy to the registry, for managers and agents; empty: that of their environment")
 	cli.OptionalText(cmd, &s.caFile, "ca-file", "`file` with certificates in PEM that are trusted for the registry; empty: none")
 	cli.WordsFlag(cmd, &s.repositories, "repositories", "repositories that scans read, `names` or patterns with *, with commas between; all: what the registry lists")
@@ -37,7 +42,7 @@ func (s *settings) flags(cmd *cobra.Command) {
 	cli.OptionalFlag(cmd, &s.every, "scan-every", "`time` between scans, such as 6h; 0: no scan by itself", time.ParseDuration)
 	cli.OptionalFlag(cmd, &s.policy, "tag-policy", "what images do when their tag moves: pinned or follow", cli.Choice("pinned", "follow"))
 	cli.OptionalBool(cmd, &s.lazyStart, "lazy-start", "sessions start before their image is complete, where its format and the agent allow it")
-	cli.OptionalText(cmd, &s.keysFile, "signature-keys", "`file` with public keys in PEM, one of which must have signed each image; empty: none must")
+	cli.OptionalText(cmd, &s.keysFile, "signature-keys", "`file` with public keys of cosign or certificates for Notation in PEM, one of which must have signed each image; empty: none must")
 	cli.OptionalFlag(cmd, &s.sweepEvery, "sweep-every", "`time` between sweeps of the registry for images of sessions; 0: no sweep by itself", time.ParseDuration)
 	cli.WordsFlag(cmd, &s.retention, "retention", "how long versions without a tag stay, `rules` PREFIX=DAYS or PREFIX=DAYS:VERSIONS with commas between, such as users/=30:5; none: 7 days")
 }
@@ -99,6 +104,49 @@ func (s *settings) keys() (*string, error) {
 	return cli.Ptr(string(text)), nil
 }
 
+// mirrorInputs returns the mirrors; nil: unchanged.
+func (s *settings) mirrorInputs() ([]client.RegistryMirrorInput, error) {
+	if s.mirrors == nil && s.logins != "" {
+		return nil, cli.Usagef("--mirror-logins belongs to --mirrors")
+	}
+	if s.mirrors == nil {
+		return nil, nil
+	}
+	if len(s.mirrors) == 1 && s.mirrors[0] == "none" {
+		return []client.RegistryMirrorInput{}, nil
+	}
+	logins := map[string][]string{}
+	if s.logins != "" {
+		text, err := os.ReadFile(s.logins)
+		if err != nil {
+			return nil, fmt.Errorf("read the logins of mirrors: %w", err)
+		}
+		for line := range strings.Lines(string(text)) {
+			f := strings.Fields(line)
+			if len(f) != 0 && len(f) != 3 {
+				return nil, fmt.Errorf("--mirror-logins: a line has %d words, not HOST:PORT USERNAME PASSWORD: %w", len(f), errdefs.ErrInvalidArgument)
+			}
+			if len(f) == 3 {
+				logins[f[0]] = f[1:]
+			}
+		}
+	}
+	out := make([]client.RegistryMirrorInput, 0, len(s.mirrors))
+	for _, m := range s.mirrors {
+		host, plain := strings.CutPrefix(m, "http://")
+		in := client.RegistryMirrorInput{Host: strings.TrimPrefix(host, "https://"), PlainHTTP: plain}
+		if l := logins[in.Host]; l != nil {
+			in.Username, in.Password = l[0], l[1]
+			delete(logins, in.Host)
+		}
+		out = append(out, in)
+	}
+	for host := range logins {
+		return nil, fmt.Errorf("--mirror-logins has %s, which is not one of the mirrors: %w", host, errdefs.ErrInvalidArgument)
+	}
+	return out, nil
+}
+
 // rules returns the rules of retention; nil: unchanged.
 func (s *settings) rules() ([]client.RetentionRuleInput, error) {
 	if len(s.retention) == 1 && s.retention[0] == "none" {
@@ -151,6 +199,9 @@ func (s *settings) create(ctx context.Context, c *client.Client, in *client.Crea
 	if in.Retention, err = s.rules(); err != nil {
 		return err
 	}
+	if in.Mirrors, err = s.mirrorInputs(); err != nil {
+		return err
+	}
 	if s.policy != nil {
 		in.TagPolicy = *s.policy
 	}
@@ -169,6 +220,9 @@ func (s *settings) update(ctx context.Context, c *client.Client, in *client.Upda
 		in.SweepEvery = cli.Ptr(int(s.sweepEvery.Seconds()))
 	}
 	if in.Retention, err = s.rules(); err != nil {
+		return err
+	}
+	if in.Mirrors, err = s.mirrorInputs(); err != nil {
 		return err
 	}
 	in.Certificates, in.Repositories, in.Projects, in.ScanEvery, err = s.read(ctx, c)

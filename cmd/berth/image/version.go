@@ -13,7 +13,7 @@ import (
 
 func historyCommand(a *cli.App) *cobra.Command {
 	var from, to string
-	cmd := a.Verb("history IMAGE", "Show the digests that the tag of an image had, and what changed", cli.Args(1, 1),
+	cmd := a.Verb("history IMAGE", "Show the contents that an image had, what they were saved from, and what changed", cli.Args(1, 1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			h, err := c.ImageHistory(ctx, args[0], from, to)
 			if err != nil {
@@ -27,6 +27,9 @@ func historyCommand(a *cli.App) *cobra.Command {
 }
 
 func showHistory(a *cli.App, h *client.ImageHistory) error {
+	if h.SessionID != nil {
+		return commits(a, h)
+	}
 	t := output.NewTable("DIGEST", "SIZE", "SEEN", "USED")
 	for _, v := range h.Versions {
 		used := ""
@@ -35,6 +38,27 @@ func showHistory(a *cli.App, h *client.ImageHistory) error {
 		}
 		t.Row(v.Digest, output.Bytes(v.SizeBytes), output.Age(a.Now(), v.CreatedAt)+" ago", used)
 	}
+	return showChange(a, h, t)
+}
+
+// commits shows what the image was saved from.
+func commits(a *cli.App, h *client.ImageHistory) error {
+	t := output.NewTable("DIGEST", "SIZE", "ADDS", "SAVED", "BY", "SESSION", "BASE").Spare("SESSION", "BASE")
+	for _, v := range h.Versions {
+		by, session := "", ""
+		if v.Creator != nil {
+			by = v.Creator.Username
+		}
+		if v.SessionID != nil {
+			session = *v.SessionID
+		}
+		t.Row(v.Digest, output.Bytes(v.SizeBytes), output.Bytes(v.AddedBytes), output.Age(a.Now(), v.CreatedAt)+" ago", by, session, v.Base)
+	}
+	return showChange(a, h, t)
+}
+
+// showChange shows the versions of an image, and what differs between two of them.
+func showChange(a *cli.App, h *client.ImageHistory, t *output.Table) error {
 	if err := a.Table(h.Versions, func() *output.Table { return t }); err != nil || h.Change == nil {
 		return err
 	}

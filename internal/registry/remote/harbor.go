@@ -79,9 +79,11 @@ func (c *Client) harborTags(ctx context.Context, repository string) ([]Tag, erro
 // harbor reads the pages of a list of Harbor's API, which takes the user name and the password
 // itself.
 func (c *Client) harbor(ctx context.Context, path string, read func([]byte) (int, error)) error {
-	key := ""
+	key, err := "", error(nil)
 	if !c.Anonymous() {
-		key = c.basic()
+		if key, err = c.basic(ctx); err != nil {
+			return err
+		}
 	}
 	for page := 1; page <= maxPages; page++ {
 		at, err := c.base.Parse(fmt.Sprintf("%spage=%d&page_size=%d", path, page, harborPage))

@@ -42,7 +42,7 @@ func (c *Client) credential(ctx context.Context, scope string) (string, error) {
 	c.auth.mu.Unlock()
 	switch {
 	case how.scheme == basic && !c.Anonymous():
-		return c.basic(), nil
+		return c.basic(ctx)
 	case how.scheme == bearer && t.value != "" && time.Now().Before(t.until):
 		return bearer + " " + t.value, nil
 	case how.scheme == bearer:
@@ -60,8 +60,8 @@ func (c *Client) login(ctx context.Context, asked challenge, scope, tried string
 			return "", fmt.Errorf("the registry requires a user name and a password: %w", errdefs.ErrUnauthenticated)
 		}
 		c.learn(asked)
-		if key := c.basic(); key != tried {
-			return key, nil
+		if key, err := c.basic(ctx); err != nil || key != tried {
+			return key, err
 		}
 		return "", fmt.Errorf("the registry refuses the user name and password: %w", errdefs.ErrUnauthenticated)
 	case bearer:
@@ -80,8 +80,12 @@ func (c *Client) learn(asked challenge) {
 	c.auth.last = asked
 }
 
-func (c *Client) basic() string {
-	return basic + " " + base64.StdEncoding.EncodeToString([]byte(c.reg.Username+":"+c.reg.Password))
+func (c *Client) basic(ctx context.Context) (string, error) {
+	username, password, err := c.Login(ctx)
+	if err != nil {
+		return "", err
+	}
+	return basic + " " + base64.StdEncoding.EncodeToString([]byte(username+":"+password)), nil
 }
 
 // token gets a token from the realm of a challenge. The registry can widen the actions of our scope,

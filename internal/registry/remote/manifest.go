@@ -213,3 +213,26 @@ func (c *Client) describe(ctx context.Context, path, image, digest string, m *ma
 	out.Architecture, out.Labels, out.Environment = cfg.Architecture, cfg.Config.Labels, cfg.Config.Env
 	return out, nil
 }
+
+// Describe returns the media type and the size of a manifest or index (a digest of a repository).
+func (c *Client) Describe(ctx context.Context, repository, digest string) (mediaType string, size int64, err error) {
+	ref, err := parse(repository + "@" + digest)
+	if err != nil {
+		return "", 0, err
+	}
+	a, err := c.get(ctx, http.MethodGet, ref.manifest(), pull(ref.path), acceptManifests, maxManifest)
+	if err != nil {
+		return "", 0, fmt.Errorf("read manifest %s: %w", digest, err)
+	}
+	if got := sum(a.body); got != digest {
+		return "", 0, fmt.Errorf("the registry sends %s for %s: %w", got, digest, errdefs.ErrInvalidArgument)
+	}
+	var m manifest
+	if err := json.Unmarshal(a.body, &m); err != nil {
+		return "", 0, fmt.Errorf("manifest %s is not JSON: %w: %w", digest, err, errdefs.ErrInvalidArgument)
+	}
+	if m.MediaType == "" {
+		m.MediaType = a.header.Get("Content-Type")
+	}
+	return m.MediaType, int64(len(a.body)), nil
+}

@@ -25,9 +25,10 @@ import (
 type Registry struct {
 	Host               string // host and port, without a scheme
 	PlainHTTP          bool
-	Username, Password string // both empty: anonymous
-	Proxy              string // URL; empty: the proxy of the environment
-	CA                 string // certificates in PEM that are trusted in addition to those of the machine
+	Username, Password string  // both empty: anonymous
+	Proxy              string  // URL; empty: the proxy of the environment
+	Logins             *Logins // of registries at Amazon, shared by clients; nil: each client has its own
+	CA                 string  // certificates in PEM that are trusted in addition to those of the machine
 }
 
 // Image is the image of a tag for one architecture.
@@ -86,6 +87,9 @@ func Open(r Registry) (*Client, error) {
 		return nil, fmt.Errorf("registry %q is not a host and port: %w", r.Host, errdefs.ErrInvalidArgument)
 	}
 	c := &Client{reg: r, base: base, auth: auth{tokens: map[string]token{}}, way: &way{host: base.Hostname()}}
+	if c.reg.Logins == nil {
+		c.reg.Logins = NewLogins()
+	}
 	if r.Proxy != "" {
 		u, err := ProxyURL(r.Proxy)
 		if err != nil {

@@ -2,8 +2,10 @@ package remote
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/containerd/errdefs"
 )
@@ -43,6 +45,77 @@ func (c *Client) Delete(ctx context.Context, image string) error {
 	_, err = c.get(ctx, http.MethodDelete, ref.manifest(), "repository:"+ref.path+":delete", "", maxToken)
 	if err != nil && !errdefs.IsNotFound(err) {
 		return fmt.Errorf("delete image %s: %w", image, err)
+	}
+	return nil
+}
+
+// Copy adds an image (repository@digest) of one architecture to another repository of the registry, without a tag.
+// from reads the repository of the image, and c can mount its layers.
+func (c *Client) Copy(ctx context.Context, from *Client, image, repository string) error {
+	ref, err := parse(image)
+	if err != nil {
+		return err
+	}
+	if _, err := parse(repository + "@" + ref.version); err != nil {
+		return err
+	}
+	a, err := from.get(ctx, http.MethodGet, ref.manifest(), pull(ref.path), acceptManifests, maxManifest)
+	var m manifest
+	switch {
+	case err != nil:
+	case sum(a.body) != ref.version:
+		err = fmt.Errorf("the registry sends %s: %w", sum(a.body), errdefs.ErrInvalidArgument)
+	default:
+		err = json.Unmarshal(a.body, &m)
+	}
+	if err != nil {
+		return fmt.Errorf("copy image %s: %w", image, err)
+	}
+	for _, d := range append([]descriptor{m.Config}, m.Layers...) {
+		if err := c.mount(ctx, ref.path, repository, d.Digest); err != nil {
+			return fmt.Errorf("copy image %s: %w", image, err)
+		}
+	}
+	_, err = c.do(ctx, request{
+		method: http.MethodPut, path: reference{repository, ref.version}.manifest(), scope: "repository:" + repository + ":pull,push",
+		header: http.Header{"Content-Type": {a.header.Get("Content-Type")}}, body: a.body,
+	}, maxToken)
+	if err != nil {
+		return fmt.Errorf("copy image %s to %s: %w", image, repository, err)
+	}
+	return nil
+}
+
+// mount makes a blob of a repository one of another repository.
+func (c *Client) mount(ctx context.Context, from, to, digest string) error {
+	if !digestRule.MatchString(digest) {
+		return fmt.Errorf("digest %.80q: %w", digest, errdefs.ErrInvalidArgument)
+	}
+	a, err := c.do(ctx, request{
+		method: http.MethodPost, path: "/v2/" + to + "/blobs/uploads/?mount=" + digest + "&from=" + url.QueryEscape(from),
+		scope: "repository:" + to + ":pull,push",
+	}, maxToken)
+	if err != nil {
+		return err
+	}
+	if a.header.Get(digestHeader) != digest {
+		return fmt.Errorf("the registry does not have %s in %s: %w", digest, from, errdefs.ErrNotFound)
+	}
+	return nil
+}
+
+// Untag removes a tag (repository:tag), and leaves the image that has it. A missing tag is not an error.
+func (c *Client) Untag(ctx context.Context, image string) error {
+	ref, err := parse(image)
+	if err != nil {
+		return err
+	}
+	if digestRule.MatchString(ref.version) {
+		return fmt.Errorf("%s is not a tag: %w", image, errdefs.ErrInvalidArgument)
+	}
+	_, err = c.get(ctx, http.MethodDelete, ref.manifest(), "repository:"+ref.path+":delete", "", maxToken)
+	if err != nil && !errdefs.IsNotFound(err) {
+		return fmt.Errorf("remove tag %s: %w", image, err)
 	}
 	return nil
 }

@@ -32,10 +32,16 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
+	return newSiteOf(t, 1)
+}
+
+// newSiteOf is newSite with a number of machines.
+func newSiteOf(t *testing.T, nodes int) *site {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "registry")
 	s := &site{}
 	var reg *registry.Registry
-	s.Cluster = clustertest.NewWith(t, 1, func(w *managertest.World) *managertest.Manager {
+	s.Cluster = clustertest.NewWith(t, nodes, func(w *managertest.World) *managertest.Manager {
 		reg, s.host = registrytest.Serve(t, dir)
 		key, err := pushtoken.KeyIn(dir)
 		if err != nil {

@@ -142,7 +142,7 @@ func Failure(t *client.Task) error {
 func UntilEnded(ctx context.Context, a *cli.App, c *client.Client, t *client.Task) (*client.Task, error) {
 	line := a.StatusLine(false)
 	defer line.Clear()
-	for t.Status == "WAITING" || t.Status == "RUNNING" {
+	for t.Status == "WAITING" || t.Status == "SCHEDULED" || t.Status == "RUNNING" {
 		line.Set(strings.TrimSpace(t.Title + ": " + t.Status.String() + " " + taskDone(*t)))
 		select {
 		case <-ctx.Done():

@@ -1,13 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { canCancel, canRetry, countsBytes } from "./task";
 
-const task = (kind: string, status: "WAITING" | "RUNNING" | "DONE" | "FAILED" | "CANCELLED") => ({ kind, status });
+const task = (kind: string, status: "WAITING" | "SCHEDULED" | "RUNNING" | "DONE" | "FAILED" | "CANCELLED") => ({
+  kind,
+  status,
+});
 
 describe("the actions of a task", () => {
   it.each([
     ["a running copy", task("vfolder.copy_files", "RUNNING"), true, false],
     ["a failed copy", task("vfolder.copy_files", "FAILED"), false, true],
     ["a cancelled copy", task("vfolder.copy_files", "CANCELLED"), false, true],
+    ["a scheduled pull of an image", task("image.prepull", "SCHEDULED"), true, false],
     ["a waiting clone", task("vfolder.clone", "WAITING"), true, false],
     ["a failed clone can be retried or cancelled", task("vfolder.clone", "FAILED"), true, true],
     ["a cancelled clone", task("vfolder.clone", "CANCELLED"), false, false],

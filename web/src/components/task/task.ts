@@ -3,7 +3,7 @@ import { graphql, type ResultOf } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 
 export const TaskFields = graphql(
-  `fragment TaskFields on Task { id kind title status done total message attempt createdAt startedAt endedAt }`,
+  `fragment TaskFields on Task { id kind title status done total message attempt retryAt createdAt startedAt endedAt }`,
 );
 export type Task = ResultOf<typeof TaskFields>;
 
@@ -16,7 +16,8 @@ const pollInterval = 2000;
 /** The most nodes that the server returns in one request. */
 const maxNodes = 100;
 
-export const isUnfinished = (task: Pick<Task, "status">) => task.status === "WAITING" || task.status === "RUNNING";
+export const isUnfinished = (task: Pick<Task, "status">) =>
+  task.status === "WAITING" || task.status === "SCHEDULED" || task.status === "RUNNING";
 
 const ofBytes = new Set(["vfolder.clone", "vfolder.copy_files", "objectstorage.import", "objectstorage.export"]);
 /** Reports whether the progress is counted in bytes. Deletions count files, and all other tasks count steps. */

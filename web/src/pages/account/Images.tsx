@@ -6,7 +6,9 @@ import { Confirm } from "../../components/Confirm";
 import { bytes, when } from "../../components/format";
 import { BuildImage } from "../../components/image/BuildImage";
 import { Builds } from "../../components/image/Builds";
+import { ImageHistory } from "../../components/image/ImageHistory";
 import { shortName } from "../../components/image/name";
+import { RenameImage } from "../../components/image/RenameImage";
 import { Copy, Empty, FailureNote } from "../../components/Note";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
@@ -34,6 +36,8 @@ export function Images() {
   const viewer = useViewer();
   const { data, failure, refetch } = useLiveQuery({ query: OwnImagesQuery, variables: { owner: viewer.user.id } });
   const [build, setBuild] = useState("");
+  const [renaming, setRenaming] = useState<{ id: string; name: string } | null>(null);
+  const [history, setHistory] = useState("");
   const [deleting, setDeleting] = useState<{ id: string; name: string } | null>(null);
   const update = useAction(UpdateImage);
   const remove = useAction(DeleteOwnImage);
@@ -91,6 +95,22 @@ export function Images() {
               />
               <Button
                 variant="subtle"
+                size="compact-xs"
+                aria-label={t("History of {{name}}", { name: shortName(i.name) })}
+                onClick={() => setHistory(i.id)}
+              >
+                {t("History")}
+              </Button>
+              <Button
+                variant="subtle"
+                size="compact-xs"
+                aria-label={t("Rename {{name}}", { name: shortName(i.name) })}
+                onClick={() => setRenaming({ id: i.id, name: i.name })}
+              >
+                {t("Rename")}
+              </Button>
+              <Button
+                variant="subtle"
                 color="red"
                 size="compact-xs"
                 aria-label={t("Delete {{name}}", { name: shortName(i.name) })}
@@ -103,6 +123,17 @@ export function Images() {
         </ul>
       </section>
       <Builds owner={viewer.user.id} shown={build} onShow={setBuild} />
+      {history ? <ImageHistory id={history} onClose={() => setHistory("")} /> : null}
+      {renaming ? (
+        <RenameImage
+          image={renaming}
+          onClose={() => setRenaming(null)}
+          onDone={(name) => {
+            toast({ text: t("The image is now {{name}}.", { name }) });
+            refetch();
+          }}
+        />
+      ) : null}
       <Confirm
         opened={deleting !== null}
         title={t("Delete {{name}}?", { name: deleting?.name ?? "" })}

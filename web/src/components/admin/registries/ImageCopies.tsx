@@ -1,4 +1,4 @@
-import { Button, Checkbox, NativeSelect } from "@mantine/core";
+import { Button, Checkbox, NativeSelect, TextInput } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
@@ -21,8 +21,10 @@ const KeepImage = graphql(
   `mutation KeepImage($input: UpdateImageInput!) { updateImage(input: $input) { image { id autoPull { id name } } } }`,
 );
 const PrepullImage = graphql(
-  `mutation PrepullImage($input: PrepullImageInput!) { prepullImage(input: $input) { task { id title } } }`,
+  `mutation PrepullImage($input: PrepullImageInput!) { prepullImage(input: $input) { task { id title status retryAt } } }`,
 );
+/** The time zone of the browser: the hours of a window are meant in it. */
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const refreshEvery = 3000; // as agents report the progress of pulls
 
 /** The agents that have an image or pull it, the groups that keep it, and a pull on the agents of a group. */
@@ -32,6 +34,7 @@ export function ImageCopies({ id, may }: { id: string; may: boolean }) {
   const prepull = useAction(PrepullImage);
   const [group, setGroup] = useState("");
   const [started, setStarted] = useState("");
+  const [hours, setHours] = useState({ start: "", end: "" });
   useEffect(() => {
     const timer = setInterval(refetch, refreshEvery);
     return () => clearInterval(timer);
@@ -97,12 +100,19 @@ export function ImageCopies({ id, may }: { id: string; may: boolean }) {
         className="row"
         onSubmit={async (event) => {
           event.preventDefault();
-          const done = await prepull.run({ input: { image: id, group } });
-          if (done) setStarted(done.prepullImage.task.title);
+          const window = hours.start && hours.end ? { window: { ...hours, timeZone: zone } } : {};
+          const done = await prepull.run({ input: { image: id, group, ...window } });
+          if (!done) return;
+          const { title, status, retryAt } = done.prepullImage.task;
+          setStarted(
+            status === "SCHEDULED" && retryAt
+              ? t("Scheduled for {{at}}: {{title}}. The page Tasks shows it.", { at: when(retryAt), title })
+              : t("Started: {{title}}. The page Tasks shows how far it is.", { title }),
+          );
         }}
       >
         <NativeSelect
-          label={t("Pull now on the agents of")}
+          label={t("Pull on the agents of")}
           style={{ flex: 1 }}
           disabled={!may}
           value={group}
@@ -112,13 +122,30 @@ export function ImageCopies({ id, may }: { id: string; may: boolean }) {
           ]}
           onChange={(e) => setGroup(e.currentTarget.value)}
         />
-        <Button type="submit" variant="default" disabled={!may || !group} loading={prepull.busy}>
+        <TextInput
+          type="time"
+          label={t("Only from")}
+          disabled={!may}
+          value={hours.start}
+          onChange={(e) => setHours({ ...hours, start: e.currentTarget.value })}
+        />
+        <TextInput
+          type="time"
+          label={t("to")}
+          disabled={!may}
+          value={hours.end}
+          onChange={(e) => setHours({ ...hours, end: e.currentTarget.value })}
+        />
+        <Button
+          type="submit"
+          variant="default"
+          disabled={!may || !group || (hours.start === "") !== (hours.end === "")}
+          loading={prepull.busy}
+        >
           {t("Pull")}
         </Button>
       </form>
-      {started ? (
-        <p role="status">{t("Started: {{title}}. The page Tasks shows how far it is.", { title: started })}</p>
-      ) : null}
+      {started ? <p role="status">{started}</p> : null}
     </section>
   );
 }

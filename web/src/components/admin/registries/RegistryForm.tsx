@@ -6,6 +6,9 @@ import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
 import { word } from "../../../words";
 import { FailureNote } from "../../Note";
+import { Mirrors } from "./Mirrors";
+import { mirrorInputs, showMirrors } from "./mirror";
+import { RegistryProjects } from "./RegistryProjects";
 import type { Registry } from "./registry";
 import { parseRetention, showRetention } from "./retention";
 
@@ -32,6 +35,8 @@ const fields = [
   "signatureKeys",
   "sweepEvery",
   "retention",
+  "projects",
+  "mirrors",
 ] as const;
 
 interface Props {
@@ -55,6 +60,8 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
     tagPolicy: registry?.tagPolicy ?? "FOLLOW",
     lazyStart: registry?.lazyStart ?? false,
     signatureKeys: registry?.signatureKeys ?? "",
+    projects: (registry?.projects ?? []).map((p) => p.id),
+    mirrors: showMirrors(registry?.mirrors ?? []),
     sweepHours: (registry?.sweepEvery ?? 86400) / 3600,
     retention: showRetention(registry?.retention ?? []),
   });
@@ -65,7 +72,7 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
   const set = (more: Partial<typeof draft>) => setDraft({ ...draft, ...more });
   async function submit(event: React.FormEvent) {
     event.preventDefault();
-    const { username, password, name, host, scanHours, sweepHours, retention, repositories, ...rest } = draft;
+    const { username, password, name, host, scanHours, sweepHours, retention, repositories, mirrors, ...rest } = draft;
     const rules = parseRetention(retention);
     const credentials = anonymous ? { username: "", password: "" } : username ? { username, password } : {};
     const settings = {
@@ -74,6 +81,7 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
       name,
       repositories: repositories.split(/[\s,]+/).filter(Boolean),
       scanEvery: Math.round(scanHours * 3600),
+      mirrors: mirrorInputs(mirrors),
       ...(registry?.sweepable ? { sweepEvery: Math.round(sweepHours * 3600), retention: rules } : {}),
     };
     const done = registry
@@ -193,9 +201,9 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
           onChange={(e) => set({ certificates: e.currentTarget.value })}
         />
         <Textarea
-          label={t("Public keys of signatures in PEM")}
+          label={t("Public keys of cosign, or certificates for Notation, in PEM")}
           description={t(
-            "Only images that one of these keys has signed can be used. Leave empty if images need no signature.",
+            "Only images that one of them has signed can be used. Leave empty if images need no signature.",
           )}
           autosize
           minRows={2}
@@ -204,6 +212,13 @@ export function RegistryForm({ registry, onClose, onDone }: Props) {
           error={field.signatureKeys}
           onChange={(e) => set({ signatureKeys: e.currentTarget.value })}
         />
+        <RegistryProjects
+          known={registry?.projects ?? []}
+          value={draft.projects}
+          error={field.projects}
+          onChange={(projects) => set({ projects })}
+        />
+        <Mirrors list={draft.mirrors} error={field.mirrors} onChange={(mirrors) => set({ mirrors })} />
         {registry?.sweepable ? (
           <>
             <NumberInput
