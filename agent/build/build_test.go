@@ -46,14 +46,17 @@ type site struct {
 
 const memory, pids = 384 << 20, 200
 
-func newSite(t *testing.T) *site {
+func newSite(t testing.TB) *site { return newSiteWith(t, memory, pids) }
+
+// newSiteWith returns a machine whose sandbox has limits.
+func newSiteWith(t testing.TB, memory, pids int) *site {
 	t.Helper()
 	tools := runtimetest.Build(t)
 	s := &site{registry: runtimetest.NewRegistry(t)}
 	reference, digest := s.registry.Push(t, "base/prog", tools.Prog, v1.Config{})
 	s.base = strings.TrimSuffix(reference, ":latest") + "@" + digest
 	s.cgroup = "/berth-test-build/" + strings.ToLower(strings.NewReplacer("/", "-").Replace(t.Name())) + strconv.Itoa(os.Getpid())
-	makeCgroup(t, s.cgroup)
+	makeCgroup(t, s.cgroup, memory, pids)
 	s.netns = makeNetNS(t)
 	self, err := os.Executable()
 	if err != nil {
@@ -69,7 +72,7 @@ func newSite(t *testing.T) *site {
 }
 
 // makeCgroup creates a cgroup with limits in all hierarchies.
-func makeCgroup(t *testing.T, path string) {
+func makeCgroup(t testing.TB, path string, memory, pids int) {
 	t.Helper()
 	roots, err := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs")
 	if err != nil {
@@ -107,7 +110,7 @@ func makeCgroup(t *testing.T, path string) {
 }
 
 // makeNetNS creates a network namespace with only loopback.
-func makeNetNS(t *testing.T) string {
+func makeNetNS(t testing.TB) string {
 	t.Helper()
 	named := "berth-build-" + strconv.Itoa(os.Getpid()) + strconv.FormatInt(time.Now().UnixNano()%1e6, 10)
 	done := make(chan error, 1)
@@ -154,7 +157,7 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-func (s *site) build(t *testing.T, project string, r build.Request) (*build.Result, string, error) {
+func (s *site) build(t testing.TB, project string, r build.Request) (*build.Result, string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -166,7 +169,7 @@ func (s *site) build(t *testing.T, project string, r build.Request) (*build.Resu
 	return done, l.String(), err
 }
 
-func (s *site) must(t *testing.T, project string, r build.Request) (*build.Result, string) {
+func (s *site) must(t testing.TB, project string, r build.Request) (*build.Result, string) {
 	t.Helper()
 	done, text, err := s.build(t, project, r)
 	if err != nil {
@@ -216,7 +219,7 @@ func files(t *testing.T, img v1.Image) map[string]string {
 	return out
 }
 
-func archive(t *testing.T, texts map[string]string) []byte {
+func archive(t testing.TB, texts map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
