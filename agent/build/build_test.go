@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/vishvananda/netns"
 
 	"github.com/berthhq/berth/agent/build"
@@ -45,6 +48,9 @@ type site struct {
 }
 
 const memory, pids = 384 << 20, 200
+
+// plain is the way to registries without TLS.
+var plain = build.Way{PlainHTTP: true}
 
 func newSite(t testing.TB) *site { return newSiteWith(t, memory, pids) }
 
@@ -134,8 +140,8 @@ func (s *site) request(dockerfile string) build.Request {
 	return build.Request{
 		Dockerfile: dockerfile, NetNS: s.netns, Cgroup: s.cgroup, Epoch: 1577836800, ResolvConf: "nameserver 192.0.2.1\n",
 		Images:     map[string]string{"base": s.base},
-		Registries: []build.Registry{{Host: s.registry.Host, PlainHTTP: true}},
-		Output:     build.Repository{Name: s.registry.Host + "/users/u/env", PlainHTTP: true, MountFrom: "base/prog"},
+		Registries: []build.Registry{{Way: plain, Host: s.registry.Host}},
+		Output:     build.Repository{Way: plain, Name: s.registry.Host + "/users/u/env", MountFrom: "base/prog"},
 	}
 }
 
@@ -288,7 +294,7 @@ func TestCacheInRegistry(t *testing.T) {
 	s := newSite(t)
 	r := s.request(simple)
 	r.Context = archive(t, map[string]string{"note": "from the context"})
-	r.Cache = build.Cache{Repository: build.Repository{Name: s.registry.Host + "/cache/one", PlainHTTP: true}, Export: "a"}
+	r.Cache = build.Cache{Repository: build.Repository{Way: plain, Name: s.registry.Host + "/cache/one"}, Export: "a"}
 	first, _ := s.must(t, "one", r)
 	s.cfg.Dir = filepath.Join(t.TempDir(), "other")
 	s.Builders = build.New(s.cfg)
@@ -297,4 +303,42 @@ func TestCacheInRegistry(t *testing.T) {
 	if second.Digest != first.Digest || second.Cached != second.Steps {
 		t.Errorf("a build on another machine: %+v, first %+v\n%s", second, first, text)
 	}
+}
+
+// An archive that was sent in parts is unpacked below the context, and a part with other content is refused.
+func TestFilesInParts(t *testing.T) {
+	s := newSite(t)
+	whole := archive(t, map[string]string{"note": "from the parts", "big": strings.Repeat("x", 100_000), "dir/other": "kept"})
+	r := s.request("FROM base\nCOPY . /data/\n")
+	r.Files = build.Files{Repository: build.Repository{Way: plain, Name: s.registry.Host + "/uploads/u"}}
+	for part := range slices.Chunk(whole, 40_000) {
+		r.Files.Parts = append(r.Files.Parts, s.blob(t, "uploads/u", part))
+	}
+	r.Context = archive(t, map[string]string{"note": "from the request"})
+	done, _ := s.must(t, "one", r)
+	if got := files(t, s.image(t, r, done.Digest)); got["data/note"] != "from the request" || got["data/dir/other"] != "kept" || len(got["data/big"]) != 100_000 {
+		t.Errorf("the image has %d files, note is %q", len(got), got["data/note"])
+	}
+	r.Files.Parts[1] = "sha256:" + strings.Repeat("0", 64)
+	if _, text, err := s.build(t, "one", r); err == nil {
+		t.Errorf("a part that does not exist is accepted:\n%s", text)
+	}
+}
+
+// blob pushes a blob and returns its digest.
+func (s *site) blob(t *testing.T, repository string, content []byte) string {
+	t.Helper()
+	repo, err := name.NewRepository(s.registry.Host+"/"+repository, name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer := static.NewLayer(content, types.OCILayer)
+	if err := remote.WriteLayer(repo, layer); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := layer.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest.String()
 }

@@ -12,6 +12,7 @@ type Request struct {
 
 	Dockerfile string
 	Context    []byte // a tar archive, compressed with gzip or not; empty: there are no files
+	Files      Files  // unpacked before Context, which replaces files of the same names
 	Target     string // stage of the Dockerfile; "" = the last one
 	Args       map[string]string
 	Secrets    map[string]string
@@ -26,21 +27,34 @@ type Request struct {
 	MaxBytes   int64 // of the layers that Output gets in addition to those of the base images; 0 = no limit
 }
 
+// Way is how a registry is reached.
+type Way struct {
+	PlainHTTP    bool
+	Proxy        string // URL; "" = that of the environment
+	Certificates string // in PEM, trusted in addition to those of the machine
+}
+
 // Registry is a registry that base images come from.
 type Registry struct {
-	Host      string
-	PlainHTTP bool
-	Username  string
-	Password  string
+	Way
+	Host     string
+	Username string
+	Password string
 }
 
 // Repository is a repository that the builder writes to.
 type Repository struct {
+	Way
 	Name      string // host/path
-	PlainHTTP bool
 	Username  string
 	Password  string
 	MountFrom string // another repository of the registry that has layers of the base image
+}
+
+// Files are a tar archive, compressed with gzip or not, as the blobs of a repository.
+type Files struct {
+	Repository
+	Parts []string // digests, in order; none: there are no files
 }
 
 // Cache is the cache of a project in a registry. Import and Export are tags of it.

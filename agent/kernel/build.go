@@ -87,18 +87,22 @@ func (k *Kernel) build(ctx context.Context, r *agentpb.BuildImageRequest, phase 
 }
 
 func (k *Kernel) buildRequest(r *agentpb.BuildImageRequest) build.Request {
+	way := build.Way{PlainHTTP: r.PlainHttp, Proxy: r.Proxy, Certificates: r.Certificates}
 	out := build.Request{
 		NetNS: k.m.cfg.Network.Path(k.attachment()), Cgroup: k.CgroupPath(), ResolvConf: mount.Resolv(),
 		Dockerfile: r.Dockerfile, Context: r.Context, Target: r.Target, Args: r.Args, Secrets: r.Secrets,
 		NoCache: r.NoCache, Epoch: r.SourceDateEpoch, Images: r.Images, MaxBytes: r.MaxBytes,
-		Output: build.Repository{Name: r.Repository, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password, MountFrom: r.MountFrom},
+		Output: build.Repository{Way: way, Name: r.Repository, Username: r.Username, Password: r.Password, MountFrom: r.MountFrom},
+		Files:  build.Files{Repository: build.Repository{Way: way, Name: r.FilesRepository, Username: r.CacheReader, Password: r.CacheSecret}, Parts: r.Files},
 	}
 	for _, reg := range r.Registries {
-		out.Registries = append(out.Registries, build.Registry{Host: reg.Host, PlainHTTP: reg.PlainHttp, Username: reg.Username, Password: reg.Password})
+		out.Registries = append(out.Registries, build.Registry{
+			Way: build.Way{PlainHTTP: reg.PlainHttp, Proxy: reg.Proxy, Certificates: reg.Certificates}, Host: reg.Host, Username: reg.Username, Password: reg.Password,
+		})
 	}
 	if r.CacheRepository != "" {
 		out.Cache = build.Cache{
-			Repository: build.Repository{Name: r.CacheRepository, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.CachePassword, MountFrom: r.MountFrom},
+			Repository: build.Repository{Way: way, Name: r.CacheRepository, Username: r.Username, Password: r.CachePassword, MountFrom: r.MountFrom},
 			Export:     r.CacheExport, Import: r.CacheImport, Reader: r.CacheReader, Secret: r.CacheSecret,
 		}
 	}

@@ -1,9 +1,9 @@
 package recipe_test
 
 import (
-	"fmt"
 	"archive/tar"
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
 	"testing"

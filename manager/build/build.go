@@ -44,11 +44,14 @@ type Config struct {
 }
 
 // Service builds images.
-type Service struct{ Config }
+type Service struct {
+	Config
+	parts store.Limit // parts of files that are being received
+}
 
 // New returns a Service and registers its tasks.
 func New(cfg Config) *Service {
-	s := &Service{cfg}
+	s := &Service{Config: cfg}
 	cfg.Tasks.Register(kind, runner{s})
 	return s
 }
@@ -62,6 +65,7 @@ type BuildImageInput struct {
 	Text          string
 	Base          *string
 	Context       *string
+	Files         []string
 	Target        *string
 	Args          map[string]string
 	Secrets       map[string]string
@@ -104,12 +108,16 @@ func (s *Service) BuildImage(ctx context.Context, in BuildImageInput) (*ImageBui
 	if err != nil {
 		return nil, err
 	}
+	if plan.input.Files, err = s.keep(ctx, v, in.Files); err != nil {
+		return nil, err
+	}
 	user, err := s.Client.User.Get(viewer.SystemContext(ctx), v.User)
 	if err != nil {
 		return nil, fmt.Errorf("read user: %w", err)
 	}
 	sess, err := s.sandbox(ctx, in, plan)
 	if err != nil {
+		s.release(ctx, v.User, plan.input.Files)
 		return nil, err
 	}
 	b, err := s.insert(ctx, in, plan, sess, commit.Target{
@@ -117,6 +125,7 @@ func (s *Service) BuildImage(ctx context.Context, in BuildImageInput) (*ImageBui
 	}, reg.Host)
 	if err != nil {
 		s.end(ctx, sess.ID)
+		s.release(ctx, v.User, plan.input.Files)
 		return nil, err
 	}
 	s.Tasks.Wake(ctx, *b.TaskID)

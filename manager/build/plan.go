@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/recipe"
 	"github.com/berthhq/berth/internal/seal"
+	"github.com/berthhq/berth/manager/image"
 )
 
 // Limits of a build's input.
@@ -39,6 +40,7 @@ type plan struct {
 // input is the part of a build that is kept until its end.
 type input struct {
 	Context []byte
+	Files   *image.Kept `json:",omitempty"` // that were sent in parts; nil: none
 	Target  string
 	Args    map[string]string
 	Secrets map[string]string
@@ -71,7 +73,7 @@ func (s *Service) plan(ctx context.Context, in BuildImageInput) (*plan, error) {
 	if err := s.resolve(ctx, p); err != nil {
 		return nil, err
 	}
-	p.digest = p.sum()
+	p.digest = p.sum(in.Files)
 	return p, nil
 }
 
@@ -111,7 +113,7 @@ func decode(in BuildImageInput) ([]byte, error) {
 	}
 	text := value(in.Context)
 	if len(text) > base64.StdEncoding.EncodedLen(maxUpload) {
-		return nil, problem.Invalid("context", "the files have more than %d bytes", maxUpload).WithLimit(fmt.Sprint(maxUpload))
+		return nil, problem.Invalid("context", "the files have more than %d bytes: send them in parts, and name the parts in files", maxUpload).WithLimit(fmt.Sprint(maxUpload))
 	}
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -159,10 +161,14 @@ func (s *Service) resolve(ctx context.Context, p *plan) error {
 
 // sum returns the digest of everything that the result depends on. Files that are the same in another archive
 // result in another digest, but the steps are cached by content.
-func (p *plan) sum() string {
+func (p *plan) sum(files []string) string {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
-	_ = enc.Encode([]any{p.dockerfile, p.input.Context, p.input.Target, p.input.Args, p.input.Images}) // strings have a form in JSON
+	all := []any{p.dockerfile, p.input.Context, p.input.Target, p.input.Args, p.input.Images}
+	if len(files) > 0 {
+		all = append(all, files)
+	}
+	_ = enc.Encode(all) // strings have a form in JSON
 	return hex.EncodeToString(h.Sum(nil))
 }
 

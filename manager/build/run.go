@@ -22,6 +22,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/commit"
+	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/task"
 )
 
@@ -132,6 +133,7 @@ func (r runner) attempt(ctx context.Context, p *task.Progress, b *ent.ImageBuild
 		return err
 	}
 	r.end(ctx, sess.ID)
+	r.releaseInput(ctx, b)
 	return nil
 }
 
@@ -181,6 +183,9 @@ func (r runner) fail(ctx context.Context, p *task.Progress, b *ent.ImageBuild, c
 	if err == nil && b.SessionID != nil {
 		r.end(ctx, *b.SessionID)
 	}
+	if err == nil {
+		r.releaseInput(ctx, b)
+	}
 	return err
 }
 
@@ -228,6 +233,10 @@ func (r runner) request(ctx context.Context, p *task.Progress, b *ent.ImageBuild
 		SourceDateEpoch: epoch, Images: in.Images, MaxBytes: to.MaxBytes,
 		Repository: to.Repository, PlainHttp: to.PlainHTTP, Username: to.Username, Password: to.Password, MountFrom: to.MountFrom,
 	}
+	out.Proxy, out.Certificates = reg.Proxy, reg.Certificates
+	if in.Files != nil {
+		out.FilesRepository, out.Files = reg.Host+"/"+image.PartsRepository(b.OwnerID), in.Files.Parts
+	}
 	if err := r.registries(ctx, in, out); err != nil {
 		return nil, err
 	}
@@ -246,7 +255,7 @@ func (r runner) registries(ctx context.Context, in input, out *agentpb.BuildImag
 			return err
 		}
 		out.Registries = append(out.Registries, &agentpb.BuildRegistry{
-			Host: reg.Host, PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: password,
+			Host: reg.Host, PlainHttp: reg.PlainHTTP, Username: reg.Username, Password: password, Proxy: reg.Proxy, Certificates: reg.Certificates,
 		})
 	}
 	return nil

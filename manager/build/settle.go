@@ -46,6 +46,7 @@ func (s *Service) CancelImageBuild(ctx context.Context, in CancelImageBuildInput
 	if b.SessionID != nil {
 		s.end(ctx, *b.SessionID)
 	}
+	s.releaseInput(ctx, b)
 	b, err = s.Client.ImageBuild.Get(ctx, in.ID)
 	return &ImageBuildPayload{Build: b}, err
 }

@@ -63,7 +63,7 @@ func try(ctx context.Context, r build.Request, out *events, watch *watch) (*buil
 	if err := writeResolvConf(r); err != nil {
 		return nil, err
 	}
-	files, err := unpack(r)
+	files, err := unpack(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type buildFlags struct {
 	cpu, mem                                        string
 	args, secrets                                   []string
 	share, noCache, detach                          bool
+	archive                                         *os.File // of files that are sent in parts; nil: none
 }
 
 func buildCommand(a *cli.App) *cobra.Command {
@@ -37,7 +39,8 @@ berth.yaml, Dockerfile, Containerfile, .devcontainer/devcontainer.json,
 devcontainer.json, environment.yml and requirements.txt that exists; -f names
 another one. A requirements.txt and an environment.yml need --base.
 
-The files of the directory are sent, except .git. Base images must be registered:
+The files of the directory are sent, except .git; those that a manager has from
+an earlier build are not sent again. Base images must be registered:
 "berth image ls" lists those that you can use. The same steps of any member of
 the project run only once. Ctrl-C cancels the build.`,
 		Example: "  berth image build torch-env\n  berth image build torch-env:2 requirements.txt --base python:1 --share\n  berth image build tool -f docker/Dockerfile --arg VERSION=3 --secret token=token.txt",

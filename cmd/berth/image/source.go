@@ -1,15 +1,8 @@
 package image
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -64,6 +57,10 @@ func (f *buildFlags) input(ctx context.Context, a *cli.App, c *client.Client, ar
 	if err := f.values(&in); err != nil {
 		return in, err
 	}
+	defer f.discard()
+	if err := f.send(ctx, a, c, &in); err != nil {
+		return in, err
+	}
 	if f.project != "" {
 		if in.Project, err = cli.FindProjectID(ctx, c, f.project); err != nil {
 			return in, err
@@ -112,9 +109,7 @@ func (f *buildFlags) read(source string, in *client.BuildImageInput) error {
 	if dir == "" {
 		return nil
 	}
-	packed, err := pack(dir)
-	in.Context = base64.StdEncoding.EncodeToString(packed)
-	return err
+	return f.pack(dir, in)
 }
 
 // readIn reads a file of a directory. Links of a repository that was cloned lead nowhere else.
@@ -171,77 +166,6 @@ func (f *buildFlags) values(in *client.BuildImageInput) error {
 		in.Secrets[name] = string(text)
 	}
 	return nil
-}
-
-// maxPacked is the size of an archive that a manager takes.
-const maxPacked = 640 << 10
-
-// pack returns the files of a directory as a compressed tar archive that depends only on their names, contents and
-// modes.
-func pack(dir string) ([]byte, error) {
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	w := tar.NewWriter(z)
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, name)
-		if err != nil || rel == "." {
-			return err
-		}
-		if d.IsDir() && d.Name() == ".git" {
-			return fs.SkipDir
-		}
-		if out.Len() > maxPacked {
-			return tooBig(dir)
-		}
-		return add(w, name, filepath.ToSlash(rel), d)
-	})
-	if err = errors.Join(err, w.Close(), z.Close()); err != nil {
-		return nil, err
-	}
-	if out.Len() > maxPacked {
-		return nil, tooBig(dir)
-	}
-	return out.Bytes(), nil
-}
-
-func tooBig(dir string) error {
-	return fmt.Errorf("the files of %s have more than 640 KiB when they are compressed: build in a directory with fewer files, and let a step download the others", dir)
-}
-
-// add writes a file, a directory or a symbolic link.
-func add(w *tar.Writer, name, as string, d fs.DirEntry) error {
-	info, err := d.Info()
-	if err != nil {
-		return err
-	}
-	h := &tar.Header{Name: as, Mode: int64(info.Mode().Perm())}
-	switch {
-	case d.IsDir():
-		h.Typeflag, h.Name = tar.TypeDir, as+"/"
-		return w.WriteHeader(h)
-	case info.Mode()&fs.ModeSymlink != 0:
-		h.Typeflag = tar.TypeSymlink
-		if h.Linkname, err = os.Readlink(name); err != nil {
-			return err
-		}
-		return w.WriteHeader(h)
-	case !info.Mode().IsRegular():
-		return nil // sockets and pipes
-	}
-	h.Typeflag, h.Size = tar.TypeReg, info.Size()
-	if err := w.WriteHeader(h); err != nil {
-		return err
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = io.Copy(w, f)
-	return err
 }
 
 // isGit reports whether a source is the address of a Git repository.

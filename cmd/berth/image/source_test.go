@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"io"
@@ -61,6 +62,28 @@ func TestSources(t *testing.T) {
 		if err := f.read(dir, &client.BuildImageInput{}); err == nil {
 			t.Errorf("%+v is accepted", f)
 		}
+	}
+}
+
+// An archive above the size of a request is sent in parts, and the Dockerfile of a development container is sent with
+// the request too.
+func TestLargeSources(t *testing.T) {
+	dir := t.TempDir()
+	noise := make([]byte, maxPacked+1)
+	if _, err := rand.Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, map[string]string{".devcontainer/devcontainer.json": "{}", ".devcontainer/Dockerfile": "FROM a", "data": string(noise)})
+	f, in := &buildFlags{}, client.BuildImageInput{}
+	if err := f.read(dir, &in); err != nil {
+		t.Fatal(err)
+	}
+	defer f.discard()
+	if f.archive == nil {
+		t.Fatal("there is no archive to send")
+	}
+	if names := unpacked(t, in.Context); !slices.Equal(names, []string{".devcontainer/Dockerfile"}) {
+		t.Errorf("the request has %v", names)
 	}
 }
 
