@@ -498,6 +498,8 @@ type BuildImageInput struct {
 	Base string `json:"base,omitempty"`
 	// Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64. Default: no files.
 	Context string `json:"context,omitempty"`
+	// Digests of the parts of a tar archive, compressed with gzip or not, in order. POST /images/files stores a part of at most 8 MiB and returns its digest. Files of context replace those of the same names. At most 2048 parts. Default: none.
+	Files []string `json:"files,omitzero"`
 	// A stage of the Dockerfile. Default: the last one.
 	Target string `json:"target,omitempty"`
 	// Values of ARG instructions. They are visible in the history of the image. Default: those of the Dockerfile.

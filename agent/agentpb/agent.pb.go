@@ -3768,6 +3768,11 @@ type BuildImageRequest struct {
 	CacheImport     []string               `protobuf:"bytes,22,rep,name=cache_import,json=cacheImport,proto3" json:"cache_import,omitempty"` // tags
 	CacheReader     string                 `protobuf:"bytes,23,opt,name=cache_reader,json=cacheReader,proto3" json:"cache_reader,omitempty"` // account for reading the cache
 	CacheSecret     string                 `protobuf:"bytes,24,opt,name=cache_secret,json=cacheSecret,proto3" json:"cache_secret,omitempty"`
+	// Of the registry of repository, cache_repository and files_repository:
+	Proxy           string   `protobuf:"bytes,25,opt,name=proxy,proto3" json:"proxy,omitempty"`                                            // URL; "" = that of the environment
+	Certificates    string   `protobuf:"bytes,26,opt,name=certificates,proto3" json:"certificates,omitempty"`                              // in PEM, trusted in addition to those of the machine
+	FilesRepository string   `protobuf:"bytes,27,opt,name=files_repository,json=filesRepository,proto3" json:"files_repository,omitempty"` // host/path of files; cache_reader and cache_secret apply
+	Files           []string `protobuf:"bytes,28,rep,name=files,proto3" json:"files,omitempty"`                                            // digests of the parts of a tar archive, before context; both are unpacked
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -3970,12 +3975,42 @@ func (x *BuildImageRequest) GetCacheSecret() string {
 	return ""
 }
 
+func (x *BuildImageRequest) GetProxy() string {
+	if x != nil {
+		return x.Proxy
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetCertificates() string {
+	if x != nil {
+		return x.Certificates
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetFilesRepository() string {
+	if x != nil {
+		return x.FilesRepository
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetFiles() []string {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
 type BuildRegistry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
 	PlainHttp     bool                   `protobuf:"varint,2,opt,name=plain_http,json=plainHttp,proto3" json:"plain_http,omitempty"`
 	Username      string                 `protobuf:"bytes,3,opt,name=username,proto3" json:"username,omitempty"`
 	Password      string                 `protobuf:"bytes,4,opt,name=password,proto3" json:"password,omitempty"`
+	Proxy         string                 `protobuf:"bytes,5,opt,name=proxy,proto3" json:"proxy,omitempty"` // as in BuildImageRequest
+	Certificates  string                 `protobuf:"bytes,6,opt,name=certificates,proto3" json:"certificates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4034,6 +4069,20 @@ func (x *BuildRegistry) GetUsername() string {
 func (x *BuildRegistry) GetPassword() string {
 	if x != nil {
 		return x.Password
+	}
+	return ""
+}
+
+func (x *BuildRegistry) GetProxy() string {
+	if x != nil {
+		return x.Proxy
+	}
+	return ""
+}
+
+func (x *BuildRegistry) GetCertificates() string {
+	if x != nil {
+		return x.Certificates
 	}
 	return ""
 }
@@ -5196,7 +5245,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"layerBytes\x12\x1d\n" +
 	"\n" +
 	"sent_bytes\x18\b \x01(\x03R\tsentBytes\x12\x1b\n" +
-	"\tpaused_ms\x18\t \x01(\x03R\bpausedMs\"\xd4\b\n" +
+	"\tpaused_ms\x18\t \x01(\x03R\bpausedMs\"\xcf\t\n" +
 	"\x11BuildImageRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12!\n" +
@@ -5230,7 +5279,11 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\fcache_export\x18\x15 \x01(\tR\vcacheExport\x12!\n" +
 	"\fcache_import\x18\x16 \x03(\tR\vcacheImport\x12!\n" +
 	"\fcache_reader\x18\x17 \x01(\tR\vcacheReader\x12!\n" +
-	"\fcache_secret\x18\x18 \x01(\tR\vcacheSecret\x1a7\n" +
+	"\fcache_secret\x18\x18 \x01(\tR\vcacheSecret\x12\x14\n" +
+	"\x05proxy\x18\x19 \x01(\tR\x05proxy\x12\"\n" +
+	"\fcertificates\x18\x1a \x01(\tR\fcertificates\x12)\n" +
+	"\x10files_repository\x18\x1b \x01(\tR\x0ffilesRepository\x12\x14\n" +
+	"\x05files\x18\x1c \x03(\tR\x05files\x1a7\n" +
 	"\tArgsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -5239,13 +5292,15 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vImagesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"z\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb4\x01\n" +
 	"\rBuildRegistry\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x1d\n" +
 	"\n" +
 	"plain_http\x18\x02 \x01(\bR\tplainHttp\x12\x1a\n" +
 	"\busername\x18\x03 \x01(\tR\busername\x12\x1a\n" +
-	"\bpassword\x18\x04 \x01(\tR\bpassword\"\x85\x02\n" +
+	"\bpassword\x18\x04 \x01(\tR\bpassword\x12\x14\n" +
+	"\x05proxy\x18\x05 \x01(\tR\x05proxy\x12\"\n" +
+	"\fcertificates\x18\x06 \x01(\tR\fcertificates\"\x85\x02\n" +
 	"\rBuildProgress\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\bR\x04done\x12\x18\n" +

@@ -3182,6 +3182,8 @@ input BuildImageInput {
   base: String
   "Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64. Default: no files."
   context: String
+  "Digests of the parts of a tar archive, compressed with gzip or not, in order. POST /images/files stores a part of at most 8 MiB and returns its digest. Files of context replace those of the same names. At most 2048 parts. Default: none."
+  files: [String!]
   "A stage of the Dockerfile. Default: the last one."
   target: String
   "Values of ARG instructions. They are visible in the history of the image. Default: those of the Dockerfile."
@@ -59965,7 +59967,7 @@ func (ec *executionContext) unmarshalInputBuildImageInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "tag", "description", "kind", "text", "base", "context", "target", "args", "secrets", "noCache", "project", "shared", "slots", "resourceGroup"}
+	fieldsInOrder := [...]string{"name", "tag", "description", "kind", "text", "base", "context", "files", "target", "args", "secrets", "noCache", "project", "shared", "slots", "resourceGroup"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -60021,6 +60023,13 @@ func (ec *executionContext) unmarshalInputBuildImageInput(ctx context.Context, o
 				return it, err
 			}
 			it.Context = data
+		case "files":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("files"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Files = data
 		case "target":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("target"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
