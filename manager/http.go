@@ -60,7 +60,7 @@ func (m *Manager) Handler() http.Handler {
 	at.Register(api)
 	files := &sessionfile.Handler{Find: at.Find, Revoked: m.auth, Idle: m.idle, Audit: m.audit, Metrics: m.files, Logger: m.log}
 	files.Register(api)
-	m.core.Builds.Register(api)
+	m.builds.Register(api)
 	m.audit.Register(api)
 
 	mux := http.NewServeMux()

@@ -52,7 +52,15 @@ func unpack(ctx context.Context, r build.Request) (u unpacked, err error) {
 			err = errors.Join(err, os.RemoveAll(u.dir))
 		}
 	}()
+	if r.Source.ID != "" {
+		if err := os.Rename(sourceDir(r.Root, r.Source.ID), filepath.Join(u.dir, "context")); err != nil {
+			return u, fmt.Errorf("the files of the repository are no longer on this machine: %w", err)
+		}
+	}
 	for _, name := range []string{"context", "dockerfile"} {
+		if name == "context" && r.Source.ID != "" {
+			continue
+		}
 		if err := os.Mkdir(filepath.Join(u.dir, name), 0o755); err != nil {
 			return u, err
 		}

@@ -1,8 +1,14 @@
 package integration
 
 import (
+	"archive/tar"
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -222,3 +228,64 @@ func TestLimitsOfBuilds(t *testing.T) {
 		return s.Client.Session.Query().Where(entsession.TerminatedAtIsNil()).CountX(s.System(t)) == 0
 	})
 }
+
+// Files above the size of a request are sent in parts. Only their user can use them, and limits of a policy apply.
+func TestFilesInParts(t *testing.T) {
+	s := newSite(t)
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "data", Mode: 0o644, Size: 1 << 20, Typeflag: tar.TypeReg}), discard(w.Write(make([]byte, 1<<20))), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var parts []string
+	for part := range slices.Chunk(archive.Bytes(), 400<<10) {
+		for range 2 { // a repetition changes nothing
+			status, body := s.Member.Post(t, "/images/files", "application/octet-stream", part)
+			var got struct{ Digest string }
+			if err := json.Unmarshal(body, &got); status != http.StatusCreated || err != nil {
+				t.Fatalf("%d %s", status, body)
+			}
+			if !slices.Contains(parts, got.Digest) {
+				parts = append(parts, got.Digest)
+			}
+		}
+	}
+	s.must(t, s.Member, simple, managertest.Vars{"files": parts})
+	lead := s.Manager.As(t, s.A.Lead)
+	for name, c := range map[string]struct {
+		as    *managertest.Client
+		files []string
+		want  string
+	}{
+		"another user's part":    {lead, parts, "not stored"},
+		"a part that is missing": {s.Member, []string{"sha256:" + strings.Repeat("0", 64)}, "not stored"},
+		"no digest":              {s.Member, []string{"../../etc/passwd"}, "not a digest"},
+		"too many parts":         {s.Member, make([]string, image.MaxParts+1), "more than"},
+	} {
+		if _, errs := build(t, c.as, simple, managertest.Vars{"files": c.files}); errs.Code() != problem.CodeInvalidArgument || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("%s: %s", name, errs)
+		}
+	}
+	for name, c := range map[string]struct {
+		as     *managertest.Client
+		body   []byte
+		status int
+	}{
+		"a part above the limit": {s.Member, make([]byte, 8<<20+1), http.StatusRequestEntityTooLarge},
+		"an empty part":          {s.Member, nil, http.StatusBadRequest},
+		"without a login":        {s.Manager.Anonymous(), []byte("x"), http.StatusUnauthorized},
+	} {
+		if status, body := c.as.Post(t, "/images/files", "application/octet-stream", c.body); status != c.status {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	s.CreatePolicy(t, s.A.Member, "images", managertest.Vars{"maxImageBytes": 1 << 20})
+	if status, body := s.Member.Post(t, "/images/files", "application/octet-stream", []byte("one more")); status != http.StatusTooManyRequests || !strings.Contains(string(body), "files of your builds") {
+		t.Errorf("a part above the limit of the policy: %d %s", status, body)
+	}
+	if n := s.Client.Session.Query().Where(entsession.TerminatedAtIsNil()).CountX(s.System(t)); n != 0 {
+		t.Errorf("refused builds have left %d sessions", n)
+	}
+}
+
+func discard(_ int, err error) error { return err }

@@ -1,11 +1,13 @@
-import { Button, Checkbox, FileInput, Modal, Select, Textarea, TextInput } from "@mantine/core";
+import { Button, Checkbox, FileInput, Modal, Progress, Select, Textarea, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
+import type { Failure } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { t } from "../../i18n";
 import { FailureNote } from "../Note";
 import { type BuildKind, examples, needsBase, toBase64 } from "./build";
+import { maxInline, sendFiles } from "./buildFiles";
 
 const BuildImageMutation = graphql(`
   mutation BuildImage($input: BuildImageInput!) {
@@ -30,15 +32,33 @@ export function BuildImage({ projects, onStarted }: Props) {
   const [shared, setShared] = useState(false);
   const [cpu, setCpu] = useState("1");
   const [mem, setMem] = useState("2g");
+  const [sending, setSending] = useState<number | null>(null);
+  const [refused, setRefused] = useState<Failure | null>(null);
   const start = useAction(BuildImageMutation);
 
   function choose(next: BuildKind) {
     if (text === examples[kind] || !text.trim()) setText(examples[next]);
     setKind(next);
   }
+  /** Sends a large archive, and returns the fields of the input for the files; null if it fails. */
+  async function send() {
+    if (!files) return {};
+    if (files.size <= maxInline) return { context: await toBase64(files) };
+    setRefused(null);
+    setSending(0);
+    try {
+      return { files: await sendFiles(files, setSending) };
+    } catch (error) {
+      setRefused(error as Failure);
+      return null;
+    } finally {
+      setSending(null);
+    }
+  }
   async function run() {
     const [path = "", tag] = name.trim().split(":");
-    const context = files ? await toBase64(files) : undefined;
+    const sent = await send();
+    if (!sent) return;
     const input = {
       name: path,
       kind,
@@ -48,7 +68,7 @@ export function BuildImage({ projects, onStarted }: Props) {
       ...(tag ? { tag } : {}),
       ...(needsBase(kind) ? { base: base.trim() } : {}),
       ...(project ? { project } : {}),
-      ...(context ? { context } : {}),
+      ...sent,
     };
     const done = await start.run({ input });
     if (!done) return;
@@ -107,7 +127,7 @@ export function BuildImage({ projects, onStarted }: Props) {
           <FileInput
             label={t("Files")}
             description={t(
-              "A tar archive of files for COPY, compressed with gzip or not, of at most 640 KiB. Optional.",
+              "A tar archive of files for COPY, compressed with gzip or not. A large one is sent in parts before the build starts. Optional.",
             )}
             accept=".tar,.tgz,.gz"
             value={files}
@@ -134,14 +154,17 @@ export function BuildImage({ projects, onStarted }: Props) {
             checked={shared}
             onChange={(e) => setShared(e.currentTarget.checked)}
           />
-          <FailureNote failure={start.failure} />
+          {sending !== null && files ? (
+            <Progress value={(100 * sending) / files.size} aria-label={t("Files that were sent")} />
+          ) : null}
+          <FailureNote failure={refused ?? start.failure} />
           <div className="row" style={{ justifyContent: "flex-end" }}>
             <Button variant="default" onClick={close}>
               {t("Cancel")}
             </Button>
             <Button
               onClick={() => void run()}
-              loading={start.busy}
+              loading={start.busy || sending !== null}
               disabled={!name.trim() || !text.trim() || (needsBase(kind) && !base.trim())}
             >
               {t("Build")}
