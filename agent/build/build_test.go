@@ -64,17 +64,23 @@ func newSiteWith(t testing.TB, memory, pids int) *site {
 	s.cgroup = "/berth-test-build/" + strings.ToLower(strings.NewReplacer("/", "-").Replace(t.Name())) + strconv.Itoa(os.Getpid())
 	makeCgroup(t, s.cgroup, memory, pids)
 	s.netns = makeNetNS(t)
+	s.cfg = build.Config{Runc: tools.Runc, Dir: filepath.Join(t.TempDir(), "caches")}
+	s.program(t, "")
+	return s
+}
+
+// program makes the test binary the builder, with a variable in its environment.
+func (s *site) program(t testing.TB, environment string) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(t.TempDir(), "builder")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+variable+"=1 exec "+self+"\n"), 0o755); err != nil {
+	s.cfg.Program = filepath.Join(t.TempDir(), "builder")
+	if err := os.WriteFile(s.cfg.Program, []byte("#!/bin/sh\n"+environment+" "+variable+"=1 exec "+self+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s.cfg = build.Config{Program: program, Runc: tools.Runc, Dir: filepath.Join(t.TempDir(), "caches")}
 	s.Builders = build.New(s.cfg)
-	return s
 }
 
 // makeCgroup creates a cgroup with limits in all hierarchies.

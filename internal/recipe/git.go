@@ -22,12 +22,12 @@ func CheckGit(address, ref, directory string) error {
 	switch {
 	case len(address) > maxAddress || strings.ContainsAny(address, " \t\r\n\x00"):
 		return bad("the address of the repository is longer than %d characters or has a space", maxAddress)
-	case err != nil || u.Hostname() == "":
+	case err != nil:
 		return bad("%.200q is not an address such as https://example.org/repository.git", address)
+	case u.Scheme != "https" || u.Hostname() == "":
+		return bad("the address %.200q of the repository does not begin with https:// and a host", u.Redacted())
 	case u.User != nil:
 		return bad("the address of the repository has a user name or a password: put the token into a secret")
-	case u.Scheme != "https":
-		return bad("the scheme %.20q of the repository's address is not https", u.Scheme)
 	case u.RawQuery != "" || u.Fragment != "":
 		return bad("the address of the repository has a query or a fragment: use ref and directory")
 	case strings.EqualFold(u.Hostname(), "localhost"):

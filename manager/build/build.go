@@ -31,6 +31,11 @@ type Agents interface {
 	RPC(name string) (agentpb.AgentClient, error)
 }
 
+// Users reads what users can do at this time.
+type Users interface {
+	Rights(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]*viewer.Viewer, error)
+}
+
 // Config has the dependencies of a Service.
 type Config struct {
 	Client   *ent.Client
@@ -40,6 +45,7 @@ type Config struct {
 	Sessions *session.Service
 	Tasks    *task.Service
 	Agents   Agents
+	Users    Users
 	Logger   *slog.Logger
 }
 
@@ -64,6 +70,7 @@ type BuildImageInput struct {
 	Kind          imagebuild.Kind
 	Text          string
 	Base          *string
+	Git           *BuildGitInput
 	Context       *string
 	Files         []string
 	Target        *string
@@ -163,7 +170,7 @@ func (s *Service) insert(ctx context.Context, in BuildImageInput, p *plan, sess 
 		if _, err := s.Commits.Room(system, tx, host, t, 0); err != nil {
 			return err
 		}
-		b, err = tx.ImageBuild.Create().SetDomainID(sess.DomainID).SetProjectID(sess.ProjectID).SetOwnerID(t.Owner).
+		b, err = ofGit(tx.ImageBuild.Create(), p.input.Git).SetDomainID(sess.DomainID).SetProjectID(sess.ProjectID).SetOwnerID(t.Owner).
 			SetRepository(t.Repository).SetTag(t.Tag).SetName(t.Short()).SetKind(in.Kind).SetDockerfile(p.dockerfile).SetDigest(p.digest).
 			SetBase(p.base.Reference).SetShared(shared).SetNillableDescription(in.Description).SetInputSealed(sealed).SetSessionID(sess.ID).Save(system)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/recipe"
 	"github.com/berthhq/berth/internal/seal"
@@ -41,6 +42,7 @@ type plan struct {
 type input struct {
 	Context []byte
 	Files   *image.Kept `json:",omitempty"` // that were sent in parts; nil: none
+	Git     *repository `json:",omitempty"` // nil: the description is known
 	Target  string
 	Args    map[string]string
 	Secrets map[string]string
@@ -54,6 +56,12 @@ func (s *Service) plan(ctx context.Context, in BuildImageInput) (*plan, error) {
 	context, err := decode(in)
 	if err != nil {
 		return nil, err
+	}
+	if in.Kind == imagebuild.KindGit {
+		return s.gitPlan(ctx, in)
+	}
+	if in.Git != nil {
+		return nil, problem.Invalid("git", "is for builds of the kind GIT")
 	}
 	source, err := recipe.Read(recipe.Kind(in.Kind), in.Text, value(in.Base), context)
 	if err != nil {

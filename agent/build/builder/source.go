@@ -20,6 +20,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"github.com/go-git/go-git/v5/storage/filesystem"
@@ -145,7 +146,18 @@ func download(ctx context.Context, r build.Request, store *filesystem.Storage) (
 		return tip, err
 	}
 	defer answer.Close()
-	return tip, packfile.UpdateObjectStorage(store, answer)
+	return tip, packfile.UpdateObjectStorage(store, pack(ask.Capabilities, answer))
+}
+
+// pack returns the objects of an answer without the messages of the server.
+func pack(agreed *capability.List, answer io.Reader) io.Reader {
+	switch {
+	case agreed.Supports(capability.Sideband64k):
+		return sideband.NewDemuxer(sideband.Sideband64k, answer)
+	case agreed.Supports(capability.Sideband):
+		return sideband.NewDemuxer(sideband.Sideband, answer)
+	}
+	return answer
 }
 
 // sameHost refuses redirects to other hosts, because the token would be sent there.

@@ -124,3 +124,17 @@ func TestGitAddresses(t *testing.T) {
 		}
 	}
 }
+
+// With --remote, the address goes to the build, and only https without credentials is accepted.
+func TestRemoteGit(t *testing.T) {
+	f, in := &buildFlags{remote: true, gitSecret: "t", file: "tools.Dockerfile"}, client.BuildImageInput{}
+	if err := f.repository("https://example.org/a.git#main:docker", &in); err != nil || in.Kind != "GIT" || in.Git.Address != "https://example.org/a.git" ||
+		in.Git.Ref != "main" || in.Git.Directory != "docker" || in.Git.Secret != "t" || in.Git.File != "tools.Dockerfile" {
+		t.Errorf("%v, %+v", err, in.Git)
+	}
+	for _, source := range []string{".", "git@example.org:a", "ssh://git@h/a", "https://u:p@example.org/a", "http://example.org/a"} {
+		if err := f.repository(source, &client.BuildImageInput{}); err == nil {
+			t.Errorf("%s is accepted", source)
+		}
+	}
+}

@@ -289,3 +289,65 @@ func TestFilesInParts(t *testing.T) {
 }
 
 func discard(_ int, err error) error { return err }
+
+// A build of a Git repository is pinned to a commit. Its images are those that its owner can use, and what is wrong
+// with the address is refused before anything starts.
+func TestBuildsOfGitRepositories(t *testing.T) {
+	s := newSite(t)
+	private := s.must(t, s.Manager.As(t, s.A.Lead), simple, managertest.Vars{"name": "secret"})
+	reference := s.Client.Image.GetX(s.System(t), *private.ImageID).Reference
+	git := func(address string, more managertest.Vars) managertest.Vars {
+		in := managertest.Vars{"address": address}
+		for k, v := range more {
+			in[k] = v
+		}
+		return managertest.Vars{"kind": "GIT", "text": "", "git": in}
+	}
+	b := s.must(t, s.Member, "", git("https://example.org/a.git", managertest.Vars{"ref": "main"}))
+	if len(b.GitCommit) != 40 || b.GitAddress != "https://example.org/a.git" || b.GitRef != "main" || b.Base != clustertest.ImageReference || !strings.Contains(b.Dockerfile, "RUN true") {
+		t.Errorf("the build is %v", b)
+	}
+	secret := git("https://example.org/private/hunter2", managertest.Vars{"secret": "token"})
+	secret["secrets"] = managertest.Vars{"token": "hunter2\n"}
+	s.must(t, s.Member, "", secret)
+	for name, c := range map[string]struct {
+		in   managertest.Vars
+		want string
+	}{
+		"a missing repository":           {git("https://example.org/missing", nil), "not found"},
+		"a repository without its token": {git("https://example.org/private/hunter2", nil), "authentication"},
+		"another user's image":           {git("https://example.org/a.git", managertest.Vars{"directory": reference}), "secret"},
+	} {
+		id, errs := build(t, s.Member, "", c.in)
+		if len(errs) > 0 {
+			t.Errorf("%s: %s", name, errs)
+			continue
+		}
+		if b := s.ended(t, id); b.Status != imagebuild.StatusFailed || !strings.Contains(b.Message, c.want) {
+			t.Errorf("%s: %v", name, b)
+		}
+	}
+	sessions := s.Client.Session.Query().CountX(s.System(t))
+	mixed := git("https://example.org/a.git", nil)
+	mixed["text"] = "FROM prog:latest"
+	for name, in := range map[string]managertest.Vars{
+		"a file":                git("file:///etc", nil),
+		"SSH":                   git("ssh://git@10.0.0.1/a", nil),
+		"plain HTTP":            git("http://example.org/a", nil),
+		"a token in it":         git("https://token@example.org/a", nil),
+		"the metadata address":  git("https://169.254.169.254/a", nil),
+		"an option as ref":      git("https://example.org/a", managertest.Vars{"ref": "--upload-pack=x"}),
+		"a directory outside":   git("https://example.org/a", managertest.Vars{"directory": "../x"}),
+		"a file outside":        git("https://example.org/a", managertest.Vars{"file": "/etc/passwd"}),
+		"a secret that is none": git("https://example.org/a", managertest.Vars{"secret": "other"}),
+		"a description too":     mixed,
+		"no repository":         {"kind": "GIT", "text": ""},
+	} {
+		if _, errs := build(t, s.Member, "", in); errs.Code() != problem.CodeInvalidArgument || !strings.Contains(errs.String(), "git") {
+			t.Errorf("%s: %s", name, errs)
+		}
+	}
+	if n := s.Client.Session.Query().CountX(s.System(t)); n != sessions {
+		t.Errorf("refused builds have left %d sessions", n-sessions)
+	}
+}
