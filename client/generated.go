@@ -483,6 +483,22 @@ type AuditEntry struct {
 	DurationUS int64  `json:"durationUs"`
 }
 
+// A directory of a Git repository. It is fetched inside the session of the build, with the rules of its network.
+type BuildGitInput struct {
+	// An address with https, without a user name and a password.
+	Address string `json:"address"`
+	// Branch, tag or commit. Default: the default branch.
+	Ref string `json:"ref,omitempty"`
+	// A directory of the repository, which becomes the files of the build. Default: all files.
+	Directory string `json:"directory,omitempty"`
+	// The description, below the directory. Default: the first of berth.yaml, Dockerfile, Containerfile, .devcontainer/devcontainer.json, devcontainer.json, environment.yml and requirements.txt.
+	File string `json:"file,omitempty"`
+	// User name for the server. Default: git, if there is a secret.
+	Username string `json:"username,omitempty"`
+	// Name of one of secrets, whose value is the token or password for the server. Default: none.
+	Secret string `json:"secret,omitempty"`
+}
+
 // Builds an image in a new session.
 type BuildImageInput struct {
 	// As in commitSession.
@@ -492,9 +508,11 @@ type BuildImageInput struct {
 	// At most 1000 characters. Default: that of the replaced image.
 	Description string `json:"description,omitempty"`
 	Kind        Enum   `json:"kind"`
-	// The recipe, the Dockerfile or the file of another kind, at most 64 KiB.
+	// The recipe, the Dockerfile or the file of another kind, at most 64 KiB. Empty for GIT.
 	Text string `json:"text"`
-	// The image that REQUIREMENTS and ENVIRONMENT are installed on. Default: none; those two kinds need it.
+	// For GIT.
+	Git *BuildGitInput `json:"git,omitempty"`
+	// The image that REQUIREMENTS and ENVIRONMENT are installed on. For GIT also the image of the session that fetches the repository. Default: none, and for GIT the smallest image that the viewer can use; the two kinds need it.
 	Base string `json:"base,omitempty"`
 	// Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64. Default: no files.
 	Context string `json:"context,omitempty"`
@@ -1890,10 +1908,17 @@ type ImageBuild struct {
 	// Name and tag that the image gets, for its owner.
 	Name string `json:"name"`
 	Kind Enum   `json:"kind"`
-	// The description as a Dockerfile.
+	// The description as a Dockerfile. That of a Git repository is empty before the repository was fetched.
 	Dockerfile string `json:"dockerfile"`
 	// Full reference of the image that the last stage is based on.
 	Base string `json:"base"`
+	// Address of the Git repository; empty if the build has another kind.
+	GitAddress string `json:"gitAddress"`
+	// Branch, tag or commit; empty for the default branch.
+	GitRef       string `json:"gitRef"`
+	GitDirectory string `json:"gitDirectory"`
+	// The commit that was fetched; empty before.
+	GitCommit string `json:"gitCommit"`
 	// Reports whether the members of the project can use the image.
 	Shared bool `json:"shared"`
 	Status Enum `json:"status"`
@@ -9183,6 +9208,10 @@ fragment ImageBuild on ImageBuild {
 	kind
 	dockerfile
 	base
+	gitAddress
+	gitRef
+	gitDirectory
+	gitCommit
 	shared
 	status
 	message
@@ -9253,6 +9282,10 @@ fragment ImageBuild on ImageBuild {
 	kind
 	dockerfile
 	base
+	gitAddress
+	gitRef
+	gitDirectory
+	gitCommit
 	shared
 	status
 	message
@@ -14636,6 +14669,10 @@ fragment ImageBuild on ImageBuild {
 	kind
 	dockerfile
 	base
+	gitAddress
+	gitRef
+	gitDirectory
+	gitCommit
 	shared
 	status
 	message

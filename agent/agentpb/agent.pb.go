@@ -478,7 +478,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{52, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{54, 0}
 }
 
 type WatchRequest struct {
@@ -3773,6 +3773,7 @@ type BuildImageRequest struct {
 	Certificates    string   `protobuf:"bytes,26,opt,name=certificates,proto3" json:"certificates,omitempty"`                              // in PEM, trusted in addition to those of the machine
 	FilesRepository string   `protobuf:"bytes,27,opt,name=files_repository,json=filesRepository,proto3" json:"files_repository,omitempty"` // host/path of files; cache_reader and cache_secret apply
 	Files           []string `protobuf:"bytes,28,rep,name=files,proto3" json:"files,omitempty"`                                            // digests of the parts of a tar archive, before context; both are unpacked
+	Fetched         bool     `protobuf:"varint,29,opt,name=fetched,proto3" json:"fetched,omitempty"`                                       // files of the last FetchSource of the kernel are below both
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -4003,6 +4004,197 @@ func (x *BuildImageRequest) GetFiles() []string {
 	return nil
 }
 
+func (x *BuildImageRequest) GetFetched() bool {
+	if x != nil {
+		return x.Fetched
+	}
+	return false
+}
+
+type FetchSourceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	KernelId      string                 `protobuf:"bytes,2,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
+	LaunchEpoch   int64                  `protobuf:"varint,3,opt,name=launch_epoch,json=launchEpoch,proto3" json:"launch_epoch,omitempty"`
+	Address       string                 `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`     // https
+	Ref           string                 `protobuf:"bytes,5,opt,name=ref,proto3" json:"ref,omitempty"`             // branch, tag or commit; "" = the default branch
+	Directory     string                 `protobuf:"bytes,6,opt,name=directory,proto3" json:"directory,omitempty"` // "" = all files
+	File          string                 `protobuf:"bytes,7,opt,name=file,proto3" json:"file,omitempty"`           // the description, below the directory; "" = the first of the known names
+	Username      string                 `protobuf:"bytes,8,opt,name=username,proto3" json:"username,omitempty"`   // of the server; "" = none
+	Password      string                 `protobuf:"bytes,9,opt,name=password,proto3" json:"password,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchSourceRequest) Reset() {
+	*x = FetchSourceRequest{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchSourceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchSourceRequest) ProtoMessage() {}
+
+func (x *FetchSourceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchSourceRequest.ProtoReflect.Descriptor instead.
+func (*FetchSourceRequest) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *FetchSourceRequest) GetEpoch() int64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *FetchSourceRequest) GetKernelId() string {
+	if x != nil {
+		return x.KernelId
+	}
+	return ""
+}
+
+func (x *FetchSourceRequest) GetLaunchEpoch() int64 {
+	if x != nil {
+		return x.LaunchEpoch
+	}
+	return 0
+}
+
+func (x *FetchSourceRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *FetchSourceRequest) GetRef() string {
+	if x != nil {
+		return x.Ref
+	}
+	return ""
+}
+
+func (x *FetchSourceRequest) GetDirectory() string {
+	if x != nil {
+		return x.Directory
+	}
+	return ""
+}
+
+func (x *FetchSourceRequest) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *FetchSourceRequest) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *FetchSourceRequest) GetPassword() string {
+	if x != nil {
+		return x.Password
+	}
+	return ""
+}
+
+type FetchSourceResponse struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Failure        string                 `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"` // what is wrong with the repository or its server; "" = nothing
+	Commit         string                 `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
+	File           string                 `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"` // the description
+	Text           string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	ContainerFiles map[string]string      `protobuf:"bytes,5,rep,name=container_files,json=containerFiles,proto3" json:"container_files,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // Dockerfiles by name, which a devcontainer.json can refer to
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *FetchSourceResponse) Reset() {
+	*x = FetchSourceResponse{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchSourceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchSourceResponse) ProtoMessage() {}
+
+func (x *FetchSourceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchSourceResponse.ProtoReflect.Descriptor instead.
+func (*FetchSourceResponse) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *FetchSourceResponse) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
+func (x *FetchSourceResponse) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *FetchSourceResponse) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *FetchSourceResponse) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *FetchSourceResponse) GetContainerFiles() map[string]string {
+	if x != nil {
+		return x.ContainerFiles
+	}
+	return nil
+}
+
 type BuildRegistry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
@@ -4017,7 +4209,7 @@ type BuildRegistry struct {
 
 func (x *BuildRegistry) Reset() {
 	*x = BuildRegistry{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4029,7 +4221,7 @@ func (x *BuildRegistry) String() string {
 func (*BuildRegistry) ProtoMessage() {}
 
 func (x *BuildRegistry) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[42]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4042,7 +4234,7 @@ func (x *BuildRegistry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BuildRegistry.ProtoReflect.Descriptor instead.
 func (*BuildRegistry) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *BuildRegistry) GetHost() string {
@@ -4106,7 +4298,7 @@ type BuildProgress struct {
 
 func (x *BuildProgress) Reset() {
 	*x = BuildProgress{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4118,7 +4310,7 @@ func (x *BuildProgress) String() string {
 func (*BuildProgress) ProtoMessage() {}
 
 func (x *BuildProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4131,7 +4323,7 @@ func (x *BuildProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BuildProgress.ProtoReflect.Descriptor instead.
 func (*BuildProgress) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *BuildProgress) GetPhase() string {
@@ -4209,7 +4401,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4221,7 +4413,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4234,7 +4426,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *LogsRequest) GetKernelId() string {
@@ -4275,7 +4467,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4287,7 +4479,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4300,7 +4492,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -4333,7 +4525,7 @@ type ExecInput struct {
 
 func (x *ExecInput) Reset() {
 	*x = ExecInput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4345,7 +4537,7 @@ func (x *ExecInput) String() string {
 func (*ExecInput) ProtoMessage() {}
 
 func (x *ExecInput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4358,7 +4550,7 @@ func (x *ExecInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecInput.ProtoReflect.Descriptor instead.
 func (*ExecInput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ExecInput) GetInput() isExecInput_Input {
@@ -4460,7 +4652,7 @@ type ExecStart struct {
 
 func (x *ExecStart) Reset() {
 	*x = ExecStart{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4472,7 +4664,7 @@ func (x *ExecStart) String() string {
 func (*ExecStart) ProtoMessage() {}
 
 func (x *ExecStart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4485,7 +4677,7 @@ func (x *ExecStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecStart.ProtoReflect.Descriptor instead.
 func (*ExecStart) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ExecStart) GetKernelId() string {
@@ -4533,7 +4725,7 @@ type WindowSize struct {
 
 func (x *WindowSize) Reset() {
 	*x = WindowSize{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4545,7 +4737,7 @@ func (x *WindowSize) String() string {
 func (*WindowSize) ProtoMessage() {}
 
 func (x *WindowSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4558,7 +4750,7 @@ func (x *WindowSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowSize.ProtoReflect.Descriptor instead.
 func (*WindowSize) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *WindowSize) GetColumns() uint32 {
@@ -4590,7 +4782,7 @@ type ExecOutput struct {
 
 func (x *ExecOutput) Reset() {
 	*x = ExecOutput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4602,7 +4794,7 @@ func (x *ExecOutput) String() string {
 func (*ExecOutput) ProtoMessage() {}
 
 func (x *ExecOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4615,7 +4807,7 @@ func (x *ExecOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecOutput.ProtoReflect.Descriptor instead.
 func (*ExecOutput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ExecOutput) GetOutput() isExecOutput_Output {
@@ -4700,7 +4892,7 @@ type StatsReport struct {
 
 func (x *StatsReport) Reset() {
 	*x = StatsReport{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4712,7 +4904,7 @@ func (x *StatsReport) String() string {
 func (*StatsReport) ProtoMessage() {}
 
 func (x *StatsReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4725,7 +4917,7 @@ func (x *StatsReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReport.ProtoReflect.Descriptor instead.
 func (*StatsReport) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *StatsReport) GetUnixMs() int64 {
@@ -4759,7 +4951,7 @@ type KernelStats struct {
 
 func (x *KernelStats) Reset() {
 	*x = KernelStats{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4771,7 +4963,7 @@ func (x *KernelStats) String() string {
 func (*KernelStats) ProtoMessage() {}
 
 func (x *KernelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4784,7 +4976,7 @@ func (x *KernelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelStats.ProtoReflect.Descriptor instead.
 func (*KernelStats) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *KernelStats) GetKernelId() string {
@@ -4817,7 +5009,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4829,7 +5021,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4842,7 +5034,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{52}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Metric) GetName() string {
@@ -5245,7 +5437,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"layerBytes\x12\x1d\n" +
 	"\n" +
 	"sent_bytes\x18\b \x01(\x03R\tsentBytes\x12\x1b\n" +
-	"\tpaused_ms\x18\t \x01(\x03R\bpausedMs\"\xcf\t\n" +
+	"\tpaused_ms\x18\t \x01(\x03R\bpausedMs\"\xe9\t\n" +
 	"\x11BuildImageRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12!\n" +
@@ -5283,7 +5475,8 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x05proxy\x18\x19 \x01(\tR\x05proxy\x12\"\n" +
 	"\fcertificates\x18\x1a \x01(\tR\fcertificates\x12)\n" +
 	"\x10files_repository\x18\x1b \x01(\tR\x0ffilesRepository\x12\x14\n" +
-	"\x05files\x18\x1c \x03(\tR\x05files\x1a7\n" +
+	"\x05files\x18\x1c \x03(\tR\x05files\x12\x18\n" +
+	"\afetched\x18\x1d \x01(\bR\afetched\x1a7\n" +
 	"\tArgsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -5291,6 +5484,25 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vImagesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x80\x02\n" +
+	"\x12FetchSourceRequest\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
+	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12!\n" +
+	"\flaunch_epoch\x18\x03 \x01(\x03R\vlaunchEpoch\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x12\x10\n" +
+	"\x03ref\x18\x05 \x01(\tR\x03ref\x12\x1c\n" +
+	"\tdirectory\x18\x06 \x01(\tR\tdirectory\x12\x12\n" +
+	"\x04file\x18\a \x01(\tR\x04file\x12\x1a\n" +
+	"\busername\x18\b \x01(\tR\busername\x12\x1a\n" +
+	"\bpassword\x18\t \x01(\tR\bpassword\"\x94\x02\n" +
+	"\x13FetchSourceResponse\x12\x18\n" +
+	"\afailure\x18\x01 \x01(\tR\afailure\x12\x16\n" +
+	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x12\n" +
+	"\x04file\x18\x03 \x01(\tR\x04file\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12`\n" +
+	"\x0fcontainer_files\x18\x05 \x03(\v27.berth.agent.v1.FetchSourceResponse.ContainerFilesEntryR\x0econtainerFiles\x1aA\n" +
+	"\x13ContainerFilesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb4\x01\n" +
 	"\rBuildRegistry\x12\x12\n" +
@@ -5369,7 +5581,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\n" +
 	"ATTRIBUTED\x10\x01\x12\r\n" +
 	"\tESTIMATED\x10\x02\x12\x0f\n" +
-	"\vUNAVAILABLE\x10\x032\x97\b\n" +
+	"\vUNAVAILABLE\x10\x032\xef\b\n" +
 	"\x05Agent\x12>\n" +
 	"\x05Watch\x12\x1c.berth.agent.v1.WatchRequest\x1a\x15.berth.agent.v1.Event0\x01\x12M\n" +
 	"\tPullImage\x12 .berth.agent.v1.PullImageRequest\x1a\x1c.berth.agent.v1.PullProgress0\x01\x12H\n" +
@@ -5380,7 +5592,8 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\fUpdateMounts\x12#.berth.agent.v1.UpdateMountsRequest\x1a$.berth.agent.v1.UpdateMountsResponse\x12U\n" +
 	"\fCommitKernel\x12#.berth.agent.v1.CommitKernelRequest\x1a\x1e.berth.agent.v1.CommitProgress0\x01\x12P\n" +
 	"\n" +
-	"BuildImage\x12!.berth.agent.v1.BuildImageRequest\x1a\x1d.berth.agent.v1.BuildProgress0\x01\x12Y\n" +
+	"BuildImage\x12!.berth.agent.v1.BuildImageRequest\x1a\x1d.berth.agent.v1.BuildProgress0\x01\x12V\n" +
+	"\vFetchSource\x12\".berth.agent.v1.FetchSourceRequest\x1a#.berth.agent.v1.FetchSourceResponse\x12Y\n" +
 	"\fForgetKernel\x12#.berth.agent.v1.ForgetKernelRequest\x1a$.berth.agent.v1.ForgetKernelResponse\x12\\\n" +
 	"\rRestartPlugin\x12$.berth.agent.v1.RestartPluginRequest\x1a%.berth.agent.v1.RestartPluginResponse\x12?\n" +
 	"\x04Logs\x12\x1b.berth.agent.v1.LogsRequest\x1a\x18.berth.agent.v1.LogChunk0\x01\x12A\n" +
@@ -5399,7 +5612,7 @@ func file_agent_agentpb_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_agent_agentpb_agent_proto_goTypes = []any{
 	(LayerQuestion_End)(0),         // 0: berth.agent.v1.LayerQuestion.End
 	(SlotType_Kind)(0),             // 1: berth.agent.v1.SlotType.Kind
@@ -5451,31 +5664,34 @@ var file_agent_agentpb_agent_proto_goTypes = []any{
 	(*CommitKernelRequest)(nil),    // 47: berth.agent.v1.CommitKernelRequest
 	(*CommitProgress)(nil),         // 48: berth.agent.v1.CommitProgress
 	(*BuildImageRequest)(nil),      // 49: berth.agent.v1.BuildImageRequest
-	(*BuildRegistry)(nil),          // 50: berth.agent.v1.BuildRegistry
-	(*BuildProgress)(nil),          // 51: berth.agent.v1.BuildProgress
-	(*LogsRequest)(nil),            // 52: berth.agent.v1.LogsRequest
-	(*LogChunk)(nil),               // 53: berth.agent.v1.LogChunk
-	(*ExecInput)(nil),              // 54: berth.agent.v1.ExecInput
-	(*ExecStart)(nil),              // 55: berth.agent.v1.ExecStart
-	(*WindowSize)(nil),             // 56: berth.agent.v1.WindowSize
-	(*ExecOutput)(nil),             // 57: berth.agent.v1.ExecOutput
-	(*StatsReport)(nil),            // 58: berth.agent.v1.StatsReport
-	(*KernelStats)(nil),            // 59: berth.agent.v1.KernelStats
-	(*Metric)(nil),                 // 60: berth.agent.v1.Metric
-	nil,                            // 61: berth.agent.v1.Device.CapacityEntry
-	nil,                            // 62: berth.agent.v1.Device.AttributesEntry
-	nil,                            // 63: berth.agent.v1.CounterSet.CountersEntry
-	nil,                            // 64: berth.agent.v1.CounterUse.AmountsEntry
-	nil,                            // 65: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	nil,                            // 66: berth.agent.v1.BuildImageRequest.ArgsEntry
-	nil,                            // 67: berth.agent.v1.BuildImageRequest.SecretsEntry
-	nil,                            // 68: berth.agent.v1.BuildImageRequest.ImagesEntry
-	nil,                            // 69: berth.agent.v1.ExecStart.EnvironmentEntry
+	(*FetchSourceRequest)(nil),     // 50: berth.agent.v1.FetchSourceRequest
+	(*FetchSourceResponse)(nil),    // 51: berth.agent.v1.FetchSourceResponse
+	(*BuildRegistry)(nil),          // 52: berth.agent.v1.BuildRegistry
+	(*BuildProgress)(nil),          // 53: berth.agent.v1.BuildProgress
+	(*LogsRequest)(nil),            // 54: berth.agent.v1.LogsRequest
+	(*LogChunk)(nil),               // 55: berth.agent.v1.LogChunk
+	(*ExecInput)(nil),              // 56: berth.agent.v1.ExecInput
+	(*ExecStart)(nil),              // 57: berth.agent.v1.ExecStart
+	(*WindowSize)(nil),             // 58: berth.agent.v1.WindowSize
+	(*ExecOutput)(nil),             // 59: berth.agent.v1.ExecOutput
+	(*StatsReport)(nil),            // 60: berth.agent.v1.StatsReport
+	(*KernelStats)(nil),            // 61: berth.agent.v1.KernelStats
+	(*Metric)(nil),                 // 62: berth.agent.v1.Metric
+	nil,                            // 63: berth.agent.v1.Device.CapacityEntry
+	nil,                            // 64: berth.agent.v1.Device.AttributesEntry
+	nil,                            // 65: berth.agent.v1.CounterSet.CountersEntry
+	nil,                            // 66: berth.agent.v1.CounterUse.AmountsEntry
+	nil,                            // 67: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	nil,                            // 68: berth.agent.v1.BuildImageRequest.ArgsEntry
+	nil,                            // 69: berth.agent.v1.BuildImageRequest.SecretsEntry
+	nil,                            // 70: berth.agent.v1.BuildImageRequest.ImagesEntry
+	nil,                            // 71: berth.agent.v1.FetchSourceResponse.ContainerFilesEntry
+	nil,                            // 72: berth.agent.v1.ExecStart.EnvironmentEntry
 }
 var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	12, // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
 	41, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
-	58, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
+	60, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
 	30, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
 	10, // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
 	11, // 5: berth.agent.v1.Heartbeat.conditions:type_name -> berth.agent.v1.Condition
@@ -5493,19 +5709,19 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	0,  // 17: berth.agent.v1.LayerQuestion.end:type_name -> berth.agent.v1.LayerQuestion.End
 	17, // 18: berth.agent.v1.LayerAnswer.pins:type_name -> berth.agent.v1.Pins
 	1,  // 19: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
-	61, // 20: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
-	62, // 21: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
+	63, // 20: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
+	64, // 21: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
 	2,  // 22: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
 	22, // 23: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
-	63, // 24: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
-	64, // 25: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
+	65, // 24: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
+	66, // 25: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
 	3,  // 26: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
 	4,  // 27: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
 	25, // 28: berth.agent.v1.Plugin.checks:type_name -> berth.agent.v1.PluginCheck
 	5,  // 29: berth.agent.v1.PluginCheck.level:type_name -> berth.agent.v1.PluginCheck.Level
 	31, // 30: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
 	32, // 31: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
-	65, // 32: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	67, // 32: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
 	36, // 33: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
 	34, // 34: berth.agent.v1.CreateKernelRequest.cluster:type_name -> berth.agent.v1.KernelCluster
 	35, // 35: berth.agent.v1.KernelCluster.members:type_name -> berth.agent.v1.KernelMember
@@ -5514,49 +5730,52 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	6,  // 38: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
 	42, // 39: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
 	31, // 40: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
-	66, // 41: berth.agent.v1.BuildImageRequest.args:type_name -> berth.agent.v1.BuildImageRequest.ArgsEntry
-	67, // 42: berth.agent.v1.BuildImageRequest.secrets:type_name -> berth.agent.v1.BuildImageRequest.SecretsEntry
-	68, // 43: berth.agent.v1.BuildImageRequest.images:type_name -> berth.agent.v1.BuildImageRequest.ImagesEntry
-	50, // 44: berth.agent.v1.BuildImageRequest.registries:type_name -> berth.agent.v1.BuildRegistry
-	55, // 45: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
-	56, // 46: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	69, // 47: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
-	56, // 48: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	59, // 49: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	60, // 50: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	60, // 51: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
-	7,  // 52: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
-	8,  // 53: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
-	29, // 54: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
-	16, // 55: berth.agent.v1.Agent.Layers:input_type -> berth.agent.v1.LayerAnswer
-	33, // 56: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
-	43, // 57: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
-	44, // 58: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
-	38, // 59: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
-	47, // 60: berth.agent.v1.Agent.CommitKernel:input_type -> berth.agent.v1.CommitKernelRequest
-	49, // 61: berth.agent.v1.Agent.BuildImage:input_type -> berth.agent.v1.BuildImageRequest
-	45, // 62: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	26, // 63: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
-	52, // 64: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	54, // 65: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	9,  // 66: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	30, // 67: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	15, // 68: berth.agent.v1.Agent.Layers:output_type -> berth.agent.v1.LayerQuestion
-	41, // 69: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	41, // 70: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
-	41, // 71: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	40, // 72: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
-	48, // 73: berth.agent.v1.Agent.CommitKernel:output_type -> berth.agent.v1.CommitProgress
-	51, // 74: berth.agent.v1.Agent.BuildImage:output_type -> berth.agent.v1.BuildProgress
-	46, // 75: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	27, // 76: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
-	53, // 77: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	57, // 78: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	66, // [66:79] is the sub-list for method output_type
-	53, // [53:66] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	68, // 41: berth.agent.v1.BuildImageRequest.args:type_name -> berth.agent.v1.BuildImageRequest.ArgsEntry
+	69, // 42: berth.agent.v1.BuildImageRequest.secrets:type_name -> berth.agent.v1.BuildImageRequest.SecretsEntry
+	70, // 43: berth.agent.v1.BuildImageRequest.images:type_name -> berth.agent.v1.BuildImageRequest.ImagesEntry
+	52, // 44: berth.agent.v1.BuildImageRequest.registries:type_name -> berth.agent.v1.BuildRegistry
+	71, // 45: berth.agent.v1.FetchSourceResponse.container_files:type_name -> berth.agent.v1.FetchSourceResponse.ContainerFilesEntry
+	57, // 46: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
+	58, // 47: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
+	72, // 48: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	58, // 49: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
+	61, // 50: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	62, // 51: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	62, // 52: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	7,  // 53: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
+	8,  // 54: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
+	29, // 55: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
+	16, // 56: berth.agent.v1.Agent.Layers:input_type -> berth.agent.v1.LayerAnswer
+	33, // 57: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
+	43, // 58: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
+	44, // 59: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
+	38, // 60: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
+	47, // 61: berth.agent.v1.Agent.CommitKernel:input_type -> berth.agent.v1.CommitKernelRequest
+	49, // 62: berth.agent.v1.Agent.BuildImage:input_type -> berth.agent.v1.BuildImageRequest
+	50, // 63: berth.agent.v1.Agent.FetchSource:input_type -> berth.agent.v1.FetchSourceRequest
+	45, // 64: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	26, // 65: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
+	54, // 66: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	56, // 67: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	9,  // 68: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	30, // 69: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	15, // 70: berth.agent.v1.Agent.Layers:output_type -> berth.agent.v1.LayerQuestion
+	41, // 71: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	41, // 72: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
+	41, // 73: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	40, // 74: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
+	48, // 75: berth.agent.v1.Agent.CommitKernel:output_type -> berth.agent.v1.CommitProgress
+	53, // 76: berth.agent.v1.Agent.BuildImage:output_type -> berth.agent.v1.BuildProgress
+	51, // 77: berth.agent.v1.Agent.FetchSource:output_type -> berth.agent.v1.FetchSourceResponse
+	46, // 78: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	27, // 79: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
+	55, // 80: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	59, // 81: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	68, // [68:82] is the sub-list for method output_type
+	54, // [54:68] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_agent_agentpb_agent_proto_init() }
@@ -5572,14 +5791,14 @@ func file_agent_agentpb_agent_proto_init() {
 		(*Event_Heartbeat)(nil),
 	}
 	file_agent_agentpb_agent_proto_msgTypes[12].OneofWrappers = []any{}
-	file_agent_agentpb_agent_proto_msgTypes[46].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[48].OneofWrappers = []any{
 		(*ExecInput_Start)(nil),
 		(*ExecInput_Stdin)(nil),
 		(*ExecInput_StdinEof)(nil),
 		(*ExecInput_Resize)(nil),
 		(*ExecInput_Signal)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[49].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[51].OneofWrappers = []any{
 		(*ExecOutput_Stdout)(nil),
 		(*ExecOutput_Stderr)(nil),
 		(*ExecOutput_Exit)(nil),
@@ -5591,7 +5810,7 @@ func file_agent_agentpb_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_agentpb_agent_proto_rawDesc), len(file_agent_agentpb_agent_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   62,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -765,6 +765,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputAttachResourcePolicyInput,
 			ec.unmarshalInputAuditEntryOrder,
 			ec.unmarshalInputAuditEntryWhereInput,
+			ec.unmarshalInputBuildGitInput,
 			ec.unmarshalInputBuildImageInput,
 			ec.unmarshalInputCancelImageBuildInput,
 			ec.unmarshalInputCancelSessionArrayInput,
@@ -3109,6 +3110,8 @@ extend type Mutation {
   ENVIRONMENT
   "A devcontainer.json without features and without Docker Compose."
   DEVCONTAINER
+  "A directory of a Git repository with a file of one of the other kinds."
+  GIT
 }
 
 enum ImageBuildStatus {
@@ -3126,8 +3129,15 @@ type ImageBuild implements Node @allow(to: USER) {
   "Name and tag that the image gets, for its owner."
   name: String!
   kind: ImageBuildKind!
-  "The description as a Dockerfile."
+  "The description as a Dockerfile. That of a Git repository is empty before the repository was fetched."
   dockerfile: String!
+  "Address of the Git repository; empty if the build has another kind."
+  gitAddress: String!
+  "Branch, tag or commit; empty for the default branch."
+  gitRef: String!
+  gitDirectory: String!
+  "The commit that was fetched; empty before."
+  gitCommit: String!
   "Full reference of the image that the last stage is based on."
   base: String!
   "Reports whether the members of the project can use the image."
@@ -3176,9 +3186,11 @@ input BuildImageInput {
   "At most 1000 characters. Default: that of the replaced image."
   description: String
   kind: ImageBuildKind!
-  "The recipe, the Dockerfile or the file of another kind, at most 64 KiB."
+  "The recipe, the Dockerfile or the file of another kind, at most 64 KiB. Empty for GIT."
   text: String!
-  "The image that REQUIREMENTS and ENVIRONMENT are installed on. Default: none; those two kinds need it."
+  "For GIT."
+  git: BuildGitInput
+  "The image that REQUIREMENTS and ENVIRONMENT are installed on. For GIT also the image of the session that fetches the repository. Default: none, and for GIT the smallest image that the viewer can use; the two kinds need it."
   base: String
   "Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64. Default: no files."
   context: String
@@ -3200,6 +3212,21 @@ input BuildImageInput {
   slots: Slots
   "Default: as in createSession."
   resourceGroup: ID
+}
+"A directory of a Git repository. It is fetched inside the session of the build, with the rules of its network."
+input BuildGitInput {
+  "An address with https, without a user name and a password."
+  address: String!
+  "Branch, tag or commit. Default: the default branch."
+  ref: String
+  "A directory of the repository, which becomes the files of the build. Default: all files."
+  directory: String
+  "The description, below the directory. Default: the first of berth.yaml, Dockerfile, Containerfile, .devcontainer/devcontainer.json, devcontainer.json, environment.yml and requirements.txt."
+  file: String
+  "User name for the server. Default: git, if there is a secret."
+  username: String
+  "Name of one of secrets, whose value is the token or password for the server. Default: none."
+  secret: String
 }
 input CancelImageBuildInput { id: ID! }
 type ImageBuildPayload @allow(to: USER) { build: ImageBuild! }
@@ -6956,6 +6983,14 @@ func (ec *executionContext) childFields_ImageBuild(ctx context.Context, field gr
 		return ec.fieldContext_ImageBuild_kind(ctx, field)
 	case "dockerfile":
 		return ec.fieldContext_ImageBuild_dockerfile(ctx, field)
+	case "gitAddress":
+		return ec.fieldContext_ImageBuild_gitAddress(ctx, field)
+	case "gitRef":
+		return ec.fieldContext_ImageBuild_gitRef(ctx, field)
+	case "gitDirectory":
+		return ec.fieldContext_ImageBuild_gitDirectory(ctx, field)
+	case "gitCommit":
+		return ec.fieldContext_ImageBuild_gitCommit(ctx, field)
 	case "base":
 		return ec.fieldContext_ImageBuild_base(ctx, field)
 	case "shared":
@@ -25138,6 +25173,118 @@ func (ec *executionContext) _ImageBuild_dockerfile(ctx context.Context, field gr
 	)
 }
 func (ec *executionContext) fieldContext_ImageBuild_dockerfile(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_gitAddress(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.GitAddress)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_gitAddress(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.GitAddress, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_gitAddress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_gitRef(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.GitRef)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_gitRef(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.GitRef, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_gitRef(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_gitDirectory(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.GitDirectory)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_gitDirectory(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.GitDirectory, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_gitDirectory(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_gitCommit(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.GitCommit)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_gitCommit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.GitCommit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_gitCommit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
@@ -59956,6 +60103,71 @@ func (ec *executionContext) unmarshalInputAuditEntryWhereInput(ctx context.Conte
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputBuildGitInput(ctx context.Context, obj any) (build.BuildGitInput, error) {
+	var it build.BuildGitInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"address", "ref", "directory", "file", "username", "secret"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "address":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("address"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Address = data
+		case "ref":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ref"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Ref = data
+		case "directory":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("directory"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Directory = data
+		case "file":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("file"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.File = data
+		case "username":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("username"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Username = data
+		case "secret":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("secret"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Secret = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputBuildImageInput(ctx context.Context, obj any) (build.BuildImageInput, error) {
 	var it build.BuildImageInput
 	if obj == nil {
@@ -59967,7 +60179,7 @@ func (ec *executionContext) unmarshalInputBuildImageInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "tag", "description", "kind", "text", "base", "context", "files", "target", "args", "secrets", "noCache", "project", "shared", "slots", "resourceGroup"}
+	fieldsInOrder := [...]string{"name", "tag", "description", "kind", "text", "git", "base", "context", "files", "target", "args", "secrets", "noCache", "project", "shared", "slots", "resourceGroup"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -60009,6 +60221,13 @@ func (ec *executionContext) unmarshalInputBuildImageInput(ctx context.Context, o
 				return it, err
 			}
 			it.Text = data
+		case "git":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("git"))
+			data, err := ec.unmarshalOBuildGitInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐBuildGitInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Git = data
 		case "base":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("base"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -73433,6 +73652,14 @@ func (ec *executionContext) _ImageBuild(ctx context.Context, sel ast.SelectionSe
 			out.SetNonNull(i, ec._ImageBuild_kind(ctx, field, obj))
 		case "dockerfile":
 			out.SetNonNull(i, ec._ImageBuild_dockerfile(ctx, field, obj))
+		case "gitAddress":
+			out.SetNonNull(i, ec._ImageBuild_gitAddress(ctx, field, obj))
+		case "gitRef":
+			out.SetNonNull(i, ec._ImageBuild_gitRef(ctx, field, obj))
+		case "gitDirectory":
+			out.SetNonNull(i, ec._ImageBuild_gitDirectory(ctx, field, obj))
+		case "gitCommit":
+			out.SetNonNull(i, ec._ImageBuild_gitCommit(ctx, field, obj))
 		case "base":
 			out.SetNonNull(i, ec._ImageBuild_base(ctx, field, obj))
 		case "shared":
@@ -88063,6 +88290,14 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	_ = ctx
 	res := graphql.MarshalBoolean(*v)
 	return res
+}
+
+func (ec *executionContext) unmarshalOBuildGitInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐBuildGitInput(ctx context.Context, v any) (*build.BuildGitInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputBuildGitInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOCreateIdleCheckerInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐCreateIdleCheckerInput(ctx context.Context, v any) (*idle.CreateIdleCheckerInput, error) {
