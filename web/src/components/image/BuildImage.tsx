@@ -6,8 +6,9 @@ import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { t } from "../../i18n";
 import { FailureNote } from "../Note";
-import { type BuildKind, examples, needsBase, toBase64 } from "./build";
+import { type BuildKind, examples, gitInput, needsBase, noRepository, toBase64 } from "./build";
 import { maxInline, sendFiles } from "./buildFiles";
+import { GitFields } from "./GitFields";
 
 const BuildImageMutation = graphql(`
   mutation BuildImage($input: BuildImageInput!) {
@@ -28,6 +29,7 @@ export function BuildImage({ projects, onStarted }: Props) {
   const [text, setText] = useState(examples.RECIPE);
   const [base, setBase] = useState("");
   const [files, setFiles] = useState<File | null>(null);
+  const [repository, setRepository] = useState(noRepository);
   const [project, setProject] = useState("");
   const [shared, setShared] = useState(false);
   const [cpu, setCpu] = useState("1");
@@ -57,12 +59,12 @@ export function BuildImage({ projects, onStarted }: Props) {
   }
   async function run() {
     const [path = "", tag] = name.trim().split(":");
-    const sent = await send();
+    const sent = kind === "GIT" ? gitInput(repository) : await send();
     if (!sent) return;
     const input = {
       name: path,
       kind,
-      text,
+      text: kind === "GIT" ? "" : text,
       shared,
       slots: { cpu, mem },
       ...(tag ? { tag } : {}),
@@ -101,6 +103,7 @@ export function BuildImage({ projects, onStarted }: Props) {
               { value: "REQUIREMENTS", label: "requirements.txt" },
               { value: "ENVIRONMENT", label: "environment.yml" },
               { value: "DEVCONTAINER", label: "devcontainer.json" },
+              { value: "GIT", label: t("Git repository") },
             ]}
             value={kind}
             allowDeselect={false}
@@ -114,27 +117,33 @@ export function BuildImage({ projects, onStarted }: Props) {
               onChange={(e) => setBase(e.currentTarget.value)}
             />
           ) : null}
-          <Textarea
-            label={t("Description of the build")}
-            value={text}
-            autosize
-            minRows={10}
-            maxRows={24}
-            spellCheck={false}
-            styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
-            onChange={(e) => setText(e.currentTarget.value)}
-          />
-          <FileInput
-            label={t("Files")}
-            description={t(
-              "A tar archive of files for COPY, compressed with gzip or not. A large one is sent in parts before the build starts. Optional.",
-            )}
-            accept=".tar,.tgz,.gz"
-            value={files}
-            clearable
-            clearButtonProps={{ "aria-label": t("Remove the files") }}
-            onChange={setFiles}
-          />
+          {kind === "GIT" ? (
+            <GitFields value={repository} onChange={setRepository} />
+          ) : (
+            <>
+              <Textarea
+                label={t("Description of the build")}
+                value={text}
+                autosize
+                minRows={10}
+                maxRows={24}
+                spellCheck={false}
+                styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+                onChange={(e) => setText(e.currentTarget.value)}
+              />
+              <FileInput
+                label={t("Files")}
+                description={t(
+                  "A tar archive of files for COPY, compressed with gzip or not. A large one is sent in parts before the build starts. Optional.",
+                )}
+                accept=".tar,.tgz,.gz"
+                value={files}
+                clearable
+                clearButtonProps={{ "aria-label": t("Remove the files") }}
+                onChange={setFiles}
+              />
+            </>
+          )}
           <div className="row">
             <TextInput label={t("CPU cores")} w={110} value={cpu} onChange={(e) => setCpu(e.currentTarget.value)} />
             <TextInput label={t("Memory")} w={110} value={mem} onChange={(e) => setMem(e.currentTarget.value)} />
@@ -165,7 +174,11 @@ export function BuildImage({ projects, onStarted }: Props) {
             <Button
               onClick={() => void run()}
               loading={start.busy || sending !== null}
-              disabled={!name.trim() || !text.trim() || (needsBase(kind) && !base.trim())}
+              disabled={
+                !name.trim() ||
+                (kind === "GIT" ? !repository.address.trim() : !text.trim()) ||
+                (needsBase(kind) && !base.trim())
+              }
             >
               {t("Build")}
             </Button>

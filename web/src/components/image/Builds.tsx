@@ -16,6 +16,7 @@ const ImageBuildsQuery = graphql(`
     imageBuilds(first: 20, where: { ownerID: $owner }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
       edges { node {
         id name kind status message failedStep steps cachedSteps layerBytes createdAt endedAt dockerfile
+        gitAddress gitRef gitDirectory gitCommit
         session { id name status kernels { id index startedAt } }
       } }
     }
@@ -63,6 +64,12 @@ export function Builds({ owner, shown, onShow }: { owner: string; shown: string;
                       </Link>
                     ) : null}
                   </div>
+                  {b.gitAddress ? (
+                    <span className="dim">
+                      {[b.gitAddress, b.gitRef, b.gitDirectory].filter(Boolean).join(" ")}{" "}
+                      {b.gitCommit ? <code>{b.gitCommit.slice(0, 12)}</code> : null}
+                    </span>
+                  ) : null}
                   {b.failedStep ? <code className="dim">{b.failedStep}</code> : null}
                   {b.message ? <p className="dim">{b.message}</p> : null}
                   {described === b.id ? <pre className="dim">{b.dockerfile}</pre> : null}
@@ -78,7 +85,12 @@ export function Builds({ owner, shown, onShow }: { owner: string; shown: string;
                 <Button variant="subtle" size="compact-xs" onClick={() => onShow(shown === b.id ? "" : b.id)}>
                   {shown === b.id ? t("Hide output") : t("Show output")}
                 </Button>
-                <Button variant="subtle" size="compact-xs" onClick={() => setDescribed(described === b.id ? "" : b.id)}>
+                <Button
+                  variant="subtle"
+                  size="compact-xs"
+                  disabled={!b.dockerfile}
+                  onClick={() => setDescribed(described === b.id ? "" : b.id)}
+                >
                   {described === b.id ? t("Hide Dockerfile") : t("Show Dockerfile")}
                 </Button>
                 {b.endedAt ? null : (
