@@ -99,9 +99,9 @@ func explained(err error, root string) error {
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}
-	var st syscall.Statfs_t
-	if e := syscall.Statfs(root, &st); e != nil {
+	_, total, e := diskOf(root)
+	if e != nil {
 		return errors.Join(err, e)
 	}
-	return fmt.Errorf("the disk of the project's builds on this machine is full: it has %d bytes: %w", int64(st.Blocks)*st.Bsize, err)
+	return fmt.Errorf("the disk of the project's builds on this machine is full: it has %d bytes: %w", total, err)
 }

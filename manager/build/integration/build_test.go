@@ -301,7 +301,7 @@ func TestBuildsOfGitRepositories(t *testing.T) {
 		for k, v := range more {
 			in[k] = v
 		}
-		return managertest.Vars{"kind": "GIT", "text": "", "git": in}
+		return managertest.Vars{"kind": "GIT", "text": "", "git": in, "base": "prog:latest"}
 	}
 	b := s.must(t, s.Member, "", git("https://example.org/a.git", managertest.Vars{"ref": "main"}))
 	if len(b.GitCommit) != 40 || b.GitAddress != "https://example.org/a.git" || b.GitRef != "main" || b.Base != clustertest.ImageReference || !strings.Contains(b.Dockerfile, "RUN true") {
