@@ -128,12 +128,16 @@ func (s *Service) Spare(ctx context.Context, domain, owner uuid.UUID) (*int64, e
 	if err != nil {
 		return nil, err
 	}
-	var least *int64
+	return s.least(system, limits)
+}
+
+// least returns the bytes that the narrowest limit leaves.
+func (s *Service) least(ctx context.Context, limits []policy.Limit) (least *int64, err error) {
 	for i := range limits {
 		if limits[i].MaxImageBytes == nil {
 			continue
 		}
-		has, err := s.counted(system, s.Client, &limits[i])
+		has, err := s.counted(viewer.SystemContext(ctx), s.Client, &limits[i])
 		if err != nil {
 			return nil, err
 		}
@@ -142,6 +146,15 @@ func (s *Service) Spare(ctx context.Context, domain, owner uuid.UUID) (*int64, e
 		}
 	}
 	return least, nil
+}
+
+// SpareOfProject is Spare of the images that are shared with a project.
+func (s *Service) SpareOfProject(ctx context.Context, project uuid.UUID) (*int64, error) {
+	limits, err := s.limits(viewer.SystemContext(ctx), uuid.Nil, project, uuid.Nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.least(ctx, limits)
 }
 
 // ImageUsage is the number and the bytes of a user's images, with their smallest limits.

@@ -11,7 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
@@ -32,6 +37,7 @@ import (
 type site struct {
 	*clustertest.Cluster
 	host string
+	key  pushtoken.Key
 }
 
 func newSite(t *testing.T) *site {
@@ -46,6 +52,7 @@ func newSite(t *testing.T) *site {
 			t.Fatal(err)
 		}
 		reg.AllowPush(key)
+		s.key = key
 		w.Client.Registry.Create().SetName("own").SetHost(s.host).SetPlainHTTP(true).ExecX(w.System(t))
 		w.Configure = func(cfg *manager.Config) { cfg.Images = image.Own{Host: s.host, Key: key} }
 		return w.Start(t)
@@ -349,5 +356,90 @@ func TestBuildsOfGitRepositories(t *testing.T) {
 	}
 	if n := s.Client.Session.Query().CountX(s.System(t)); n != sessions {
 		t.Errorf("refused builds have left %d sessions", n-sessions)
+	}
+}
+
+// The manager that leads is killed in the middle of a build. Another one continues it, and a build that is cancelled
+// then leaves neither an image nor a session.
+func TestBuildOutlivesItsManager(t *testing.T) {
+	s := newSite(t)
+	second := s.Start(t)
+	node := s.Nodes[0]
+	managertest.Eventually(t, "the second manager reaches the agent", func() bool { return second.Reaches(node.Name) })
+	images := s.Client.Image.Query().CountX(s.System(t))
+	id, errs := build(t, s.Member, "FROM prog:latest\nRUN wait\n", nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	at := func(attempt int) func() bool {
+		return func() bool {
+			b := s.Client.ImageBuild.GetX(s.System(t), id)
+			return b.Status == imagebuild.StatusRunning && b.Attempt == attempt
+		}
+	}
+	managertest.Eventually(t, "the build runs", at(1))
+	s.Manager.Kill()
+	s.Manager = second
+	managertest.Eventually(t, "the other manager repeats the build", at(2))
+	second.As(t, s.A.Member).Must(t, `mutation($id: ID!) { cancelImageBuild(input: {id: $id}) { build { id } } }`, managertest.Vars{"id": id}, nil)
+	if b := s.ended(t, id); b.Status != imagebuild.StatusCancelled {
+		t.Errorf("the build is %v", b)
+	}
+	if n := s.Client.Image.Query().CountX(s.System(t)); n != images {
+		t.Errorf("%d images, want %d", n, images)
+	}
+}
+
+// The cache of a project in the registry is shown with its size, and only those who can change the project clear it.
+func TestBuildCaches(t *testing.T) {
+	s := newSite(t)
+	b := s.must(t, s.Member, simple, nil)
+	repository := image.CacheRepository(b.ProjectID)
+	token, err := s.key.Sign(pushtoken.Grant{Repository: repository, Expires: time.Now().Add(time.Minute)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := random.Image(5000, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, err := name.ParseReference(s.host+"/"+repository+":"+b.CacheTag, name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(ref, img, remote.WithAuth(&authn.Basic{Username: pushtoken.User, Password: token})); err != nil {
+		t.Fatal(err)
+	}
+	type caches struct {
+		BuildCaches []struct {
+			Bytes   int64
+			Results int
+			UsedAt  *time.Time
+			Project struct{ ID uuid.UUID }
+		}
+	}
+	list := func(as *managertest.Client) (got caches) {
+		as.Must(t, `query { buildCaches { bytes results usedAt project { id } } }`, nil, &got)
+		return got
+	}
+	got := list(s.Member).BuildCaches
+	if len(got) != 1 || got[0].Bytes < 10_000 || got[0].Results != 1 || got[0].UsedAt == nil || got[0].Project.ID != b.ProjectID {
+		t.Errorf("the caches are %+v", got)
+	}
+	if got := list(s.Manager.As(t, s.B.Member)).BuildCaches; len(got) > 0 {
+		t.Errorf("a user of another domain sees %+v", got)
+	}
+	const clear = `mutation($in: DeleteBuildCacheInput!) { deleteBuildCache(input: $in) { results bytes } }`
+	in := managertest.Vars{"in": managertest.Vars{"project": b.ProjectID}}
+	if errs := s.Member.Ask(t, clear, in, nil); errs.Code() != problem.CodePermissionDenied {
+		t.Errorf("a member clears the cache: %s", errs)
+	}
+	root := s.Manager.As(t, s.Superadmin)
+	root.Must(t, clear, in, nil)
+	if got := list(root).BuildCaches; len(got) > 0 {
+		t.Errorf("after the deletion: %+v", got)
+	}
+	if b := s.Client.ImageBuild.GetX(s.System(t), b.ID); b.CacheTag != "" {
+		t.Errorf("the build still names its result %s", b.CacheTag)
 	}
 }

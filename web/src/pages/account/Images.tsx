@@ -4,6 +4,7 @@ import { graphql } from "../../api/graphql";
 import { nodesOf } from "../../components/admin/usePages";
 import { Confirm } from "../../components/Confirm";
 import { bytes, when } from "../../components/format";
+import { BuildCaches } from "../../components/image/BuildCaches";
 import { BuildImage } from "../../components/image/BuildImage";
 import { Builds } from "../../components/image/Builds";
 import { shortName } from "../../components/image/name";
@@ -103,6 +104,7 @@ export function Images() {
         </ul>
       </section>
       <Builds owner={viewer.user.id} shown={build} onShow={setBuild} />
+      <BuildCaches />
       <Confirm
         opened={deleting !== null}
         title={t("Delete {{name}}?", { name: deleting?.name ?? "" })}
