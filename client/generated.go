@@ -483,6 +483,20 @@ type AuditEntry struct {
 	DurationUS int64  `json:"durationUs"`
 }
 
+// BuildCache includes the GraphQL fields of BuildCache requested by the fragment BuildCache.
+// The GraphQL type's documentation follows.
+//
+// The results of the steps of a project's builds in the registry, which builds on other machines use.
+type BuildCache struct {
+	Project Ref `json:"project"`
+	// Bytes of all results. Those that several builds have count once.
+	Bytes int64 `json:"bytes"`
+	// Builds whose results are stored.
+	Results int `json:"results"`
+	// The end of the last build that has a stored result. Null if that build was deleted.
+	UsedAt *time.Time `json:"usedAt"`
+}
+
 // A directory of a Git repository. It is fetched inside the session of the build, with the rules of its network.
 type BuildGitInput struct {
 	// An address with https, without a user name and a password.
@@ -510,7 +524,7 @@ type BuildImageInput struct {
 	Kind        Enum   `json:"kind"`
 	// The recipe, the Dockerfile or the file of another kind, at most 64 KiB. Empty for GIT.
 	Text string `json:"text"`
-	// For GIT.
+	// The repository of a build of the kind GIT, which needs it. Default: none.
 	Git *BuildGitInput `json:"git,omitempty"`
 	// The image that REQUIREMENTS and ENVIRONMENT are installed on. For GIT also the image of the session that fetches the repository. Default: none, and for GIT the smallest image that the viewer can use; the two kinds need it.
 	Base string `json:"base,omitempty"`
@@ -4664,6 +4678,11 @@ type __deleteAgentInput struct {
 	Input DeleteAgentInput `json:"input"`
 }
 
+// __deleteBuildCacheInput is used internally by genqlient
+type __deleteBuildCacheInput struct {
+	Project string `json:"project"`
+}
+
 // __deleteDomainInput is used internally by genqlient
 type __deleteDomainInput struct {
 	Input DeleteDomainInput `json:"input"`
@@ -6029,6 +6048,20 @@ type deleteAgentResponse struct {
 	Payload deleteAgentPayload `json:"payload"`
 }
 
+// deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload includes the requested fields of the GraphQL type DeleteBuildCachePayload.
+type deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload struct {
+	// Builds whose results were removed.
+	Results int `json:"results"`
+	// Bytes that the next sweeps of the registry free.
+	Bytes int64 `json:"bytes"`
+}
+
+// deleteBuildCacheResponse is returned by deleteBuildCache on success.
+type deleteBuildCacheResponse struct {
+	// Removes the results of a project's builds from the registry. Machines keep theirs. Results are also removed 30 days after their last use, and the oldest when they exceed 50 GiB or what the project's limit of image bytes leaves.
+	DeleteBuildCache deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload `json:"deleteBuildCache"`
+}
+
 // deleteDomainPayloadDeleteDomainPayload includes the requested fields of the GraphQL type DeleteDomainPayload.
 type deleteDomainPayloadDeleteDomainPayload struct {
 	ID string `json:"id"`
@@ -6748,6 +6781,12 @@ func (v *queryAuditEntriesAuditEntriesAuditEntryConnectionEdgesAuditEntryEdge) G
 type queryAuditEntriesResponse struct {
 	// The viewer's own actions and the actions on them or in their name; for domain admins, those of the domain; for superadmins and monitors, all.
 	AuditEntries queryAuditEntriesAuditEntriesAuditEntryConnection `json:"auditEntries"`
+}
+
+// queryBuildCachesResponse is returned by queryBuildCaches on success.
+type queryBuildCachesResponse struct {
+	// The caches of the first 100 projects whose builds the viewer can see, by name.
+	BuildCaches []BuildCache `json:"buildCaches"`
 }
 
 // queryClusterResponse is returned by queryCluster on success.
@@ -11420,6 +11459,41 @@ func deleteAgent(
 	return data_, err_
 }
 
+// The mutation executed by deleteBuildCache.
+const deleteBuildCache_Operation = `
+mutation DeleteBuildCache ($project: ID!) {
+	deleteBuildCache(input: {project:$project}) {
+		results
+		bytes
+	}
+}
+`
+
+func deleteBuildCache(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	project string,
+) (data_ *deleteBuildCacheResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteBuildCache",
+		Query:  deleteBuildCache_Operation,
+		Variables: &__deleteBuildCacheInput{
+			Project: project,
+		},
+	}
+
+	data_ = &deleteBuildCacheResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by deleteDomain.
 const deleteDomain_Operation = `
 mutation DeleteDomain ($input: DeleteDomainInput!) {
@@ -13714,6 +13788,45 @@ func queryAuditEntries(
 	}
 
 	data_ = &queryAuditEntriesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryBuildCaches.
+const queryBuildCaches_Operation = `
+query BuildCaches {
+	buildCaches {
+		... BuildCache
+	}
+}
+fragment BuildCache on BuildCache {
+	project {
+		id
+		name
+	}
+	bytes
+	results
+	usedAt
+}
+`
+
+func queryBuildCaches(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryBuildCachesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "BuildCaches",
+		Query:  queryBuildCaches_Operation,
+	}
+
+	data_ = &queryBuildCachesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
