@@ -11,12 +11,7 @@ import (
 )
 
 func cacheCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "cache",
-		Short: "List and clear the caches of builds in the registry",
-		Args:  cli.Args(0, 0),
-	}
-	cmd.AddCommand(&cobra.Command{
+	return cli.Group("cache", "List and clear the caches of builds in the registry", &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the caches of projects whose builds you can see",
@@ -66,5 +61,4 @@ change the project.`,
 			return err
 		},
 	})
-	return cmd
 }
