@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"encoding/pem"
 	"log/slog"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -27,6 +29,7 @@ import (
 
 	"github.com/berthhq/berth/agent/build"
 	"github.com/berthhq/berth/agent/disk"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // refused builds a Dockerfile that must fail, and returns the error and the output.
@@ -358,5 +361,66 @@ func TestRegistriesOfTheirOwn(t *testing.T) {
 	hostile.Store(true)
 	if text := s.refused(t, r); asked.Load() > 0 || !strings.Contains(text, "not on its site") {
 		t.Errorf("a token server on another site was asked %d times with credentials: %s", asked.Load(), text)
+	}
+}
+
+// A builder whose agent is killed in the middle of a step ends by itself, together with the step.
+func TestKilledAgent(t *testing.T) {
+	s := newSite(t)
+	r := s.request("FROM base\nRUN [\"/bin/prog\", \"sleep\", \"600\"]\n")
+	r.Root, r.Runc = filepath.Join(t.TempDir(), "cache"), s.cfg.Runc
+	if err := os.MkdirAll(filepath.Join(r.Root, "tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(s.cfg.Program)
+	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Join(r.Root, "tmp"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWNS}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewEncoder(in).Encode(r); err != nil {
+		t.Fatal(err)
+	}
+	steps := func() (n int) {
+		found, _ := filepath.Glob("/sys/fs/cgroup/*" + s.cgroup + "/buildkit/*/cgroup.procs")
+		for _, file := range found {
+			text, _ := os.ReadFile(file)
+			n += len(strings.Fields(string(text)))
+		}
+		return n
+	}
+	lines := json.NewDecoder(out)
+	for steps() == 0 {
+		var e build.Event
+		if err := lines.Decode(&e); err != nil || e.Error != nil {
+			t.Fatalf("the build ends early: %v, %+v", err, e)
+		}
+	}
+	_, _ = in.Close(), out.Close() // as the kernel does for a process that is killed
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		t.Fatal("the builder still runs")
+	}
+	wait.Until(t, "the step has ended", func() bool { return steps() == 0 })
+	if list, err := remote.List(s.repository(t, "users/u/env")); err == nil && len(list) > 0 {
+		t.Errorf("the registry has %v", list)
+	}
+	for _, dir := range []string{"/sys/fs/cgroup/*" + s.cgroup + "/buildkit/*", "/sys/fs/cgroup/*" + s.cgroup + "/buildkit"} {
+		left, _ := filepath.Glob(dir)
+		for _, d := range left {
+			_ = os.Remove(d)
+		}
 	}
 }
