@@ -37,9 +37,12 @@ export function BuildCaches() {
                 <div className="row tight">
                   <b>{c.project.name}</b>{" "}
                   <span className="dim">
-                    {t("{{size}}, results of {{count}} builds", { size: bytes(c.bytes), count: c.results })}
+                    {[
+                      bytes(c.bytes),
+                      t("results of {{count}} builds", { count: c.results }),
+                      ...(c.usedAt ? [t("last used {{at}}", { at: when(c.usedAt) })] : []),
+                    ].join(", ")}
                   </span>
-                  {c.usedAt ? <span className="dim">{t("last used {{at}}", { at: when(c.usedAt) })}</span> : null}
                 </div>
               </div>
               {c.project.permissions.includes("UPDATE") ? (

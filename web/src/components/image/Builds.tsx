@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
@@ -26,12 +26,34 @@ const CancelImageBuild = graphql(
   `mutation CancelImageBuild($input: CancelImageBuildInput!) { cancelImageBuild(input: $input) { build { id status } } }`,
 );
 
+/** Milliseconds between two looks at builds that have not ended. */
+const lookEvery = 3000;
+
+interface Props {
+  owner: string;
+  shown: string;
+  onShow: (id: string) => void;
+  /** Called when no build runs any longer. */
+  onEnded: () => void;
+}
+
 /** The builds of a user, with the output of one of them. */
-export function Builds({ owner, shown, onShow }: { owner: string; shown: string; onShow: (id: string) => void }) {
+export function Builds({ owner, shown, onShow, onEnded }: Props) {
   const { data, failure, refetch } = useLiveQuery({ query: ImageBuildsQuery, variables: { owner } });
   const [described, setDescribed] = useState("");
   const cancel = useAction(CancelImageBuild);
   const builds = nodesOf(data?.imageBuilds);
+  const missing = shown !== "" && data !== undefined && !builds.some((b) => b.id === shown);
+  const running = builds.some((b) => !b.endedAt);
+  const before = useRef(running);
+  useEffect(() => {
+    if (before.current && !running) onEnded();
+    before.current = running;
+    if (!missing && !running) return;
+    if (missing) refetch();
+    const timer = setInterval(refetch, lookEvery);
+    return () => clearInterval(timer);
+  }, [missing, running, refetch, onEnded]);
   return (
     <>
       <h2>{t("Builds")}</h2>

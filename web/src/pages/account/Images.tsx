@@ -103,7 +103,7 @@ export function Images() {
           ))}
         </ul>
       </section>
-      <Builds owner={viewer.user.id} shown={build} onShow={setBuild} />
+      <Builds owner={viewer.user.id} shown={build} onShow={setBuild} onEnded={refetch} />
       <BuildCaches />
       <Confirm
         opened={deleting !== null}
