@@ -164,7 +164,7 @@ gpu-check: ## verify the nvidia plugin and its limits on a real card, if there i
 
 .PHONY: bench
 bench: setup build images ## measure beside bare engines; ratios, no pass or fail
-	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . ./e2e/bench/... ./e2e/images ./manager/scheduler ./plugins/accelerator/acceleratortest ./plugins/accelerator/nvidia/limit ./storage ./gateway/... ./agent/runtime/commit ./agent/runtime/containerd
+	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . ./e2e/bench/... ./e2e/images ./manager/scheduler ./plugins/accelerator/acceleratortest ./plugins/accelerator/nvidia/limit ./storage ./gateway/... ./agent/runtime/commit ./agent/runtime/containerd ./agent/build
 	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . -benchtime 1x ./manager/scheduler/plan/openb # skips without BERTH_OPENB
 
 .PHONY: bench-plot

@@ -47,7 +47,7 @@ var rules = []rule{
 	{"plugins/volume", []string{"plugins/volume", "plugins/process"}, "a vendor's plugin imports only what an outsider can"},
 	{"agent/agentpb", nil, "a contract knows nobody"},
 	{"storage/storagepb", nil, "a contract knows nobody"},
-	{"agent/build/builder", []string{"agent/build", "agent/runtime/push", "agent/runtime/sandbox", "agent/trust"}, "a builder knows only its request"},
+	{"agent/build/builder", []string{"agent/build", "agent/runtime/push", "agent/runtime/sandbox", "agent/trust", "internal/recipe", "internal/registry/remote"}, "a builder knows only its request"},
 	{"agent", []string{"agent", "plugins/accelerator", "plugins/volume/xfs/prjquota", "internal/"}, "an agent runs where there is no database"},
 	{"storage", []string{"storage", "plugins/volume", "internal/"}, "a storage proxy runs where there is no database"},
 	{"ent", []string{"ent", "internal/resource", "internal/viewer", "internal/access", "internal/id", "internal/lifecycle", "internal/report", "internal/appstate"}, "the data layer does not depend on services"},

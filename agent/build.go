@@ -38,3 +38,16 @@ func (s *server) BuildImage(r *agentpb.BuildImageRequest, stream grpc.ServerStre
 		Steps: int32(done.Steps), CachedSteps: int32(done.Cached),
 	})
 }
+
+// FetchSource fetches a Git repository in a kernel's sandbox.
+func (s *server) FetchSource(ctx context.Context, r *agentpb.FetchSourceRequest) (*agentpb.FetchSourceResponse, error) {
+	done, err := s.a.kernels.FetchSource(ctx, r)
+	var failed *build.Error
+	if errors.As(err, &failed) {
+		return &agentpb.FetchSourceResponse{Failure: failed.Message}, nil
+	}
+	if err != nil {
+		return nil, s.a.blame(ctx, err)
+	}
+	return &agentpb.FetchSourceResponse{Commit: done.Commit, File: done.File, Text: done.Text, ContainerFiles: done.ContainerFiles}, nil
+}

@@ -483,6 +483,36 @@ type AuditEntry struct {
 	DurationUS int64  `json:"durationUs"`
 }
 
+// BuildCache includes the GraphQL fields of BuildCache requested by the fragment BuildCache.
+// The GraphQL type's documentation follows.
+//
+// The results of the steps of a project's builds in the registry, which builds on other machines use.
+type BuildCache struct {
+	Project Ref `json:"project"`
+	// Bytes of all results. Those that several builds have count once.
+	Bytes int64 `json:"bytes"`
+	// Builds whose results are stored.
+	Results int `json:"results"`
+	// The end of the last build that has a stored result. Null if that build was deleted.
+	UsedAt *time.Time `json:"usedAt"`
+}
+
+// A directory of a Git repository. It is fetched inside the session of the build, with the rules of its network.
+type BuildGitInput struct {
+	// An address with https, without a user name and a password.
+	Address string `json:"address"`
+	// Branch, tag or commit. Default: the default branch.
+	Ref string `json:"ref,omitempty"`
+	// A directory of the repository, which becomes the files of the build. Default: all files.
+	Directory string `json:"directory,omitempty"`
+	// The description, below the directory. Default: the first of berth.yaml, Dockerfile, Containerfile, .devcontainer/devcontainer.json, devcontainer.json, environment.yml and requirements.txt.
+	File string `json:"file,omitempty"`
+	// User name for the server. Default: git, if there is a secret.
+	Username string `json:"username,omitempty"`
+	// Name of one of secrets, whose value is the token or password for the server. Default: none.
+	Secret string `json:"secret,omitempty"`
+}
+
 // Builds an image in a new session.
 type BuildImageInput struct {
 	// As in commitSession.
@@ -492,12 +522,16 @@ type BuildImageInput struct {
 	// At most 1000 characters. Default: that of the replaced image.
 	Description string `json:"description,omitempty"`
 	Kind        Enum   `json:"kind"`
-	// The recipe, the Dockerfile or the file of another kind, at most 64 KiB.
+	// The recipe, the Dockerfile or the file of another kind, at most 64 KiB. Empty for GIT.
 	Text string `json:"text"`
-	// The image that REQUIREMENTS and ENVIRONMENT are installed on. Default: none; those two kinds need it.
+	// The repository of a build of the kind GIT, which needs it. Default: none.
+	Git *BuildGitInput `json:"git,omitempty"`
+	// The image that REQUIREMENTS and ENVIRONMENT are installed on. For GIT also the image of the session that fetches the repository. Default: none, and for GIT the smallest image that the viewer can use; the two kinds need it.
 	Base string `json:"base,omitempty"`
 	// Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64. Default: no files.
 	Context string `json:"context,omitempty"`
+	// Digests of the parts of a tar archive, compressed with gzip or not, in order. POST /images/files stores a part of at most 8 MiB and returns its digest. Files of context replace those of the same names. At most 2048 parts. Default: none.
+	Files []string `json:"files,omitzero"`
 	// A stage of the Dockerfile. Default: the last one.
 	Target string `json:"target,omitempty"`
 	// Values of ARG instructions. They are visible in the history of the image. Default: those of the Dockerfile.
@@ -1892,10 +1926,17 @@ type ImageBuild struct {
 	// Name and tag that the image gets, for its owner.
 	Name string `json:"name"`
 	Kind Enum   `json:"kind"`
-	// The description as a Dockerfile.
+	// The description as a Dockerfile. That of a Git repository is empty before the repository was fetched.
 	Dockerfile string `json:"dockerfile"`
 	// Full reference of the image that the last stage is based on.
 	Base string `json:"base"`
+	// Address of the Git repository; empty if the build has another kind.
+	GitAddress string `json:"gitAddress"`
+	// Branch, tag or commit; empty for the default branch.
+	GitRef       string `json:"gitRef"`
+	GitDirectory string `json:"gitDirectory"`
+	// The commit that was fetched; empty before.
+	GitCommit string `json:"gitCommit"`
 	// Reports whether the members of the project can use the image.
 	Shared bool `json:"shared"`
 	Status Enum `json:"status"`
@@ -4719,6 +4760,11 @@ type __deleteAgentInput struct {
 	Input DeleteAgentInput `json:"input"`
 }
 
+// __deleteBuildCacheInput is used internally by genqlient
+type __deleteBuildCacheInput struct {
+	Project string `json:"project"`
+}
+
 // __deleteDomainInput is used internally by genqlient
 type __deleteDomainInput struct {
 	Input DeleteDomainInput `json:"input"`
@@ -6089,6 +6135,20 @@ type deleteAgentResponse struct {
 	Payload deleteAgentPayload `json:"payload"`
 }
 
+// deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload includes the requested fields of the GraphQL type DeleteBuildCachePayload.
+type deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload struct {
+	// Builds whose results were removed.
+	Results int `json:"results"`
+	// Bytes that the next sweeps of the registry free.
+	Bytes int64 `json:"bytes"`
+}
+
+// deleteBuildCacheResponse is returned by deleteBuildCache on success.
+type deleteBuildCacheResponse struct {
+	// Removes the results of a project's builds from the registry. Machines keep theirs. Results are also removed 30 days after their last use, and the oldest when they exceed 50 GiB or what the project's limit of image bytes leaves.
+	DeleteBuildCache deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload `json:"deleteBuildCache"`
+}
+
 // deleteDomainPayloadDeleteDomainPayload includes the requested fields of the GraphQL type DeleteDomainPayload.
 type deleteDomainPayloadDeleteDomainPayload struct {
 	ID string `json:"id"`
@@ -6808,6 +6868,12 @@ func (v *queryAuditEntriesAuditEntriesAuditEntryConnectionEdgesAuditEntryEdge) G
 type queryAuditEntriesResponse struct {
 	// The viewer's own actions and the actions on them or in their name; for domain admins, those of the domain; for superadmins and monitors, all.
 	AuditEntries queryAuditEntriesAuditEntriesAuditEntryConnection `json:"auditEntries"`
+}
+
+// queryBuildCachesResponse is returned by queryBuildCaches on success.
+type queryBuildCachesResponse struct {
+	// The caches of the first 100 projects whose builds the viewer can see, by name.
+	BuildCaches []BuildCache `json:"buildCaches"`
 }
 
 // queryClusterResponse is returned by queryCluster on success.
@@ -9279,6 +9345,10 @@ fragment ImageBuild on ImageBuild {
 	kind
 	dockerfile
 	base
+	gitAddress
+	gitRef
+	gitDirectory
+	gitCommit
 	shared
 	status
 	message
@@ -9349,6 +9419,10 @@ fragment ImageBuild on ImageBuild {
 	kind
 	dockerfile
 	base
+	gitAddress
+	gitRef
+	gitDirectory
+	gitCommit
 	shared
 	status
 	message
@@ -11485,6 +11559,41 @@ func deleteAgent(
 	}
 
 	data_ = &deleteAgentResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by deleteBuildCache.
+const deleteBuildCache_Operation = `
+mutation DeleteBuildCache ($project: ID!) {
+	deleteBuildCache(input: {project:$project}) {
+		results
+		bytes
+	}
+}
+`
+
+func deleteBuildCache(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	project string,
+) (data_ *deleteBuildCacheResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteBuildCache",
+		Query:  deleteBuildCache_Operation,
+		Variables: &__deleteBuildCacheInput{
+			Project: project,
+		},
+	}
+
+	data_ = &deleteBuildCacheResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -13808,6 +13917,45 @@ func queryAuditEntries(
 	return data_, err_
 }
 
+// The query executed by queryBuildCaches.
+const queryBuildCaches_Operation = `
+query BuildCaches {
+	buildCaches {
+		... BuildCache
+	}
+}
+fragment BuildCache on BuildCache {
+	project {
+		id
+		name
+	}
+	bytes
+	results
+	usedAt
+}
+`
+
+func queryBuildCaches(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryBuildCachesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "BuildCaches",
+		Query:  queryBuildCaches_Operation,
+	}
+
+	data_ = &queryBuildCachesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryCluster.
 const queryCluster_Operation = `
 query Cluster {
@@ -14752,6 +14900,10 @@ fragment ImageBuild on ImageBuild {
 	kind
 	dockerfile
 	base
+	gitAddress
+	gitRef
+	gitDirectory
+	gitCommit
 	shared
 	status
 	message

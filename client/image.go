@@ -226,3 +226,15 @@ func (c *Client) ImageBuilds(ctx context.Context, where Where, limit int) ([]Ima
 		return &out.ImageBuilds, err
 	})
 }
+
+// BuildCaches lists the caches of the projects whose builds the user can see.
+func (c *Client) BuildCaches(ctx context.Context) ([]BuildCache, error) {
+	out, err := queryBuildCaches(ctx, c)
+	return out.BuildCaches, err
+}
+
+// DeleteBuildCache removes the results of a project's builds from the registry, and returns their number and bytes.
+func (c *Client) DeleteBuildCache(ctx context.Context, project string) (results int, bytes int64, err error) {
+	out, err := deleteBuildCache(ctx, c, project)
+	return out.DeleteBuildCache.Results, out.DeleteBuildCache.Bytes, err
+}

@@ -2720,6 +2720,26 @@ func (_q *ImageBuildQuery) collectField(ctx context.Context, oneNode bool, opCtx
 				selectedFields = append(selectedFields, imagebuild.FieldBase)
 				fieldSeen[imagebuild.FieldBase] = struct{}{}
 			}
+		case "gitAddress":
+			if _, ok := fieldSeen[imagebuild.FieldGitAddress]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldGitAddress)
+				fieldSeen[imagebuild.FieldGitAddress] = struct{}{}
+			}
+		case "gitRef":
+			if _, ok := fieldSeen[imagebuild.FieldGitRef]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldGitRef)
+				fieldSeen[imagebuild.FieldGitRef] = struct{}{}
+			}
+		case "gitDirectory":
+			if _, ok := fieldSeen[imagebuild.FieldGitDirectory]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldGitDirectory)
+				fieldSeen[imagebuild.FieldGitDirectory] = struct{}{}
+			}
+		case "gitCommit":
+			if _, ok := fieldSeen[imagebuild.FieldGitCommit]; !ok {
+				selectedFields = append(selectedFields, imagebuild.FieldGitCommit)
+				fieldSeen[imagebuild.FieldGitCommit] = struct{}{}
+			}
 		case "shared":
 			if _, ok := fieldSeen[imagebuild.FieldShared]; !ok {
 				selectedFields = append(selectedFields, imagebuild.FieldShared)

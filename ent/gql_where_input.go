@@ -5172,6 +5172,66 @@ type ImageBuildWhereInput struct {
 	BaseEqualFold    *string  `json:"baseEqualFold,omitempty"`
 	BaseContainsFold *string  `json:"baseContainsFold,omitempty"`
 
+	// "git_address" field predicates.
+	GitAddress             *string  `json:"gitAddress,omitempty"`
+	GitAddressNEQ          *string  `json:"gitAddressNEQ,omitempty"`
+	GitAddressIn           []string `json:"gitAddressIn,omitempty"`
+	GitAddressNotIn        []string `json:"gitAddressNotIn,omitempty"`
+	GitAddressGT           *string  `json:"gitAddressGT,omitempty"`
+	GitAddressGTE          *string  `json:"gitAddressGTE,omitempty"`
+	GitAddressLT           *string  `json:"gitAddressLT,omitempty"`
+	GitAddressLTE          *string  `json:"gitAddressLTE,omitempty"`
+	GitAddressContains     *string  `json:"gitAddressContains,omitempty"`
+	GitAddressHasPrefix    *string  `json:"gitAddressHasPrefix,omitempty"`
+	GitAddressHasSuffix    *string  `json:"gitAddressHasSuffix,omitempty"`
+	GitAddressEqualFold    *string  `json:"gitAddressEqualFold,omitempty"`
+	GitAddressContainsFold *string  `json:"gitAddressContainsFold,omitempty"`
+
+	// "git_ref" field predicates.
+	GitRef             *string  `json:"gitRef,omitempty"`
+	GitRefNEQ          *string  `json:"gitRefNEQ,omitempty"`
+	GitRefIn           []string `json:"gitRefIn,omitempty"`
+	GitRefNotIn        []string `json:"gitRefNotIn,omitempty"`
+	GitRefGT           *string  `json:"gitRefGT,omitempty"`
+	GitRefGTE          *string  `json:"gitRefGTE,omitempty"`
+	GitRefLT           *string  `json:"gitRefLT,omitempty"`
+	GitRefLTE          *string  `json:"gitRefLTE,omitempty"`
+	GitRefContains     *string  `json:"gitRefContains,omitempty"`
+	GitRefHasPrefix    *string  `json:"gitRefHasPrefix,omitempty"`
+	GitRefHasSuffix    *string  `json:"gitRefHasSuffix,omitempty"`
+	GitRefEqualFold    *string  `json:"gitRefEqualFold,omitempty"`
+	GitRefContainsFold *string  `json:"gitRefContainsFold,omitempty"`
+
+	// "git_directory" field predicates.
+	GitDirectory             *string  `json:"gitDirectory,omitempty"`
+	GitDirectoryNEQ          *string  `json:"gitDirectoryNEQ,omitempty"`
+	GitDirectoryIn           []string `json:"gitDirectoryIn,omitempty"`
+	GitDirectoryNotIn        []string `json:"gitDirectoryNotIn,omitempty"`
+	GitDirectoryGT           *string  `json:"gitDirectoryGT,omitempty"`
+	GitDirectoryGTE          *string  `json:"gitDirectoryGTE,omitempty"`
+	GitDirectoryLT           *string  `json:"gitDirectoryLT,omitempty"`
+	GitDirectoryLTE          *string  `json:"gitDirectoryLTE,omitempty"`
+	GitDirectoryContains     *string  `json:"gitDirectoryContains,omitempty"`
+	GitDirectoryHasPrefix    *string  `json:"gitDirectoryHasPrefix,omitempty"`
+	GitDirectoryHasSuffix    *string  `json:"gitDirectoryHasSuffix,omitempty"`
+	GitDirectoryEqualFold    *string  `json:"gitDirectoryEqualFold,omitempty"`
+	GitDirectoryContainsFold *string  `json:"gitDirectoryContainsFold,omitempty"`
+
+	// "git_commit" field predicates.
+	GitCommit             *string  `json:"gitCommit,omitempty"`
+	GitCommitNEQ          *string  `json:"gitCommitNEQ,omitempty"`
+	GitCommitIn           []string `json:"gitCommitIn,omitempty"`
+	GitCommitNotIn        []string `json:"gitCommitNotIn,omitempty"`
+	GitCommitGT           *string  `json:"gitCommitGT,omitempty"`
+	GitCommitGTE          *string  `json:"gitCommitGTE,omitempty"`
+	GitCommitLT           *string  `json:"gitCommitLT,omitempty"`
+	GitCommitLTE          *string  `json:"gitCommitLTE,omitempty"`
+	GitCommitContains     *string  `json:"gitCommitContains,omitempty"`
+	GitCommitHasPrefix    *string  `json:"gitCommitHasPrefix,omitempty"`
+	GitCommitHasSuffix    *string  `json:"gitCommitHasSuffix,omitempty"`
+	GitCommitEqualFold    *string  `json:"gitCommitEqualFold,omitempty"`
+	GitCommitContainsFold *string  `json:"gitCommitContainsFold,omitempty"`
+
 	// "shared" field predicates.
 	Shared    *bool `json:"shared,omitempty"`
 	SharedNEQ *bool `json:"sharedNEQ,omitempty"`
@@ -5609,6 +5669,162 @@ func (i *ImageBuildWhereInput) P() (predicate.ImageBuild, error) {
 	}
 	if i.BaseContainsFold != nil {
 		predicates = append(predicates, imagebuild.BaseContainsFold(*i.BaseContainsFold))
+	}
+	if i.GitAddress != nil {
+		predicates = append(predicates, imagebuild.GitAddressEQ(*i.GitAddress))
+	}
+	if i.GitAddressNEQ != nil {
+		predicates = append(predicates, imagebuild.GitAddressNEQ(*i.GitAddressNEQ))
+	}
+	if len(i.GitAddressIn) > 0 {
+		predicates = append(predicates, imagebuild.GitAddressIn(i.GitAddressIn...))
+	}
+	if len(i.GitAddressNotIn) > 0 {
+		predicates = append(predicates, imagebuild.GitAddressNotIn(i.GitAddressNotIn...))
+	}
+	if i.GitAddressGT != nil {
+		predicates = append(predicates, imagebuild.GitAddressGT(*i.GitAddressGT))
+	}
+	if i.GitAddressGTE != nil {
+		predicates = append(predicates, imagebuild.GitAddressGTE(*i.GitAddressGTE))
+	}
+	if i.GitAddressLT != nil {
+		predicates = append(predicates, imagebuild.GitAddressLT(*i.GitAddressLT))
+	}
+	if i.GitAddressLTE != nil {
+		predicates = append(predicates, imagebuild.GitAddressLTE(*i.GitAddressLTE))
+	}
+	if i.GitAddressContains != nil {
+		predicates = append(predicates, imagebuild.GitAddressContains(*i.GitAddressContains))
+	}
+	if i.GitAddressHasPrefix != nil {
+		predicates = append(predicates, imagebuild.GitAddressHasPrefix(*i.GitAddressHasPrefix))
+	}
+	if i.GitAddressHasSuffix != nil {
+		predicates = append(predicates, imagebuild.GitAddressHasSuffix(*i.GitAddressHasSuffix))
+	}
+	if i.GitAddressEqualFold != nil {
+		predicates = append(predicates, imagebuild.GitAddressEqualFold(*i.GitAddressEqualFold))
+	}
+	if i.GitAddressContainsFold != nil {
+		predicates = append(predicates, imagebuild.GitAddressContainsFold(*i.GitAddressContainsFold))
+	}
+	if i.GitRef != nil {
+		predicates = append(predicates, imagebuild.GitRefEQ(*i.GitRef))
+	}
+	if i.GitRefNEQ != nil {
+		predicates = append(predicates, imagebuild.GitRefNEQ(*i.GitRefNEQ))
+	}
+	if len(i.GitRefIn) > 0 {
+		predicates = append(predicates, imagebuild.GitRefIn(i.GitRefIn...))
+	}
+	if len(i.GitRefNotIn) > 0 {
+		predicates = append(predicates, imagebuild.GitRefNotIn(i.GitRefNotIn...))
+	}
+	if i.GitRefGT != nil {
+		predicates = append(predicates, imagebuild.GitRefGT(*i.GitRefGT))
+	}
+	if i.GitRefGTE != nil {
+		predicates = append(predicates, imagebuild.GitRefGTE(*i.GitRefGTE))
+	}
+	if i.GitRefLT != nil {
+		predicates = append(predicates, imagebuild.GitRefLT(*i.GitRefLT))
+	}
+	if i.GitRefLTE != nil {
+		predicates = append(predicates, imagebuild.GitRefLTE(*i.GitRefLTE))
+	}
+	if i.GitRefContains != nil {
+		predicates = append(predicates, imagebuild.GitRefContains(*i.GitRefContains))
+	}
+	if i.GitRefHasPrefix != nil {
+		predicates = append(predicates, imagebuild.GitRefHasPrefix(*i.GitRefHasPrefix))
+	}
+	if i.GitRefHasSuffix != nil {
+		predicates = append(predicates, imagebuild.GitRefHasSuffix(*i.GitRefHasSuffix))
+	}
+	if i.GitRefEqualFold != nil {
+		predicates = append(predicates, imagebuild.GitRefEqualFold(*i.GitRefEqualFold))
+	}
+	if i.GitRefContainsFold != nil {
+		predicates = append(predicates, imagebuild.GitRefContainsFold(*i.GitRefContainsFold))
+	}
+	if i.GitDirectory != nil {
+		predicates = append(predicates, imagebuild.GitDirectoryEQ(*i.GitDirectory))
+	}
+	if i.GitDirectoryNEQ != nil {
+		predicates = append(predicates, imagebuild.GitDirectoryNEQ(*i.GitDirectoryNEQ))
+	}
+	if len(i.GitDirectoryIn) > 0 {
+		predicates = append(predicates, imagebuild.GitDirectoryIn(i.GitDirectoryIn...))
+	}
+	if len(i.GitDirectoryNotIn) > 0 {
+		predicates = append(predicates, imagebuild.GitDirectoryNotIn(i.GitDirectoryNotIn...))
+	}
+	if i.GitDirectoryGT != nil {
+		predicates = append(predicates, imagebuild.GitDirectoryGT(*i.GitDirectoryGT))
+	}
+	if i.GitDirectoryGTE != nil {
+		predicates = append(predicates, imagebuild.GitDirectoryGTE(*i.GitDirectoryGTE))
+	}
+	if i.GitDirectoryLT != nil {
+		predicates = append(predicates, imagebuild.GitDirectoryLT(*i.GitDirectoryLT))
+	}
+	if i.GitDirectoryLTE != nil {
+		predicates = append(predicates, imagebuild.GitDirectoryLTE(*i.GitDirectoryLTE))
+	}
+	if i.GitDirectoryContains != nil {
+		predicates = append(predicates, imagebuild.GitDirectoryContains(*i.GitDirectoryContains))
+	}
+	if i.GitDirectoryHasPrefix != nil {
+		predicates = append(predicates, imagebuild.GitDirectoryHasPrefix(*i.GitDirectoryHasPrefix))
+	}
+	if i.GitDirectoryHasSuffix != nil {
+		predicates = append(predicates, imagebuild.GitDirectoryHasSuffix(*i.GitDirectoryHasSuffix))
+	}
+	if i.GitDirectoryEqualFold != nil {
+		predicates = append(predicates, imagebuild.GitDirectoryEqualFold(*i.GitDirectoryEqualFold))
+	}
+	if i.GitDirectoryContainsFold != nil {
+		predicates = append(predicates, imagebuild.GitDirectoryContainsFold(*i.GitDirectoryContainsFold))
+	}
+	if i.GitCommit != nil {
+		predicates = append(predicates, imagebuild.GitCommitEQ(*i.GitCommit))
+	}
+	if i.GitCommitNEQ != nil {
+		predicates = append(predicates, imagebuild.GitCommitNEQ(*i.GitCommitNEQ))
+	}
+	if len(i.GitCommitIn) > 0 {
+		predicates = append(predicates, imagebuild.GitCommitIn(i.GitCommitIn...))
+	}
+	if len(i.GitCommitNotIn) > 0 {
+		predicates = append(predicates, imagebuild.GitCommitNotIn(i.GitCommitNotIn...))
+	}
+	if i.GitCommitGT != nil {
+		predicates = append(predicates, imagebuild.GitCommitGT(*i.GitCommitGT))
+	}
+	if i.GitCommitGTE != nil {
+		predicates = append(predicates, imagebuild.GitCommitGTE(*i.GitCommitGTE))
+	}
+	if i.GitCommitLT != nil {
+		predicates = append(predicates, imagebuild.GitCommitLT(*i.GitCommitLT))
+	}
+	if i.GitCommitLTE != nil {
+		predicates = append(predicates, imagebuild.GitCommitLTE(*i.GitCommitLTE))
+	}
+	if i.GitCommitContains != nil {
+		predicates = append(predicates, imagebuild.GitCommitContains(*i.GitCommitContains))
+	}
+	if i.GitCommitHasPrefix != nil {
+		predicates = append(predicates, imagebuild.GitCommitHasPrefix(*i.GitCommitHasPrefix))
+	}
+	if i.GitCommitHasSuffix != nil {
+		predicates = append(predicates, imagebuild.GitCommitHasSuffix(*i.GitCommitHasSuffix))
+	}
+	if i.GitCommitEqualFold != nil {
+		predicates = append(predicates, imagebuild.GitCommitEqualFold(*i.GitCommitEqualFold))
+	}
+	if i.GitCommitContainsFold != nil {
+		predicates = append(predicates, imagebuild.GitCommitContainsFold(*i.GitCommitContainsFold))
 	}
 	if i.Shared != nil {
 		predicates = append(predicates, imagebuild.SharedEQ(*i.Shared))

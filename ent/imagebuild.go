@@ -44,6 +44,14 @@ type ImageBuild struct {
 	Digest string `json:"digest,omitempty"`
 	// Base holds the value of the "base" field.
 	Base string `json:"base,omitempty"`
+	// GitAddress holds the value of the "git_address" field.
+	GitAddress string `json:"git_address,omitempty"`
+	// GitRef holds the value of the "git_ref" field.
+	GitRef string `json:"git_ref,omitempty"`
+	// GitDirectory holds the value of the "git_directory" field.
+	GitDirectory string `json:"git_directory,omitempty"`
+	// GitCommit holds the value of the "git_commit" field.
+	GitCommit string `json:"git_commit,omitempty"`
 	// Shared holds the value of the "shared" field.
 	Shared bool `json:"shared,omitempty"`
 	// Description holds the value of the "description" field.
@@ -158,7 +166,7 @@ func (*ImageBuild) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullBool)
 		case imagebuild.FieldSteps, imagebuild.FieldCachedSteps, imagebuild.FieldLayerBytes, imagebuild.FieldAttempt:
 			values[i] = new(sql.NullInt64)
-		case imagebuild.FieldRepository, imagebuild.FieldTag, imagebuild.FieldName, imagebuild.FieldKind, imagebuild.FieldDockerfile, imagebuild.FieldDigest, imagebuild.FieldBase, imagebuild.FieldDescription, imagebuild.FieldStatus, imagebuild.FieldMessage, imagebuild.FieldFailedStep, imagebuild.FieldImageDigest, imagebuild.FieldCacheTag:
+		case imagebuild.FieldRepository, imagebuild.FieldTag, imagebuild.FieldName, imagebuild.FieldKind, imagebuild.FieldDockerfile, imagebuild.FieldDigest, imagebuild.FieldBase, imagebuild.FieldGitAddress, imagebuild.FieldGitRef, imagebuild.FieldGitDirectory, imagebuild.FieldGitCommit, imagebuild.FieldDescription, imagebuild.FieldStatus, imagebuild.FieldMessage, imagebuild.FieldFailedStep, imagebuild.FieldImageDigest, imagebuild.FieldCacheTag:
 			values[i] = new(sql.NullString)
 		case imagebuild.FieldCreatedAt, imagebuild.FieldStartedAt, imagebuild.FieldEndedAt:
 			values[i] = new(sql.NullTime)
@@ -250,6 +258,30 @@ func (_m *ImageBuild) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field base", values[i])
 			} else if value.Valid {
 				_m.Base = value.String
+			}
+		case imagebuild.FieldGitAddress:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field git_address", values[i])
+			} else if value.Valid {
+				_m.GitAddress = value.String
+			}
+		case imagebuild.FieldGitRef:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field git_ref", values[i])
+			} else if value.Valid {
+				_m.GitRef = value.String
+			}
+		case imagebuild.FieldGitDirectory:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field git_directory", values[i])
+			} else if value.Valid {
+				_m.GitDirectory = value.String
+			}
+		case imagebuild.FieldGitCommit:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field git_commit", values[i])
+			} else if value.Valid {
+				_m.GitCommit = value.String
 			}
 		case imagebuild.FieldShared:
 			if value, ok := values[i].(*sql.NullBool); !ok {
@@ -447,6 +479,18 @@ func (_m *ImageBuild) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("base=")
 	builder.WriteString(_m.Base)
+	builder.WriteString(", ")
+	builder.WriteString("git_address=")
+	builder.WriteString(_m.GitAddress)
+	builder.WriteString(", ")
+	builder.WriteString("git_ref=")
+	builder.WriteString(_m.GitRef)
+	builder.WriteString(", ")
+	builder.WriteString("git_directory=")
+	builder.WriteString(_m.GitDirectory)
+	builder.WriteString(", ")
+	builder.WriteString("git_commit=")
+	builder.WriteString(_m.GitCommit)
 	builder.WriteString(", ")
 	builder.WriteString("shared=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Shared))

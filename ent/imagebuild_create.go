@@ -102,6 +102,62 @@ func (_c *ImageBuildCreate) SetBase(v string) *ImageBuildCreate {
 	return _c
 }
 
+// SetGitAddress sets the "git_address" field.
+func (_c *ImageBuildCreate) SetGitAddress(v string) *ImageBuildCreate {
+	_c.mutation.SetGitAddress(v)
+	return _c
+}
+
+// SetNillableGitAddress sets the "git_address" field if the given value is not nil.
+func (_c *ImageBuildCreate) SetNillableGitAddress(v *string) *ImageBuildCreate {
+	if v != nil {
+		_c.SetGitAddress(*v)
+	}
+	return _c
+}
+
+// SetGitRef sets the "git_ref" field.
+func (_c *ImageBuildCreate) SetGitRef(v string) *ImageBuildCreate {
+	_c.mutation.SetGitRef(v)
+	return _c
+}
+
+// SetNillableGitRef sets the "git_ref" field if the given value is not nil.
+func (_c *ImageBuildCreate) SetNillableGitRef(v *string) *ImageBuildCreate {
+	if v != nil {
+		_c.SetGitRef(*v)
+	}
+	return _c
+}
+
+// SetGitDirectory sets the "git_directory" field.
+func (_c *ImageBuildCreate) SetGitDirectory(v string) *ImageBuildCreate {
+	_c.mutation.SetGitDirectory(v)
+	return _c
+}
+
+// SetNillableGitDirectory sets the "git_directory" field if the given value is not nil.
+func (_c *ImageBuildCreate) SetNillableGitDirectory(v *string) *ImageBuildCreate {
+	if v != nil {
+		_c.SetGitDirectory(*v)
+	}
+	return _c
+}
+
+// SetGitCommit sets the "git_commit" field.
+func (_c *ImageBuildCreate) SetGitCommit(v string) *ImageBuildCreate {
+	_c.mutation.SetGitCommit(v)
+	return _c
+}
+
+// SetNillableGitCommit sets the "git_commit" field if the given value is not nil.
+func (_c *ImageBuildCreate) SetNillableGitCommit(v *string) *ImageBuildCreate {
+	if v != nil {
+		_c.SetGitCommit(*v)
+	}
+	return _c
+}
+
 // SetShared sets the "shared" field.
 func (_c *ImageBuildCreate) SetShared(v bool) *ImageBuildCreate {
 	_c.mutation.SetShared(v)
@@ -405,6 +461,22 @@ func (_c *ImageBuildCreate) defaults() {
 		v := imagebuild.DefaultCreatedAt()
 		_c.mutation.SetCreatedAt(v)
 	}
+	if _, ok := _c.mutation.GitAddress(); !ok {
+		v := imagebuild.DefaultGitAddress
+		_c.mutation.SetGitAddress(v)
+	}
+	if _, ok := _c.mutation.GitRef(); !ok {
+		v := imagebuild.DefaultGitRef
+		_c.mutation.SetGitRef(v)
+	}
+	if _, ok := _c.mutation.GitDirectory(); !ok {
+		v := imagebuild.DefaultGitDirectory
+		_c.mutation.SetGitDirectory(v)
+	}
+	if _, ok := _c.mutation.GitCommit(); !ok {
+		v := imagebuild.DefaultGitCommit
+		_c.mutation.SetGitCommit(v)
+	}
 	if _, ok := _c.mutation.Shared(); !ok {
 		v := imagebuild.DefaultShared
 		_c.mutation.SetShared(v)
@@ -490,6 +562,18 @@ func (_c *ImageBuildCreate) check() error {
 	}
 	if _, ok := _c.mutation.Base(); !ok {
 		return &ValidationError{Name: "base", err: errors.New(`ent: missing required field "ImageBuild.base"`)}
+	}
+	if _, ok := _c.mutation.GitAddress(); !ok {
+		return &ValidationError{Name: "git_address", err: errors.New(`ent: missing required field "ImageBuild.git_address"`)}
+	}
+	if _, ok := _c.mutation.GitRef(); !ok {
+		return &ValidationError{Name: "git_ref", err: errors.New(`ent: missing required field "ImageBuild.git_ref"`)}
+	}
+	if _, ok := _c.mutation.GitDirectory(); !ok {
+		return &ValidationError{Name: "git_directory", err: errors.New(`ent: missing required field "ImageBuild.git_directory"`)}
+	}
+	if _, ok := _c.mutation.GitCommit(); !ok {
+		return &ValidationError{Name: "git_commit", err: errors.New(`ent: missing required field "ImageBuild.git_commit"`)}
 	}
 	if _, ok := _c.mutation.Shared(); !ok {
 		return &ValidationError{Name: "shared", err: errors.New(`ent: missing required field "ImageBuild.shared"`)}
@@ -608,6 +692,22 @@ func (_c *ImageBuildCreate) createSpec() (*ImageBuild, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Base(); ok {
 		_spec.SetField(imagebuild.FieldBase, field.TypeString, value)
 		_node.Base = value
+	}
+	if value, ok := _c.mutation.GitAddress(); ok {
+		_spec.SetField(imagebuild.FieldGitAddress, field.TypeString, value)
+		_node.GitAddress = value
+	}
+	if value, ok := _c.mutation.GitRef(); ok {
+		_spec.SetField(imagebuild.FieldGitRef, field.TypeString, value)
+		_node.GitRef = value
+	}
+	if value, ok := _c.mutation.GitDirectory(); ok {
+		_spec.SetField(imagebuild.FieldGitDirectory, field.TypeString, value)
+		_node.GitDirectory = value
+	}
+	if value, ok := _c.mutation.GitCommit(); ok {
+		_spec.SetField(imagebuild.FieldGitCommit, field.TypeString, value)
+		_node.GitCommit = value
 	}
 	if value, ok := _c.mutation.Shared(); ok {
 		_spec.SetField(imagebuild.FieldShared, field.TypeBool, value)
@@ -788,6 +888,54 @@ type (
 		*sql.UpdateSet
 	}
 )
+
+// SetDockerfile sets the "dockerfile" field.
+func (u *ImageBuildUpsert) SetDockerfile(v string) *ImageBuildUpsert {
+	u.Set(imagebuild.FieldDockerfile, v)
+	return u
+}
+
+// UpdateDockerfile sets the "dockerfile" field to the value that was provided on create.
+func (u *ImageBuildUpsert) UpdateDockerfile() *ImageBuildUpsert {
+	u.SetExcluded(imagebuild.FieldDockerfile)
+	return u
+}
+
+// SetDigest sets the "digest" field.
+func (u *ImageBuildUpsert) SetDigest(v string) *ImageBuildUpsert {
+	u.Set(imagebuild.FieldDigest, v)
+	return u
+}
+
+// UpdateDigest sets the "digest" field to the value that was provided on create.
+func (u *ImageBuildUpsert) UpdateDigest() *ImageBuildUpsert {
+	u.SetExcluded(imagebuild.FieldDigest)
+	return u
+}
+
+// SetBase sets the "base" field.
+func (u *ImageBuildUpsert) SetBase(v string) *ImageBuildUpsert {
+	u.Set(imagebuild.FieldBase, v)
+	return u
+}
+
+// UpdateBase sets the "base" field to the value that was provided on create.
+func (u *ImageBuildUpsert) UpdateBase() *ImageBuildUpsert {
+	u.SetExcluded(imagebuild.FieldBase)
+	return u
+}
+
+// SetGitCommit sets the "git_commit" field.
+func (u *ImageBuildUpsert) SetGitCommit(v string) *ImageBuildUpsert {
+	u.Set(imagebuild.FieldGitCommit, v)
+	return u
+}
+
+// UpdateGitCommit sets the "git_commit" field to the value that was provided on create.
+func (u *ImageBuildUpsert) UpdateGitCommit() *ImageBuildUpsert {
+	u.SetExcluded(imagebuild.FieldGitCommit)
+	return u
+}
 
 // SetStatus sets the "status" field.
 func (u *ImageBuildUpsert) SetStatus(v imagebuild.Status) *ImageBuildUpsert {
@@ -1070,14 +1218,14 @@ func (u *ImageBuildUpsertOne) UpdateNewValues() *ImageBuildUpsertOne {
 		if _, exists := u.create.mutation.Kind(); exists {
 			s.SetIgnore(imagebuild.FieldKind)
 		}
-		if _, exists := u.create.mutation.Dockerfile(); exists {
-			s.SetIgnore(imagebuild.FieldDockerfile)
+		if _, exists := u.create.mutation.GitAddress(); exists {
+			s.SetIgnore(imagebuild.FieldGitAddress)
 		}
-		if _, exists := u.create.mutation.Digest(); exists {
-			s.SetIgnore(imagebuild.FieldDigest)
+		if _, exists := u.create.mutation.GitRef(); exists {
+			s.SetIgnore(imagebuild.FieldGitRef)
 		}
-		if _, exists := u.create.mutation.Base(); exists {
-			s.SetIgnore(imagebuild.FieldBase)
+		if _, exists := u.create.mutation.GitDirectory(); exists {
+			s.SetIgnore(imagebuild.FieldGitDirectory)
 		}
 		if _, exists := u.create.mutation.Shared(); exists {
 			s.SetIgnore(imagebuild.FieldShared)
@@ -1114,6 +1262,62 @@ func (u *ImageBuildUpsertOne) Update(set func(*ImageBuildUpsert)) *ImageBuildUps
 		set(&ImageBuildUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetDockerfile sets the "dockerfile" field.
+func (u *ImageBuildUpsertOne) SetDockerfile(v string) *ImageBuildUpsertOne {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.SetDockerfile(v)
+	})
+}
+
+// UpdateDockerfile sets the "dockerfile" field to the value that was provided on create.
+func (u *ImageBuildUpsertOne) UpdateDockerfile() *ImageBuildUpsertOne {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.UpdateDockerfile()
+	})
+}
+
+// SetDigest sets the "digest" field.
+func (u *ImageBuildUpsertOne) SetDigest(v string) *ImageBuildUpsertOne {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.SetDigest(v)
+	})
+}
+
+// UpdateDigest sets the "digest" field to the value that was provided on create.
+func (u *ImageBuildUpsertOne) UpdateDigest() *ImageBuildUpsertOne {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.UpdateDigest()
+	})
+}
+
+// SetBase sets the "base" field.
+func (u *ImageBuildUpsertOne) SetBase(v string) *ImageBuildUpsertOne {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.SetBase(v)
+	})
+}
+
+// UpdateBase sets the "base" field to the value that was provided on create.
+func (u *ImageBuildUpsertOne) UpdateBase() *ImageBuildUpsertOne {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.UpdateBase()
+	})
+}
+
+// SetGitCommit sets the "git_commit" field.
+func (u *ImageBuildUpsertOne) SetGitCommit(v string) *ImageBuildUpsertOne {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.SetGitCommit(v)
+	})
+}
+
+// UpdateGitCommit sets the "git_commit" field to the value that was provided on create.
+func (u *ImageBuildUpsertOne) UpdateGitCommit() *ImageBuildUpsertOne {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.UpdateGitCommit()
+	})
 }
 
 // SetStatus sets the "status" field.
@@ -1603,14 +1807,14 @@ func (u *ImageBuildUpsertBulk) UpdateNewValues() *ImageBuildUpsertBulk {
 			if _, exists := b.mutation.Kind(); exists {
 				s.SetIgnore(imagebuild.FieldKind)
 			}
-			if _, exists := b.mutation.Dockerfile(); exists {
-				s.SetIgnore(imagebuild.FieldDockerfile)
+			if _, exists := b.mutation.GitAddress(); exists {
+				s.SetIgnore(imagebuild.FieldGitAddress)
 			}
-			if _, exists := b.mutation.Digest(); exists {
-				s.SetIgnore(imagebuild.FieldDigest)
+			if _, exists := b.mutation.GitRef(); exists {
+				s.SetIgnore(imagebuild.FieldGitRef)
 			}
-			if _, exists := b.mutation.Base(); exists {
-				s.SetIgnore(imagebuild.FieldBase)
+			if _, exists := b.mutation.GitDirectory(); exists {
+				s.SetIgnore(imagebuild.FieldGitDirectory)
 			}
 			if _, exists := b.mutation.Shared(); exists {
 				s.SetIgnore(imagebuild.FieldShared)
@@ -1648,6 +1852,62 @@ func (u *ImageBuildUpsertBulk) Update(set func(*ImageBuildUpsert)) *ImageBuildUp
 		set(&ImageBuildUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetDockerfile sets the "dockerfile" field.
+func (u *ImageBuildUpsertBulk) SetDockerfile(v string) *ImageBuildUpsertBulk {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.SetDockerfile(v)
+	})
+}
+
+// UpdateDockerfile sets the "dockerfile" field to the value that was provided on create.
+func (u *ImageBuildUpsertBulk) UpdateDockerfile() *ImageBuildUpsertBulk {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.UpdateDockerfile()
+	})
+}
+
+// SetDigest sets the "digest" field.
+func (u *ImageBuildUpsertBulk) SetDigest(v string) *ImageBuildUpsertBulk {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.SetDigest(v)
+	})
+}
+
+// UpdateDigest sets the "digest" field to the value that was provided on create.
+func (u *ImageBuildUpsertBulk) UpdateDigest() *ImageBuildUpsertBulk {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.UpdateDigest()
+	})
+}
+
+// SetBase sets the "base" field.
+func (u *ImageBuildUpsertBulk) SetBase(v string) *ImageBuildUpsertBulk {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.SetBase(v)
+	})
+}
+
+// UpdateBase sets the "base" field to the value that was provided on create.
+func (u *ImageBuildUpsertBulk) UpdateBase() *ImageBuildUpsertBulk {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.UpdateBase()
+	})
+}
+
+// SetGitCommit sets the "git_commit" field.
+func (u *ImageBuildUpsertBulk) SetGitCommit(v string) *ImageBuildUpsertBulk {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.SetGitCommit(v)
+	})
+}
+
+// UpdateGitCommit sets the "git_commit" field to the value that was provided on create.
+func (u *ImageBuildUpsertBulk) UpdateGitCommit() *ImageBuildUpsertBulk {
+	return u.Update(func(s *ImageBuildUpsert) {
+		s.UpdateGitCommit()
+	})
 }
 
 // SetStatus sets the "status" field.

@@ -32,6 +32,62 @@ func (_u *ImageBuildUpdate) Where(ps ...predicate.ImageBuild) *ImageBuildUpdate 
 	return _u
 }
 
+// SetDockerfile sets the "dockerfile" field.
+func (_u *ImageBuildUpdate) SetDockerfile(v string) *ImageBuildUpdate {
+	_u.mutation.SetDockerfile(v)
+	return _u
+}
+
+// SetNillableDockerfile sets the "dockerfile" field if the given value is not nil.
+func (_u *ImageBuildUpdate) SetNillableDockerfile(v *string) *ImageBuildUpdate {
+	if v != nil {
+		_u.SetDockerfile(*v)
+	}
+	return _u
+}
+
+// SetDigest sets the "digest" field.
+func (_u *ImageBuildUpdate) SetDigest(v string) *ImageBuildUpdate {
+	_u.mutation.SetDigest(v)
+	return _u
+}
+
+// SetNillableDigest sets the "digest" field if the given value is not nil.
+func (_u *ImageBuildUpdate) SetNillableDigest(v *string) *ImageBuildUpdate {
+	if v != nil {
+		_u.SetDigest(*v)
+	}
+	return _u
+}
+
+// SetBase sets the "base" field.
+func (_u *ImageBuildUpdate) SetBase(v string) *ImageBuildUpdate {
+	_u.mutation.SetBase(v)
+	return _u
+}
+
+// SetNillableBase sets the "base" field if the given value is not nil.
+func (_u *ImageBuildUpdate) SetNillableBase(v *string) *ImageBuildUpdate {
+	if v != nil {
+		_u.SetBase(*v)
+	}
+	return _u
+}
+
+// SetGitCommit sets the "git_commit" field.
+func (_u *ImageBuildUpdate) SetGitCommit(v string) *ImageBuildUpdate {
+	_u.mutation.SetGitCommit(v)
+	return _u
+}
+
+// SetNillableGitCommit sets the "git_commit" field if the given value is not nil.
+func (_u *ImageBuildUpdate) SetNillableGitCommit(v *string) *ImageBuildUpdate {
+	if v != nil {
+		_u.SetGitCommit(*v)
+	}
+	return _u
+}
+
 // SetStatus sets the "status" field.
 func (_u *ImageBuildUpdate) SetStatus(v imagebuild.Status) *ImageBuildUpdate {
 	_u.mutation.SetStatus(v)
@@ -386,6 +442,18 @@ func (_u *ImageBuildUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			}
 		}
 	}
+	if value, ok := _u.mutation.Dockerfile(); ok {
+		_spec.SetField(imagebuild.FieldDockerfile, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Digest(); ok {
+		_spec.SetField(imagebuild.FieldDigest, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Base(); ok {
+		_spec.SetField(imagebuild.FieldBase, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.GitCommit(); ok {
+		_spec.SetField(imagebuild.FieldGitCommit, field.TypeString, value)
+	}
 	if _u.mutation.DescriptionCleared() {
 		_spec.ClearField(imagebuild.FieldDescription, field.TypeString)
 	}
@@ -530,6 +598,62 @@ type ImageBuildUpdateOne struct {
 	hooks     []Hook
 	mutation  *ImageBuildMutation
 	modifiers []func(*sql.UpdateBuilder)
+}
+
+// SetDockerfile sets the "dockerfile" field.
+func (_u *ImageBuildUpdateOne) SetDockerfile(v string) *ImageBuildUpdateOne {
+	_u.mutation.SetDockerfile(v)
+	return _u
+}
+
+// SetNillableDockerfile sets the "dockerfile" field if the given value is not nil.
+func (_u *ImageBuildUpdateOne) SetNillableDockerfile(v *string) *ImageBuildUpdateOne {
+	if v != nil {
+		_u.SetDockerfile(*v)
+	}
+	return _u
+}
+
+// SetDigest sets the "digest" field.
+func (_u *ImageBuildUpdateOne) SetDigest(v string) *ImageBuildUpdateOne {
+	_u.mutation.SetDigest(v)
+	return _u
+}
+
+// SetNillableDigest sets the "digest" field if the given value is not nil.
+func (_u *ImageBuildUpdateOne) SetNillableDigest(v *string) *ImageBuildUpdateOne {
+	if v != nil {
+		_u.SetDigest(*v)
+	}
+	return _u
+}
+
+// SetBase sets the "base" field.
+func (_u *ImageBuildUpdateOne) SetBase(v string) *ImageBuildUpdateOne {
+	_u.mutation.SetBase(v)
+	return _u
+}
+
+// SetNillableBase sets the "base" field if the given value is not nil.
+func (_u *ImageBuildUpdateOne) SetNillableBase(v *string) *ImageBuildUpdateOne {
+	if v != nil {
+		_u.SetBase(*v)
+	}
+	return _u
+}
+
+// SetGitCommit sets the "git_commit" field.
+func (_u *ImageBuildUpdateOne) SetGitCommit(v string) *ImageBuildUpdateOne {
+	_u.mutation.SetGitCommit(v)
+	return _u
+}
+
+// SetNillableGitCommit sets the "git_commit" field if the given value is not nil.
+func (_u *ImageBuildUpdateOne) SetNillableGitCommit(v *string) *ImageBuildUpdateOne {
+	if v != nil {
+		_u.SetGitCommit(*v)
+	}
+	return _u
 }
 
 // SetStatus sets the "status" field.
@@ -915,6 +1039,18 @@ func (_u *ImageBuildUpdateOne) sqlSave(ctx context.Context) (_node *ImageBuild, 
 				ps[i](selector)
 			}
 		}
+	}
+	if value, ok := _u.mutation.Dockerfile(); ok {
+		_spec.SetField(imagebuild.FieldDockerfile, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Digest(); ok {
+		_spec.SetField(imagebuild.FieldDigest, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Base(); ok {
+		_spec.SetField(imagebuild.FieldBase, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.GitCommit(); ok {
+		_spec.SetField(imagebuild.FieldGitCommit, field.TypeString, value)
 	}
 	if _u.mutation.DescriptionCleared() {
 		_spec.ClearField(imagebuild.FieldDescription, field.TypeString)

@@ -18452,6 +18452,10 @@ type ImageBuildMutation struct {
 	dockerfile      *string
 	digest          *string
 	base            *string
+	git_address     *string
+	git_ref         *string
+	git_directory   *string
+	git_commit      *string
 	shared          *bool
 	description     *string
 	status          *imagebuild.Status
@@ -18983,6 +18987,150 @@ func (m *ImageBuildMutation) OldBase(ctx context.Context) (v string, err error) 
 // ResetBase resets all changes to the "base" field.
 func (m *ImageBuildMutation) ResetBase() {
 	m.base = nil
+}
+
+// SetGitAddress sets the "git_address" field.
+func (m *ImageBuildMutation) SetGitAddress(s string) {
+	m.git_address = &s
+}
+
+// GitAddress returns the value of the "git_address" field in the mutation.
+func (m *ImageBuildMutation) GitAddress() (r string, exists bool) {
+	v := m.git_address
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGitAddress returns the old "git_address" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldGitAddress(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGitAddress is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGitAddress requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGitAddress: %w", err)
+	}
+	return oldValue.GitAddress, nil
+}
+
+// ResetGitAddress resets all changes to the "git_address" field.
+func (m *ImageBuildMutation) ResetGitAddress() {
+	m.git_address = nil
+}
+
+// SetGitRef sets the "git_ref" field.
+func (m *ImageBuildMutation) SetGitRef(s string) {
+	m.git_ref = &s
+}
+
+// GitRef returns the value of the "git_ref" field in the mutation.
+func (m *ImageBuildMutation) GitRef() (r string, exists bool) {
+	v := m.git_ref
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGitRef returns the old "git_ref" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldGitRef(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGitRef is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGitRef requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGitRef: %w", err)
+	}
+	return oldValue.GitRef, nil
+}
+
+// ResetGitRef resets all changes to the "git_ref" field.
+func (m *ImageBuildMutation) ResetGitRef() {
+	m.git_ref = nil
+}
+
+// SetGitDirectory sets the "git_directory" field.
+func (m *ImageBuildMutation) SetGitDirectory(s string) {
+	m.git_directory = &s
+}
+
+// GitDirectory returns the value of the "git_directory" field in the mutation.
+func (m *ImageBuildMutation) GitDirectory() (r string, exists bool) {
+	v := m.git_directory
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGitDirectory returns the old "git_directory" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldGitDirectory(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGitDirectory is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGitDirectory requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGitDirectory: %w", err)
+	}
+	return oldValue.GitDirectory, nil
+}
+
+// ResetGitDirectory resets all changes to the "git_directory" field.
+func (m *ImageBuildMutation) ResetGitDirectory() {
+	m.git_directory = nil
+}
+
+// SetGitCommit sets the "git_commit" field.
+func (m *ImageBuildMutation) SetGitCommit(s string) {
+	m.git_commit = &s
+}
+
+// GitCommit returns the value of the "git_commit" field in the mutation.
+func (m *ImageBuildMutation) GitCommit() (r string, exists bool) {
+	v := m.git_commit
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGitCommit returns the old "git_commit" field's value of the ImageBuild entity.
+// If the ImageBuild object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ImageBuildMutation) OldGitCommit(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGitCommit is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGitCommit requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGitCommit: %w", err)
+	}
+	return oldValue.GitCommit, nil
+}
+
+// ResetGitCommit resets all changes to the "git_commit" field.
+func (m *ImageBuildMutation) ResetGitCommit() {
+	m.git_commit = nil
 }
 
 // SetShared sets the "shared" field.
@@ -19910,7 +20058,7 @@ func (m *ImageBuildMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ImageBuildMutation) Fields() []string {
-	fields := make([]string, 0, 28)
+	fields := make([]string, 0, 32)
 	if m.created_at != nil {
 		fields = append(fields, imagebuild.FieldCreatedAt)
 	}
@@ -19943,6 +20091,18 @@ func (m *ImageBuildMutation) Fields() []string {
 	}
 	if m.base != nil {
 		fields = append(fields, imagebuild.FieldBase)
+	}
+	if m.git_address != nil {
+		fields = append(fields, imagebuild.FieldGitAddress)
+	}
+	if m.git_ref != nil {
+		fields = append(fields, imagebuild.FieldGitRef)
+	}
+	if m.git_directory != nil {
+		fields = append(fields, imagebuild.FieldGitDirectory)
+	}
+	if m.git_commit != nil {
+		fields = append(fields, imagebuild.FieldGitCommit)
 	}
 	if m.shared != nil {
 		fields = append(fields, imagebuild.FieldShared)
@@ -20025,6 +20185,14 @@ func (m *ImageBuildMutation) Field(name string) (ent.Value, bool) {
 		return m.Digest()
 	case imagebuild.FieldBase:
 		return m.Base()
+	case imagebuild.FieldGitAddress:
+		return m.GitAddress()
+	case imagebuild.FieldGitRef:
+		return m.GitRef()
+	case imagebuild.FieldGitDirectory:
+		return m.GitDirectory()
+	case imagebuild.FieldGitCommit:
+		return m.GitCommit()
 	case imagebuild.FieldShared:
 		return m.Shared()
 	case imagebuild.FieldDescription:
@@ -20090,6 +20258,14 @@ func (m *ImageBuildMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldDigest(ctx)
 	case imagebuild.FieldBase:
 		return m.OldBase(ctx)
+	case imagebuild.FieldGitAddress:
+		return m.OldGitAddress(ctx)
+	case imagebuild.FieldGitRef:
+		return m.OldGitRef(ctx)
+	case imagebuild.FieldGitDirectory:
+		return m.OldGitDirectory(ctx)
+	case imagebuild.FieldGitCommit:
+		return m.OldGitCommit(ctx)
 	case imagebuild.FieldShared:
 		return m.OldShared(ctx)
 	case imagebuild.FieldDescription:
@@ -20209,6 +20385,34 @@ func (m *ImageBuildMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetBase(v)
+		return nil
+	case imagebuild.FieldGitAddress:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGitAddress(v)
+		return nil
+	case imagebuild.FieldGitRef:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGitRef(v)
+		return nil
+	case imagebuild.FieldGitDirectory:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGitDirectory(v)
+		return nil
+	case imagebuild.FieldGitCommit:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGitCommit(v)
 		return nil
 	case imagebuild.FieldShared:
 		v, ok := value.(bool)
@@ -20506,6 +20710,18 @@ func (m *ImageBuildMutation) ResetField(name string) error {
 		return nil
 	case imagebuild.FieldBase:
 		m.ResetBase()
+		return nil
+	case imagebuild.FieldGitAddress:
+		m.ResetGitAddress()
+		return nil
+	case imagebuild.FieldGitRef:
+		m.ResetGitRef()
+		return nil
+	case imagebuild.FieldGitDirectory:
+		m.ResetGitDirectory()
+		return nil
+	case imagebuild.FieldGitCommit:
+		m.ResetGitCommit()
 		return nil
 	case imagebuild.FieldShared:
 		m.ResetShared()

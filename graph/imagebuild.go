@@ -18,3 +18,11 @@ func (r mutationResolver) BuildImage(ctx context.Context, input build.BuildImage
 func (r mutationResolver) CancelImageBuild(ctx context.Context, input build.CancelImageBuildInput) (*build.ImageBuildPayload, error) {
 	return r.Builds.CancelImageBuild(ctx, input)
 }
+
+func (r queryResolver) BuildCaches(ctx context.Context) ([]*build.BuildCache, error) {
+	return r.Builds.Caches(ctx)
+}
+
+func (r mutationResolver) DeleteBuildCache(ctx context.Context, input build.DeleteBuildCacheInput) (*build.DeleteBuildCachePayload, error) {
+	return r.Builds.DeleteBuildCache(ctx, input)
+}

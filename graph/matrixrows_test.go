@@ -92,6 +92,7 @@ var matrix = map[string]cell{
 		return vars{"name": "env", "kind": "DOCKERFILE", "text": "FROM " + f.startable().Reference, "project": f.project.ID}
 	},
 	"cancelImageBuild": func(f *fixture) vars { return vars{"id": f.build()} },
+	"deleteBuildCache": func(f *fixture) vars { return vars{"project": f.project.ID} },
 	"createSession": func(f *fixture) vars {
 		return vars{"image": f.startable().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
 	},

@@ -60,6 +60,7 @@ func (m *Manager) Handler() http.Handler {
 	at.Register(api)
 	files := &sessionfile.Handler{Find: at.Find, Revoked: m.auth, Idle: m.idle, Audit: m.audit, Metrics: m.files, Logger: m.log}
 	files.Register(api)
+	m.builds.Register(api)
 	m.audit.Register(api)
 
 	mux := http.NewServeMux()
@@ -70,6 +71,8 @@ func (m *Manager) Handler() http.Handler {
 	mux.Handle("/sessions/{id}/log", m.authenticated(api))
 	mux.Handle("/sessions/{id}/files", m.authenticated(api))
 	mux.Handle("/sessions/{id}/files/", m.authenticated(api))
+	mux.Handle("/images/files", m.authenticated(api))
+	mux.Handle("/images/files/{digest}", m.authenticated(api))
 	mux.Handle("/export/audit.csv", m.authenticated(api))
 	mux.HandleFunc("POST "+image.WebhookPath+"{id}", func(w http.ResponseWriter, r *http.Request) {
 		m.core.Images.Webhook(w, r, m.auth.ClientAddress(r))

@@ -208,7 +208,7 @@ func (m *Manager) wireSessions(signer *ticket.Ring) error {
 	})
 	m.builds = build.New(build.Config{
 		Client: m.client, Keys: m.keys, Images: m.core.Images, Commits: m.commits, Sessions: m.core.Sessions, Tasks: m.tasks,
-		Agents: m.core.Agents, Logger: m.log,
+		Agents: m.core.Agents, Users: m.auth, Logger: m.log,
 	})
 	m.idle = idle.New(idle.Config{
 		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.core.Sessions, Redis: m.redis, Measurements: measurements, Logger: m.log,

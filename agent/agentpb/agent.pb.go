@@ -478,7 +478,7 @@ func (x Metric_Quality) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Metric_Quality.Descriptor instead.
 func (Metric_Quality) EnumDescriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{53, 0}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{55, 0}
 }
 
 type WatchRequest struct {
@@ -3887,7 +3887,13 @@ type BuildImageRequest struct {
 	CacheImport     []string               `protobuf:"bytes,22,rep,name=cache_import,json=cacheImport,proto3" json:"cache_import,omitempty"` // tags
 	CacheReader     string                 `protobuf:"bytes,23,opt,name=cache_reader,json=cacheReader,proto3" json:"cache_reader,omitempty"` // account for reading the cache
 	CacheSecret     string                 `protobuf:"bytes,24,opt,name=cache_secret,json=cacheSecret,proto3" json:"cache_secret,omitempty"`
-	Indexed         bool                   `protobuf:"varint,25,opt,name=indexed,proto3" json:"indexed,omitempty"` // the layers get an index of their files, as eStargz
+	// Of the registry of repository, cache_repository and files_repository:
+	Proxy           string   `protobuf:"bytes,25,opt,name=proxy,proto3" json:"proxy,omitempty"`                                            // URL; "" = that of the environment
+	Certificates    string   `protobuf:"bytes,26,opt,name=certificates,proto3" json:"certificates,omitempty"`                              // in PEM, trusted in addition to those of the machine
+	FilesRepository string   `protobuf:"bytes,27,opt,name=files_repository,json=filesRepository,proto3" json:"files_repository,omitempty"` // host/path of files; cache_reader and cache_secret apply
+	Files           []string `protobuf:"bytes,28,rep,name=files,proto3" json:"files,omitempty"`                                            // digests of the parts of a tar archive, before context; both are unpacked
+	Fetched         bool     `protobuf:"varint,29,opt,name=fetched,proto3" json:"fetched,omitempty"`                                       // files of the last FetchSource of the kernel are below both
+	Indexed         bool     `protobuf:"varint,30,opt,name=indexed,proto3" json:"indexed,omitempty"`                                       // the layers get an index of their files, as eStargz
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -4090,11 +4096,230 @@ func (x *BuildImageRequest) GetCacheSecret() string {
 	return ""
 }
 
+func (x *BuildImageRequest) GetProxy() string {
+	if x != nil {
+		return x.Proxy
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetCertificates() string {
+	if x != nil {
+		return x.Certificates
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetFilesRepository() string {
+	if x != nil {
+		return x.FilesRepository
+	}
+	return ""
+}
+
+func (x *BuildImageRequest) GetFiles() []string {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *BuildImageRequest) GetFetched() bool {
+	if x != nil {
+		return x.Fetched
+	}
+	return false
+}
+
 func (x *BuildImageRequest) GetIndexed() bool {
 	if x != nil {
 		return x.Indexed
 	}
 	return false
+}
+
+type FetchSourceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	KernelId      string                 `protobuf:"bytes,2,opt,name=kernel_id,json=kernelId,proto3" json:"kernel_id,omitempty"`
+	LaunchEpoch   int64                  `protobuf:"varint,3,opt,name=launch_epoch,json=launchEpoch,proto3" json:"launch_epoch,omitempty"`
+	Address       string                 `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`     // https
+	Ref           string                 `protobuf:"bytes,5,opt,name=ref,proto3" json:"ref,omitempty"`             // branch, tag or commit; "" = the default branch
+	Directory     string                 `protobuf:"bytes,6,opt,name=directory,proto3" json:"directory,omitempty"` // "" = all files
+	File          string                 `protobuf:"bytes,7,opt,name=file,proto3" json:"file,omitempty"`           // the description, below the directory; "" = the first of the known names
+	Username      string                 `protobuf:"bytes,8,opt,name=username,proto3" json:"username,omitempty"`   // of the server; "" = none
+	Password      string                 `protobuf:"bytes,9,opt,name=password,proto3" json:"password,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchSourceRequest) Reset() {
+	*x = FetchSourceRequest{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchSourceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchSourceRequest) ProtoMessage() {}
+
+func (x *FetchSourceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchSourceRequest.ProtoReflect.Descriptor instead.
+func (*FetchSourceRequest) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *FetchSourceRequest) GetEpoch() int64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *FetchSourceRequest) GetKernelId() string {
+	if x != nil {
+		return x.KernelId
+	}
+	return ""
+}
+
+func (x *FetchSourceRequest) GetLaunchEpoch() int64 {
+	if x != nil {
+		return x.LaunchEpoch
+	}
+	return 0
+}
+
+func (x *FetchSourceRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *FetchSourceRequest) GetRef() string {
+	if x != nil {
+		return x.Ref
+	}
+	return ""
+}
+
+func (x *FetchSourceRequest) GetDirectory() string {
+	if x != nil {
+		return x.Directory
+	}
+	return ""
+}
+
+func (x *FetchSourceRequest) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *FetchSourceRequest) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *FetchSourceRequest) GetPassword() string {
+	if x != nil {
+		return x.Password
+	}
+	return ""
+}
+
+type FetchSourceResponse struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Failure        string                 `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"` // what is wrong with the repository or its server; "" = nothing
+	Commit         string                 `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
+	File           string                 `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"` // the description
+	Text           string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	ContainerFiles map[string]string      `protobuf:"bytes,5,rep,name=container_files,json=containerFiles,proto3" json:"container_files,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // Dockerfiles by name, which a devcontainer.json can refer to
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *FetchSourceResponse) Reset() {
+	*x = FetchSourceResponse{}
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchSourceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchSourceResponse) ProtoMessage() {}
+
+func (x *FetchSourceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchSourceResponse.ProtoReflect.Descriptor instead.
+func (*FetchSourceResponse) Descriptor() ([]byte, []int) {
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *FetchSourceResponse) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
+func (x *FetchSourceResponse) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *FetchSourceResponse) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *FetchSourceResponse) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *FetchSourceResponse) GetContainerFiles() map[string]string {
+	if x != nil {
+		return x.ContainerFiles
+	}
+	return nil
 }
 
 type BuildRegistry struct {
@@ -4103,13 +4328,15 @@ type BuildRegistry struct {
 	PlainHttp     bool                   `protobuf:"varint,2,opt,name=plain_http,json=plainHttp,proto3" json:"plain_http,omitempty"`
 	Username      string                 `protobuf:"bytes,3,opt,name=username,proto3" json:"username,omitempty"`
 	Password      string                 `protobuf:"bytes,4,opt,name=password,proto3" json:"password,omitempty"`
+	Proxy         string                 `protobuf:"bytes,5,opt,name=proxy,proto3" json:"proxy,omitempty"` // as in BuildImageRequest
+	Certificates  string                 `protobuf:"bytes,6,opt,name=certificates,proto3" json:"certificates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BuildRegistry) Reset() {
 	*x = BuildRegistry{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4121,7 +4348,7 @@ func (x *BuildRegistry) String() string {
 func (*BuildRegistry) ProtoMessage() {}
 
 func (x *BuildRegistry) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[43]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4134,7 +4361,7 @@ func (x *BuildRegistry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BuildRegistry.ProtoReflect.Descriptor instead.
 func (*BuildRegistry) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *BuildRegistry) GetHost() string {
@@ -4165,6 +4392,20 @@ func (x *BuildRegistry) GetPassword() string {
 	return ""
 }
 
+func (x *BuildRegistry) GetProxy() string {
+	if x != nil {
+		return x.Proxy
+	}
+	return ""
+}
+
+func (x *BuildRegistry) GetCertificates() string {
+	if x != nil {
+		return x.Certificates
+	}
+	return ""
+}
+
 type BuildProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Phase string                 `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"` // waiting, building, done
@@ -4184,7 +4425,7 @@ type BuildProgress struct {
 
 func (x *BuildProgress) Reset() {
 	*x = BuildProgress{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4196,7 +4437,7 @@ func (x *BuildProgress) String() string {
 func (*BuildProgress) ProtoMessage() {}
 
 func (x *BuildProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[44]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4209,7 +4450,7 @@ func (x *BuildProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BuildProgress.ProtoReflect.Descriptor instead.
 func (*BuildProgress) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *BuildProgress) GetPhase() string {
@@ -4287,7 +4528,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4299,7 +4540,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[45]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4312,7 +4553,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *LogsRequest) GetKernelId() string {
@@ -4353,7 +4594,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4365,7 +4606,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[46]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4378,7 +4619,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -4411,7 +4652,7 @@ type ExecInput struct {
 
 func (x *ExecInput) Reset() {
 	*x = ExecInput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4423,7 +4664,7 @@ func (x *ExecInput) String() string {
 func (*ExecInput) ProtoMessage() {}
 
 func (x *ExecInput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[47]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4436,7 +4677,7 @@ func (x *ExecInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecInput.ProtoReflect.Descriptor instead.
 func (*ExecInput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ExecInput) GetInput() isExecInput_Input {
@@ -4538,7 +4779,7 @@ type ExecStart struct {
 
 func (x *ExecStart) Reset() {
 	*x = ExecStart{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4550,7 +4791,7 @@ func (x *ExecStart) String() string {
 func (*ExecStart) ProtoMessage() {}
 
 func (x *ExecStart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[48]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4563,7 +4804,7 @@ func (x *ExecStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecStart.ProtoReflect.Descriptor instead.
 func (*ExecStart) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ExecStart) GetKernelId() string {
@@ -4611,7 +4852,7 @@ type WindowSize struct {
 
 func (x *WindowSize) Reset() {
 	*x = WindowSize{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4623,7 +4864,7 @@ func (x *WindowSize) String() string {
 func (*WindowSize) ProtoMessage() {}
 
 func (x *WindowSize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[49]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4636,7 +4877,7 @@ func (x *WindowSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WindowSize.ProtoReflect.Descriptor instead.
 func (*WindowSize) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *WindowSize) GetColumns() uint32 {
@@ -4668,7 +4909,7 @@ type ExecOutput struct {
 
 func (x *ExecOutput) Reset() {
 	*x = ExecOutput{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4680,7 +4921,7 @@ func (x *ExecOutput) String() string {
 func (*ExecOutput) ProtoMessage() {}
 
 func (x *ExecOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[50]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4693,7 +4934,7 @@ func (x *ExecOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecOutput.ProtoReflect.Descriptor instead.
 func (*ExecOutput) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ExecOutput) GetOutput() isExecOutput_Output {
@@ -4778,7 +5019,7 @@ type StatsReport struct {
 
 func (x *StatsReport) Reset() {
 	*x = StatsReport{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4790,7 +5031,7 @@ func (x *StatsReport) String() string {
 func (*StatsReport) ProtoMessage() {}
 
 func (x *StatsReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[51]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4803,7 +5044,7 @@ func (x *StatsReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReport.ProtoReflect.Descriptor instead.
 func (*StatsReport) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *StatsReport) GetUnixMs() int64 {
@@ -4837,7 +5078,7 @@ type KernelStats struct {
 
 func (x *KernelStats) Reset() {
 	*x = KernelStats{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4849,7 +5090,7 @@ func (x *KernelStats) String() string {
 func (*KernelStats) ProtoMessage() {}
 
 func (x *KernelStats) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[52]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4862,7 +5103,7 @@ func (x *KernelStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelStats.ProtoReflect.Descriptor instead.
 func (*KernelStats) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{52}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *KernelStats) GetKernelId() string {
@@ -4895,7 +5136,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_agent_agentpb_agent_proto_msgTypes[53]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4907,7 +5148,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_agentpb_agent_proto_msgTypes[53]
+	mi := &file_agent_agentpb_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4920,7 +5161,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{53}
+	return file_agent_agentpb_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Metric) GetName() string {
@@ -5338,7 +5579,8 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"layerBytes\x12\x1d\n" +
 	"\n" +
 	"sent_bytes\x18\b \x01(\x03R\tsentBytes\x12\x1b\n" +
-	"\tpaused_ms\x18\t \x01(\x03R\bpausedMs\"\xee\b\n" +
+	"\tpaused_ms\x18\t \x01(\x03R\bpausedMs\"\x83\n" +
+	"\n" +
 	"\x11BuildImageRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
 	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12!\n" +
@@ -5372,8 +5614,13 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\fcache_export\x18\x15 \x01(\tR\vcacheExport\x12!\n" +
 	"\fcache_import\x18\x16 \x03(\tR\vcacheImport\x12!\n" +
 	"\fcache_reader\x18\x17 \x01(\tR\vcacheReader\x12!\n" +
-	"\fcache_secret\x18\x18 \x01(\tR\vcacheSecret\x12\x18\n" +
-	"\aindexed\x18\x19 \x01(\bR\aindexed\x1a7\n" +
+	"\fcache_secret\x18\x18 \x01(\tR\vcacheSecret\x12\x14\n" +
+	"\x05proxy\x18\x19 \x01(\tR\x05proxy\x12\"\n" +
+	"\fcertificates\x18\x1a \x01(\tR\fcertificates\x12)\n" +
+	"\x10files_repository\x18\x1b \x01(\tR\x0ffilesRepository\x12\x14\n" +
+	"\x05files\x18\x1c \x03(\tR\x05files\x12\x18\n" +
+	"\afetched\x18\x1d \x01(\bR\afetched\x12\x18\n" +
+	"\aindexed\x18\x1e \x01(\bR\aindexed\x1a7\n" +
 	"\tArgsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -5382,13 +5629,34 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vImagesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"z\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x80\x02\n" +
+	"\x12FetchSourceRequest\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1b\n" +
+	"\tkernel_id\x18\x02 \x01(\tR\bkernelId\x12!\n" +
+	"\flaunch_epoch\x18\x03 \x01(\x03R\vlaunchEpoch\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x12\x10\n" +
+	"\x03ref\x18\x05 \x01(\tR\x03ref\x12\x1c\n" +
+	"\tdirectory\x18\x06 \x01(\tR\tdirectory\x12\x12\n" +
+	"\x04file\x18\a \x01(\tR\x04file\x12\x1a\n" +
+	"\busername\x18\b \x01(\tR\busername\x12\x1a\n" +
+	"\bpassword\x18\t \x01(\tR\bpassword\"\x94\x02\n" +
+	"\x13FetchSourceResponse\x12\x18\n" +
+	"\afailure\x18\x01 \x01(\tR\afailure\x12\x16\n" +
+	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x12\n" +
+	"\x04file\x18\x03 \x01(\tR\x04file\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12`\n" +
+	"\x0fcontainer_files\x18\x05 \x03(\v27.berth.agent.v1.FetchSourceResponse.ContainerFilesEntryR\x0econtainerFiles\x1aA\n" +
+	"\x13ContainerFilesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb4\x01\n" +
 	"\rBuildRegistry\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x1d\n" +
 	"\n" +
 	"plain_http\x18\x02 \x01(\bR\tplainHttp\x12\x1a\n" +
 	"\busername\x18\x03 \x01(\tR\busername\x12\x1a\n" +
-	"\bpassword\x18\x04 \x01(\tR\bpassword\"\x85\x02\n" +
+	"\bpassword\x18\x04 \x01(\tR\bpassword\x12\x14\n" +
+	"\x05proxy\x18\x05 \x01(\tR\x05proxy\x12\"\n" +
+	"\fcertificates\x18\x06 \x01(\tR\fcertificates\"\x85\x02\n" +
 	"\rBuildProgress\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\bR\x04done\x12\x18\n" +
@@ -5457,7 +5725,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\n" +
 	"ATTRIBUTED\x10\x01\x12\r\n" +
 	"\tESTIMATED\x10\x02\x12\x0f\n" +
-	"\vUNAVAILABLE\x10\x032\x97\b\n" +
+	"\vUNAVAILABLE\x10\x032\xef\b\n" +
 	"\x05Agent\x12>\n" +
 	"\x05Watch\x12\x1c.berth.agent.v1.WatchRequest\x1a\x15.berth.agent.v1.Event0\x01\x12M\n" +
 	"\tPullImage\x12 .berth.agent.v1.PullImageRequest\x1a\x1c.berth.agent.v1.PullProgress0\x01\x12H\n" +
@@ -5468,7 +5736,8 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\fUpdateMounts\x12#.berth.agent.v1.UpdateMountsRequest\x1a$.berth.agent.v1.UpdateMountsResponse\x12U\n" +
 	"\fCommitKernel\x12#.berth.agent.v1.CommitKernelRequest\x1a\x1e.berth.agent.v1.CommitProgress0\x01\x12P\n" +
 	"\n" +
-	"BuildImage\x12!.berth.agent.v1.BuildImageRequest\x1a\x1d.berth.agent.v1.BuildProgress0\x01\x12Y\n" +
+	"BuildImage\x12!.berth.agent.v1.BuildImageRequest\x1a\x1d.berth.agent.v1.BuildProgress0\x01\x12V\n" +
+	"\vFetchSource\x12\".berth.agent.v1.FetchSourceRequest\x1a#.berth.agent.v1.FetchSourceResponse\x12Y\n" +
 	"\fForgetKernel\x12#.berth.agent.v1.ForgetKernelRequest\x1a$.berth.agent.v1.ForgetKernelResponse\x12\\\n" +
 	"\rRestartPlugin\x12$.berth.agent.v1.RestartPluginRequest\x1a%.berth.agent.v1.RestartPluginResponse\x12?\n" +
 	"\x04Logs\x12\x1b.berth.agent.v1.LogsRequest\x1a\x18.berth.agent.v1.LogChunk0\x01\x12A\n" +
@@ -5487,7 +5756,7 @@ func file_agent_agentpb_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_agent_agentpb_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_agent_agentpb_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_agent_agentpb_agent_proto_goTypes = []any{
 	(LayerQuestion_End)(0),         // 0: berth.agent.v1.LayerQuestion.End
 	(SlotType_Kind)(0),             // 1: berth.agent.v1.SlotType.Kind
@@ -5540,31 +5809,34 @@ var file_agent_agentpb_agent_proto_goTypes = []any{
 	(*CommitKernelRequest)(nil),    // 48: berth.agent.v1.CommitKernelRequest
 	(*CommitProgress)(nil),         // 49: berth.agent.v1.CommitProgress
 	(*BuildImageRequest)(nil),      // 50: berth.agent.v1.BuildImageRequest
-	(*BuildRegistry)(nil),          // 51: berth.agent.v1.BuildRegistry
-	(*BuildProgress)(nil),          // 52: berth.agent.v1.BuildProgress
-	(*LogsRequest)(nil),            // 53: berth.agent.v1.LogsRequest
-	(*LogChunk)(nil),               // 54: berth.agent.v1.LogChunk
-	(*ExecInput)(nil),              // 55: berth.agent.v1.ExecInput
-	(*ExecStart)(nil),              // 56: berth.agent.v1.ExecStart
-	(*WindowSize)(nil),             // 57: berth.agent.v1.WindowSize
-	(*ExecOutput)(nil),             // 58: berth.agent.v1.ExecOutput
-	(*StatsReport)(nil),            // 59: berth.agent.v1.StatsReport
-	(*KernelStats)(nil),            // 60: berth.agent.v1.KernelStats
-	(*Metric)(nil),                 // 61: berth.agent.v1.Metric
-	nil,                            // 62: berth.agent.v1.Device.CapacityEntry
-	nil,                            // 63: berth.agent.v1.Device.AttributesEntry
-	nil,                            // 64: berth.agent.v1.CounterSet.CountersEntry
-	nil,                            // 65: berth.agent.v1.CounterUse.AmountsEntry
-	nil,                            // 66: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
-	nil,                            // 67: berth.agent.v1.BuildImageRequest.ArgsEntry
-	nil,                            // 68: berth.agent.v1.BuildImageRequest.SecretsEntry
-	nil,                            // 69: berth.agent.v1.BuildImageRequest.ImagesEntry
-	nil,                            // 70: berth.agent.v1.ExecStart.EnvironmentEntry
+	(*FetchSourceRequest)(nil),     // 51: berth.agent.v1.FetchSourceRequest
+	(*FetchSourceResponse)(nil),    // 52: berth.agent.v1.FetchSourceResponse
+	(*BuildRegistry)(nil),          // 53: berth.agent.v1.BuildRegistry
+	(*BuildProgress)(nil),          // 54: berth.agent.v1.BuildProgress
+	(*LogsRequest)(nil),            // 55: berth.agent.v1.LogsRequest
+	(*LogChunk)(nil),               // 56: berth.agent.v1.LogChunk
+	(*ExecInput)(nil),              // 57: berth.agent.v1.ExecInput
+	(*ExecStart)(nil),              // 58: berth.agent.v1.ExecStart
+	(*WindowSize)(nil),             // 59: berth.agent.v1.WindowSize
+	(*ExecOutput)(nil),             // 60: berth.agent.v1.ExecOutput
+	(*StatsReport)(nil),            // 61: berth.agent.v1.StatsReport
+	(*KernelStats)(nil),            // 62: berth.agent.v1.KernelStats
+	(*Metric)(nil),                 // 63: berth.agent.v1.Metric
+	nil,                            // 64: berth.agent.v1.Device.CapacityEntry
+	nil,                            // 65: berth.agent.v1.Device.AttributesEntry
+	nil,                            // 66: berth.agent.v1.CounterSet.CountersEntry
+	nil,                            // 67: berth.agent.v1.CounterUse.AmountsEntry
+	nil,                            // 68: berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	nil,                            // 69: berth.agent.v1.BuildImageRequest.ArgsEntry
+	nil,                            // 70: berth.agent.v1.BuildImageRequest.SecretsEntry
+	nil,                            // 71: berth.agent.v1.BuildImageRequest.ImagesEntry
+	nil,                            // 72: berth.agent.v1.FetchSourceResponse.ContainerFilesEntry
+	nil,                            // 73: berth.agent.v1.ExecStart.EnvironmentEntry
 }
 var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	12, // 0: berth.agent.v1.Event.report:type_name -> berth.agent.v1.Report
 	42, // 1: berth.agent.v1.Event.kernel:type_name -> berth.agent.v1.KernelState
-	59, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
+	61, // 2: berth.agent.v1.Event.stats:type_name -> berth.agent.v1.StatsReport
 	31, // 3: berth.agent.v1.Event.pull:type_name -> berth.agent.v1.PullProgress
 	10, // 4: berth.agent.v1.Event.heartbeat:type_name -> berth.agent.v1.Heartbeat
 	11, // 5: berth.agent.v1.Heartbeat.conditions:type_name -> berth.agent.v1.Condition
@@ -5582,12 +5854,12 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	0,  // 17: berth.agent.v1.LayerQuestion.end:type_name -> berth.agent.v1.LayerQuestion.End
 	17, // 18: berth.agent.v1.LayerAnswer.pins:type_name -> berth.agent.v1.Pins
 	1,  // 19: berth.agent.v1.SlotType.kind:type_name -> berth.agent.v1.SlotType.Kind
-	62, // 20: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
-	63, // 21: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
+	64, // 20: berth.agent.v1.Device.capacity:type_name -> berth.agent.v1.Device.CapacityEntry
+	65, // 21: berth.agent.v1.Device.attributes:type_name -> berth.agent.v1.Device.AttributesEntry
 	2,  // 22: berth.agent.v1.Device.health:type_name -> berth.agent.v1.Device.Health
 	22, // 23: berth.agent.v1.Device.consumes:type_name -> berth.agent.v1.CounterUse
-	64, // 24: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
-	65, // 25: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
+	66, // 24: berth.agent.v1.CounterSet.counters:type_name -> berth.agent.v1.CounterSet.CountersEntry
+	67, // 25: berth.agent.v1.CounterUse.amounts:type_name -> berth.agent.v1.CounterUse.AmountsEntry
 	3,  // 26: berth.agent.v1.Link.type:type_name -> berth.agent.v1.Link.Type
 	4,  // 27: berth.agent.v1.Plugin.state:type_name -> berth.agent.v1.Plugin.State
 	25, // 28: berth.agent.v1.Plugin.checks:type_name -> berth.agent.v1.PluginCheck
@@ -5595,7 +5867,7 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	30, // 30: berth.agent.v1.PullImageRequest.mirrors:type_name -> berth.agent.v1.Mirror
 	32, // 31: berth.agent.v1.CreateKernelRequest.allocations:type_name -> berth.agent.v1.Allocation
 	33, // 32: berth.agent.v1.CreateKernelRequest.mounts:type_name -> berth.agent.v1.Mount
-	66, // 33: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
+	68, // 33: berth.agent.v1.CreateKernelRequest.environment:type_name -> berth.agent.v1.CreateKernelRequest.EnvironmentEntry
 	37, // 34: berth.agent.v1.CreateKernelRequest.network:type_name -> berth.agent.v1.KernelNetwork
 	35, // 35: berth.agent.v1.CreateKernelRequest.cluster:type_name -> berth.agent.v1.KernelCluster
 	36, // 36: berth.agent.v1.KernelCluster.members:type_name -> berth.agent.v1.KernelMember
@@ -5604,49 +5876,52 @@ var file_agent_agentpb_agent_proto_depIdxs = []int32{
 	6,  // 39: berth.agent.v1.KernelState.phase:type_name -> berth.agent.v1.KernelState.Phase
 	43, // 40: berth.agent.v1.KernelState.steps:type_name -> berth.agent.v1.Step
 	32, // 41: berth.agent.v1.KernelState.allocations:type_name -> berth.agent.v1.Allocation
-	67, // 42: berth.agent.v1.BuildImageRequest.args:type_name -> berth.agent.v1.BuildImageRequest.ArgsEntry
-	68, // 43: berth.agent.v1.BuildImageRequest.secrets:type_name -> berth.agent.v1.BuildImageRequest.SecretsEntry
-	69, // 44: berth.agent.v1.BuildImageRequest.images:type_name -> berth.agent.v1.BuildImageRequest.ImagesEntry
-	51, // 45: berth.agent.v1.BuildImageRequest.registries:type_name -> berth.agent.v1.BuildRegistry
-	56, // 46: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
-	57, // 47: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
-	70, // 48: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
-	57, // 49: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
-	60, // 50: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
-	61, // 51: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
-	61, // 52: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
-	7,  // 53: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
-	8,  // 54: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
-	29, // 55: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
-	16, // 56: berth.agent.v1.Agent.Layers:input_type -> berth.agent.v1.LayerAnswer
-	34, // 57: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
-	44, // 58: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
-	45, // 59: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
-	39, // 60: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
-	48, // 61: berth.agent.v1.Agent.CommitKernel:input_type -> berth.agent.v1.CommitKernelRequest
-	50, // 62: berth.agent.v1.Agent.BuildImage:input_type -> berth.agent.v1.BuildImageRequest
-	46, // 63: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
-	26, // 64: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
-	53, // 65: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
-	55, // 66: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
-	9,  // 67: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
-	31, // 68: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
-	15, // 69: berth.agent.v1.Agent.Layers:output_type -> berth.agent.v1.LayerQuestion
-	42, // 70: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
-	42, // 71: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
-	42, // 72: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
-	41, // 73: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
-	49, // 74: berth.agent.v1.Agent.CommitKernel:output_type -> berth.agent.v1.CommitProgress
-	52, // 75: berth.agent.v1.Agent.BuildImage:output_type -> berth.agent.v1.BuildProgress
-	47, // 76: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
-	27, // 77: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
-	54, // 78: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
-	58, // 79: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
-	67, // [67:80] is the sub-list for method output_type
-	54, // [54:67] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	69, // 42: berth.agent.v1.BuildImageRequest.args:type_name -> berth.agent.v1.BuildImageRequest.ArgsEntry
+	70, // 43: berth.agent.v1.BuildImageRequest.secrets:type_name -> berth.agent.v1.BuildImageRequest.SecretsEntry
+	71, // 44: berth.agent.v1.BuildImageRequest.images:type_name -> berth.agent.v1.BuildImageRequest.ImagesEntry
+	53, // 45: berth.agent.v1.BuildImageRequest.registries:type_name -> berth.agent.v1.BuildRegistry
+	72, // 46: berth.agent.v1.FetchSourceResponse.container_files:type_name -> berth.agent.v1.FetchSourceResponse.ContainerFilesEntry
+	58, // 47: berth.agent.v1.ExecInput.start:type_name -> berth.agent.v1.ExecStart
+	59, // 48: berth.agent.v1.ExecInput.resize:type_name -> berth.agent.v1.WindowSize
+	73, // 49: berth.agent.v1.ExecStart.environment:type_name -> berth.agent.v1.ExecStart.EnvironmentEntry
+	59, // 50: berth.agent.v1.ExecStart.size:type_name -> berth.agent.v1.WindowSize
+	62, // 51: berth.agent.v1.StatsReport.kernels:type_name -> berth.agent.v1.KernelStats
+	63, // 52: berth.agent.v1.StatsReport.node:type_name -> berth.agent.v1.Metric
+	63, // 53: berth.agent.v1.KernelStats.metrics:type_name -> berth.agent.v1.Metric
+	7,  // 54: berth.agent.v1.Metric.quality:type_name -> berth.agent.v1.Metric.Quality
+	8,  // 55: berth.agent.v1.Agent.Watch:input_type -> berth.agent.v1.WatchRequest
+	29, // 56: berth.agent.v1.Agent.PullImage:input_type -> berth.agent.v1.PullImageRequest
+	16, // 57: berth.agent.v1.Agent.Layers:input_type -> berth.agent.v1.LayerAnswer
+	34, // 58: berth.agent.v1.Agent.CreateKernel:input_type -> berth.agent.v1.CreateKernelRequest
+	44, // 59: berth.agent.v1.Agent.GetKernel:input_type -> berth.agent.v1.GetKernelRequest
+	45, // 60: berth.agent.v1.Agent.TerminateKernel:input_type -> berth.agent.v1.TerminateKernelRequest
+	39, // 61: berth.agent.v1.Agent.UpdateMounts:input_type -> berth.agent.v1.UpdateMountsRequest
+	48, // 62: berth.agent.v1.Agent.CommitKernel:input_type -> berth.agent.v1.CommitKernelRequest
+	50, // 63: berth.agent.v1.Agent.BuildImage:input_type -> berth.agent.v1.BuildImageRequest
+	51, // 64: berth.agent.v1.Agent.FetchSource:input_type -> berth.agent.v1.FetchSourceRequest
+	46, // 65: berth.agent.v1.Agent.ForgetKernel:input_type -> berth.agent.v1.ForgetKernelRequest
+	26, // 66: berth.agent.v1.Agent.RestartPlugin:input_type -> berth.agent.v1.RestartPluginRequest
+	55, // 67: berth.agent.v1.Agent.Logs:input_type -> berth.agent.v1.LogsRequest
+	57, // 68: berth.agent.v1.Agent.Exec:input_type -> berth.agent.v1.ExecInput
+	9,  // 69: berth.agent.v1.Agent.Watch:output_type -> berth.agent.v1.Event
+	31, // 70: berth.agent.v1.Agent.PullImage:output_type -> berth.agent.v1.PullProgress
+	15, // 71: berth.agent.v1.Agent.Layers:output_type -> berth.agent.v1.LayerQuestion
+	42, // 72: berth.agent.v1.Agent.CreateKernel:output_type -> berth.agent.v1.KernelState
+	42, // 73: berth.agent.v1.Agent.GetKernel:output_type -> berth.agent.v1.KernelState
+	42, // 74: berth.agent.v1.Agent.TerminateKernel:output_type -> berth.agent.v1.KernelState
+	41, // 75: berth.agent.v1.Agent.UpdateMounts:output_type -> berth.agent.v1.UpdateMountsResponse
+	49, // 76: berth.agent.v1.Agent.CommitKernel:output_type -> berth.agent.v1.CommitProgress
+	54, // 77: berth.agent.v1.Agent.BuildImage:output_type -> berth.agent.v1.BuildProgress
+	52, // 78: berth.agent.v1.Agent.FetchSource:output_type -> berth.agent.v1.FetchSourceResponse
+	47, // 79: berth.agent.v1.Agent.ForgetKernel:output_type -> berth.agent.v1.ForgetKernelResponse
+	27, // 80: berth.agent.v1.Agent.RestartPlugin:output_type -> berth.agent.v1.RestartPluginResponse
+	56, // 81: berth.agent.v1.Agent.Logs:output_type -> berth.agent.v1.LogChunk
+	60, // 82: berth.agent.v1.Agent.Exec:output_type -> berth.agent.v1.ExecOutput
+	69, // [69:83] is the sub-list for method output_type
+	55, // [55:69] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_agent_agentpb_agent_proto_init() }
@@ -5662,14 +5937,14 @@ func file_agent_agentpb_agent_proto_init() {
 		(*Event_Heartbeat)(nil),
 	}
 	file_agent_agentpb_agent_proto_msgTypes[12].OneofWrappers = []any{}
-	file_agent_agentpb_agent_proto_msgTypes[47].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[49].OneofWrappers = []any{
 		(*ExecInput_Start)(nil),
 		(*ExecInput_Stdin)(nil),
 		(*ExecInput_StdinEof)(nil),
 		(*ExecInput_Resize)(nil),
 		(*ExecInput_Signal)(nil),
 	}
-	file_agent_agentpb_agent_proto_msgTypes[50].OneofWrappers = []any{
+	file_agent_agentpb_agent_proto_msgTypes[52].OneofWrappers = []any{
 		(*ExecOutput_Stdout)(nil),
 		(*ExecOutput_Stderr)(nil),
 		(*ExecOutput_Exit)(nil),
@@ -5681,7 +5956,7 @@ func file_agent_agentpb_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_agentpb_agent_proto_rawDesc), len(file_agent_agentpb_agent_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   63,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

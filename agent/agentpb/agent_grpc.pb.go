@@ -61,6 +61,7 @@ const (
 	Agent_UpdateMounts_FullMethodName    = "/berth.agent.v1.Agent/UpdateMounts"
 	Agent_CommitKernel_FullMethodName    = "/berth.agent.v1.Agent/CommitKernel"
 	Agent_BuildImage_FullMethodName      = "/berth.agent.v1.Agent/BuildImage"
+	Agent_FetchSource_FullMethodName     = "/berth.agent.v1.Agent/FetchSource"
 	Agent_ForgetKernel_FullMethodName    = "/berth.agent.v1.Agent/ForgetKernel"
 	Agent_RestartPlugin_FullMethodName   = "/berth.agent.v1.Agent/RestartPlugin"
 	Agent_Logs_FullMethodName            = "/berth.agent.v1.Agent/Logs"
@@ -107,6 +108,9 @@ type AgentClient interface {
 	// time (UNAVAILABLE). FAILED_PRECONDITION: the kernel does not run, or the builder
 	// needed more than the kernel has.
 	BuildImage(ctx context.Context, in *BuildImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BuildProgress], error)
+	// FetchSource fetches a commit of a Git repository with the limits and the network of a running kernel, for a
+	// BuildImage of the same kernel that follows. A caller that disconnects cancels it. Errors are those of BuildImage.
+	FetchSource(ctx context.Context, in *FetchSourceRequest, opts ...grpc.CallOption) (*FetchSourceResponse, error)
 	ForgetKernel(ctx context.Context, in *ForgetKernelRequest, opts ...grpc.CallOption) (*ForgetKernelResponse, error)
 	// RestartPlugin ends a plugin's process and starts it again; kernels keep their
 	// devices. It changes nothing that a leader decides, so any manager may call it.
@@ -258,6 +262,16 @@ func (c *agentClient) BuildImage(ctx context.Context, in *BuildImageRequest, opt
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_BuildImageClient = grpc.ServerStreamingClient[BuildProgress]
 
+func (c *agentClient) FetchSource(ctx context.Context, in *FetchSourceRequest, opts ...grpc.CallOption) (*FetchSourceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FetchSourceResponse)
+	err := c.cc.Invoke(ctx, Agent_FetchSource_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *agentClient) ForgetKernel(ctx context.Context, in *ForgetKernelRequest, opts ...grpc.CallOption) (*ForgetKernelResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ForgetKernelResponse)
@@ -350,6 +364,9 @@ type AgentServer interface {
 	// time (UNAVAILABLE). FAILED_PRECONDITION: the kernel does not run, or the builder
 	// needed more than the kernel has.
 	BuildImage(*BuildImageRequest, grpc.ServerStreamingServer[BuildProgress]) error
+	// FetchSource fetches a commit of a Git repository with the limits and the network of a running kernel, for a
+	// BuildImage of the same kernel that follows. A caller that disconnects cancels it. Errors are those of BuildImage.
+	FetchSource(context.Context, *FetchSourceRequest) (*FetchSourceResponse, error)
 	ForgetKernel(context.Context, *ForgetKernelRequest) (*ForgetKernelResponse, error)
 	// RestartPlugin ends a plugin's process and starts it again; kernels keep their
 	// devices. It changes nothing that a leader decides, so any manager may call it.
@@ -398,6 +415,9 @@ func (UnimplementedAgentServer) CommitKernel(*CommitKernelRequest, grpc.ServerSt
 }
 func (UnimplementedAgentServer) BuildImage(*BuildImageRequest, grpc.ServerStreamingServer[BuildProgress]) error {
 	return status.Error(codes.Unimplemented, "method BuildImage not implemented")
+}
+func (UnimplementedAgentServer) FetchSource(context.Context, *FetchSourceRequest) (*FetchSourceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method FetchSource not implemented")
 }
 func (UnimplementedAgentServer) ForgetKernel(context.Context, *ForgetKernelRequest) (*ForgetKernelResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ForgetKernel not implemented")
@@ -555,6 +575,24 @@ func _Agent_BuildImage_Handler(srv interface{}, stream grpc.ServerStream) error 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Agent_BuildImageServer = grpc.ServerStreamingServer[BuildProgress]
 
+func _Agent_FetchSource_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FetchSourceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentServer).FetchSource(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Agent_FetchSource_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentServer).FetchSource(ctx, req.(*FetchSourceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Agent_ForgetKernel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ForgetKernelRequest)
 	if err := dec(in); err != nil {
@@ -631,6 +669,10 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UpdateMounts",
 			Handler:    _Agent_UpdateMounts_Handler,
+		},
+		{
+			MethodName: "FetchSource",
+			Handler:    _Agent_FetchSource_Handler,
 		},
 		{
 			MethodName: "ForgetKernel",

@@ -3,15 +3,33 @@ package build_test
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/json"
+	"encoding/pem"
+	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
 	"github.com/berthhq/berth/agent/build"
+	"github.com/berthhq/berth/agent/disk"
+	"github.com/berthhq/berth/internal/testenv/wait"
 )
 
 // refused builds a Dockerfile that must fail, and returns the error and the output.
@@ -190,4 +208,219 @@ func TestCancelledBuild(t *testing.T) {
 		}
 	}
 	s.must(t, "one", s.request(simple[:strings.Index(simple, "COPY")]+"RUN [\"/bin/prog\", \"id\"]\n"))
+}
+
+// A step that fills the disk ends with an error that names the disk, and the next build works. Other projects have
+// disks of their own.
+func TestFullDisk(t *testing.T) {
+	s := newSite(t)
+	dir := t.TempDir()
+	disks, probe, err := disk.New(t.Context(), dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !probe.Ok {
+		t.Skip(probe.Detail)
+	}
+	s.cfg.Dir, s.cfg.Disks, s.cfg.Disk = filepath.Join(dir, "caches"), disks, 128<<20
+	s.Builders = build.New(s.cfg)
+	t.Cleanup(func() {
+		for _, project := range []string{"one", "two"} {
+			if err := disks.Remove(filepath.Join(s.cfg.Dir, project)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 2 {
+		if text := s.refused(t, s.request("FROM base\nRUN [\"/bin/prog\", \"fill\", \"/big\"]\n")); !strings.Contains(text, "was full") {
+			t.Errorf("the error does not name the disk: %s", text)
+		}
+	}
+	r := s.request("FROM base\nCOPY . /x\n")
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(archive(t, map[string]string{"zeros": string(make([]byte, 160<<20))})); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.Context = packed.Bytes()
+	if text := s.refused(t, r); !strings.Contains(text, "full") {
+		t.Errorf("files above the disk: %s", text)
+	}
+	for _, project := range []string{"one", "two"} {
+		s.must(t, project, s.request("FROM base\nRUN [\"/bin/prog\", \"id\"]\n"))
+	}
+}
+
+// A builder that is killed in the middle of a step leaves neither processes nor an image, and the next build of the
+// project works.
+func TestKilledBuilder(t *testing.T) {
+	s := newSite(t)
+	var once sync.Once
+	killed := make(chan []string, 1)
+	l := &log{}
+	_, err := s.Build(t.Context(), "one", s.request("FROM base\nRUN [\"/bin/prog\", \"write\", \"/early\", \"x\"]\nRUN [\"/bin/prog\", \"sleep\", \"600\"]\n"), func(e build.Event) {
+		l.add(e)
+		if strings.Contains(l.String(), "sleep") {
+			once.Do(func() { killed <- s.killAll(t) })
+		}
+	})
+	if err == nil || len(<-killed) == 0 {
+		t.Fatalf("the killed builder succeeds: %v\n%s", err, l)
+	}
+	t.Log(err)
+	if list, err := remote.List(s.repository(t, "users/u/env")); err == nil && len(list) > 0 {
+		t.Errorf("the registry has %v", list)
+	}
+	done, _ := s.must(t, "one", s.request("FROM base\nRUN [\"/bin/prog\", \"write\", \"/early\", \"x\"]\nRUN [\"/bin/prog\", \"id\"]\n"))
+	t.Logf("the next build: %+v", done)
+	if left := s.processes(); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+}
+
+// processes returns the processes of the sandbox, without those of steps.
+func (s *site) processes() (pids []string) {
+	for _, dir := range []string{"pids", "."} {
+		if text, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", dir, s.cgroup, "cgroup.procs")); err == nil {
+			pids = append(pids, strings.Fields(string(text))...)
+		}
+	}
+	return pids
+}
+
+// killAll kills the builder.
+func (s *site) killAll(t *testing.T) []string {
+	pids := s.processes()
+	for _, text := range pids {
+		pid, err := strconv.Atoi(text)
+		if err == nil {
+			err = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if err != nil {
+			t.Errorf("kill %s: %v", text, err)
+		}
+	}
+	return pids
+}
+
+func (s *site) repository(t *testing.T, path string) name.Repository {
+	t.Helper()
+	repo, err := name.NewRepository(s.registry.Host+"/"+path, name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return repo
+}
+
+// The builder reaches a registry with its own certificates, and only with them. The credentials of the registry go to
+// no other site, which the registry can name as its token server.
+func TestRegistriesOfTheirOwn(t *testing.T) {
+	s := newSite(t)
+	var asked atomic.Int64
+	thief := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != "" || r.Method == http.MethodPost {
+			asked.Add(1)
+		}
+		_, _ = w.Write([]byte(`{"token":"x"}`))
+	}))
+	defer thief.Close()
+	to, err := url.Parse("http://" + s.registry.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hostile atomic.Bool
+	forward := httputil.NewSingleHostReverseProxy(to)
+	tls := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hostile.Load() {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="`+strings.Replace(thief.URL, "127.0.0.1", "localhost", 1)+`/token",service="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	defer tls.Close()
+	own := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw})
+	r := s.request("FROM base\nRUN [\"/bin/prog\", \"id\"]\n")
+	host := tls.Listener.Addr().String()
+	r.Images["base"] = host + strings.TrimPrefix(s.base, s.registry.Host)
+	r.Registries = []build.Registry{{Host: host, Username: "u", Password: "hunter2"}}
+	if text := s.refused(t, r); !strings.Contains(text, "certificate") {
+		t.Errorf("without the certificate: %s", text)
+	}
+	r.Registries[0].Certificates = string(own)
+	s.must(t, "one", r)
+	r.Registries[0].Proxy = "http://127.0.0.1:1"
+	if _, text, err := s.build(t, "two", r); err == nil {
+		t.Errorf("the proxy of the registry is not used:\n%s", text)
+	}
+	r.Registries[0].Proxy = ""
+	r.Registries[0].Certificates += string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: thief.Certificate().Raw}))
+	hostile.Store(true)
+	if text := s.refused(t, r); asked.Load() > 0 || !strings.Contains(text, "not on its site") {
+		t.Errorf("a token server on another site was asked %d times with credentials: %s", asked.Load(), text)
+	}
+}
+
+// A builder whose agent is killed in the middle of a step ends by itself, together with the step.
+func TestKilledAgent(t *testing.T) {
+	s := newSite(t)
+	r := s.request("FROM base\nRUN [\"/bin/prog\", \"sleep\", \"600\"]\n")
+	r.Root, r.Runc = filepath.Join(t.TempDir(), "cache"), s.cfg.Runc
+	if err := os.MkdirAll(filepath.Join(r.Root, "tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(s.cfg.Program)
+	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Join(r.Root, "tmp"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWNS}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewEncoder(in).Encode(r); err != nil {
+		t.Fatal(err)
+	}
+	steps := func() (n int) {
+		found, _ := filepath.Glob("/sys/fs/cgroup/*" + s.cgroup + "/buildkit/*/cgroup.procs")
+		for _, file := range found {
+			text, _ := os.ReadFile(file)
+			n += len(strings.Fields(string(text)))
+		}
+		return n
+	}
+	lines := json.NewDecoder(out)
+	for steps() == 0 {
+		var e build.Event
+		if err := lines.Decode(&e); err != nil || e.Error != nil {
+			t.Fatalf("the build ends early: %v, %+v", err, e)
+		}
+	}
+	_, _ = in.Close(), out.Close() // as the kernel does for a process that is killed
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		t.Fatal("the builder still runs")
+	}
+	wait.Until(t, "the step has ended", func() bool { return steps() == 0 })
+	if list, err := remote.List(s.repository(t, "users/u/env")); err == nil && len(list) > 0 {
+		t.Errorf("the registry has %v", list)
+	}
+	for _, dir := range []string{"/sys/fs/cgroup/*" + s.cgroup + "/buildkit/*", "/sys/fs/cgroup/*" + s.cgroup + "/buildkit"} {
+		left, _ := filepath.Glob(dir)
+		for _, d := range left {
+			_ = os.Remove(d)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/vishvananda/netns"
 
 	"github.com/berthhq/berth/agent/build"
@@ -46,30 +49,42 @@ type site struct {
 
 const memory, pids = 384 << 20, 200
 
-func newSite(t *testing.T) *site {
+// plain is the way to registries without TLS.
+var plain = build.Way{PlainHTTP: true}
+
+func newSite(t testing.TB) *site { return newSiteWith(t, memory, pids) }
+
+// newSiteWith returns a machine whose sandbox has limits.
+func newSiteWith(t testing.TB, memory, pids int) *site {
 	t.Helper()
 	tools := runtimetest.Build(t)
 	s := &site{registry: runtimetest.NewRegistry(t)}
 	reference, digest := s.registry.Push(t, "base/prog", tools.Prog, v1.Config{})
 	s.base = strings.TrimSuffix(reference, ":latest") + "@" + digest
 	s.cgroup = "/berth-test-build/" + strings.ToLower(strings.NewReplacer("/", "-").Replace(t.Name())) + strconv.Itoa(os.Getpid())
-	makeCgroup(t, s.cgroup)
+	makeCgroup(t, s.cgroup, memory, pids)
 	s.netns = makeNetNS(t)
+	s.cfg = build.Config{Runc: tools.Runc, Dir: filepath.Join(t.TempDir(), "caches")}
+	s.program(t, "")
+	return s
+}
+
+// program makes the test binary the builder, with a variable in its environment.
+func (s *site) program(t testing.TB, environment string) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(t.TempDir(), "builder")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+variable+"=1 exec "+self+"\n"), 0o755); err != nil {
+	s.cfg.Program = filepath.Join(t.TempDir(), "builder")
+	if err := os.WriteFile(s.cfg.Program, []byte("#!/bin/sh\n"+environment+" "+variable+"=1 exec "+self+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s.cfg = build.Config{Program: program, Runc: tools.Runc, Dir: filepath.Join(t.TempDir(), "caches")}
 	s.Builders = build.New(s.cfg)
-	return s
 }
 
 // makeCgroup creates a cgroup with limits in all hierarchies.
-func makeCgroup(t *testing.T, path string) {
+func makeCgroup(t testing.TB, path string, memory, pids int) {
 	t.Helper()
 	roots, err := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs")
 	if err != nil {
@@ -107,7 +122,7 @@ func makeCgroup(t *testing.T, path string) {
 }
 
 // makeNetNS creates a network namespace with only loopback.
-func makeNetNS(t *testing.T) string {
+func makeNetNS(t testing.TB) string {
 	t.Helper()
 	named := "berth-build-" + strconv.Itoa(os.Getpid()) + strconv.FormatInt(time.Now().UnixNano()%1e6, 10)
 	done := make(chan error, 1)
@@ -131,8 +146,8 @@ func (s *site) request(dockerfile string) build.Request {
 	return build.Request{
 		Dockerfile: dockerfile, NetNS: s.netns, Cgroup: s.cgroup, Epoch: 1577836800, ResolvConf: "nameserver 192.0.2.1\n",
 		Images:     map[string]string{"base": s.base},
-		Registries: []build.Registry{{Host: s.registry.Host, PlainHTTP: true}},
-		Output:     build.Repository{Name: s.registry.Host + "/users/u/env", PlainHTTP: true, MountFrom: "base/prog"},
+		Registries: []build.Registry{{Way: plain, Host: s.registry.Host}},
+		Output:     build.Repository{Way: plain, Name: s.registry.Host + "/users/u/env", MountFrom: "base/prog"},
 	}
 }
 
@@ -154,7 +169,7 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-func (s *site) build(t *testing.T, project string, r build.Request) (*build.Result, string, error) {
+func (s *site) build(t testing.TB, project string, r build.Request) (*build.Result, string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -166,7 +181,7 @@ func (s *site) build(t *testing.T, project string, r build.Request) (*build.Resu
 	return done, l.String(), err
 }
 
-func (s *site) must(t *testing.T, project string, r build.Request) (*build.Result, string) {
+func (s *site) must(t testing.TB, project string, r build.Request) (*build.Result, string) {
 	t.Helper()
 	done, text, err := s.build(t, project, r)
 	if err != nil {
@@ -216,7 +231,7 @@ func files(t *testing.T, img v1.Image) map[string]string {
 	return out
 }
 
-func archive(t *testing.T, texts map[string]string) []byte {
+func archive(t testing.TB, texts map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -285,7 +300,7 @@ func TestCacheInRegistry(t *testing.T) {
 	s := newSite(t)
 	r := s.request(simple)
 	r.Context = archive(t, map[string]string{"note": "from the context"})
-	r.Cache = build.Cache{Repository: build.Repository{Name: s.registry.Host + "/cache/one", PlainHTTP: true}, Export: "a"}
+	r.Cache = build.Cache{Repository: build.Repository{Way: plain, Name: s.registry.Host + "/cache/one"}, Export: "a"}
 	first, _ := s.must(t, "one", r)
 	s.cfg.Dir = filepath.Join(t.TempDir(), "other")
 	s.Builders = build.New(s.cfg)
@@ -294,4 +309,42 @@ func TestCacheInRegistry(t *testing.T) {
 	if second.Digest != first.Digest || second.Cached != second.Steps {
 		t.Errorf("a build on another machine: %+v, first %+v\n%s", second, first, text)
 	}
+}
+
+// An archive that was sent in parts is unpacked below the context, and a part with other content is refused.
+func TestFilesInParts(t *testing.T) {
+	s := newSite(t)
+	whole := archive(t, map[string]string{"note": "from the parts", "big": strings.Repeat("x", 100_000), "dir/other": "kept"})
+	r := s.request("FROM base\nCOPY . /data/\n")
+	r.Files = build.Files{Repository: build.Repository{Way: plain, Name: s.registry.Host + "/uploads/u"}}
+	for part := range slices.Chunk(whole, 40_000) {
+		r.Files.Parts = append(r.Files.Parts, s.blob(t, "uploads/u", part))
+	}
+	r.Context = archive(t, map[string]string{"note": "from the request"})
+	done, _ := s.must(t, "one", r)
+	if got := files(t, s.image(t, r, done.Digest)); got["data/note"] != "from the request" || got["data/dir/other"] != "kept" || len(got["data/big"]) != 100_000 {
+		t.Errorf("the image has %d files, note is %q", len(got), got["data/note"])
+	}
+	r.Files.Parts[1] = "sha256:" + strings.Repeat("0", 64)
+	if _, text, err := s.build(t, "one", r); err == nil {
+		t.Errorf("a part that does not exist is accepted:\n%s", text)
+	}
+}
+
+// blob pushes a blob and returns its digest.
+func (s *site) blob(t *testing.T, repository string, content []byte) string {
+	t.Helper()
+	repo, err := name.NewRepository(s.registry.Host+"/"+repository, name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer := static.NewLayer(content, types.OCILayer)
+	if err := remote.WriteLayer(repo, layer); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := layer.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest.String()
 }

@@ -59,26 +59,36 @@ var projectForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 // Build builds an image with the cache of a project. The Root, the Runc and the CacheBytes of the request are
 // set by Build. A failure of the Dockerfile's steps is an *Error.
 func (b *Builders) Build(ctx context.Context, project string, r Request, report func(Event)) (*Result, error) {
+	r.Source.Address = ""
+	last, err := b.run(ctx, project, r, report)
+	return last.Result, err
+}
+
+// Fetch fetches the source of a request into the cache of a project. A failure of the repository or its server is an
+// *Error.
+func (b *Builders) Fetch(ctx context.Context, project string, r Request, report func(Event)) (*Fetched, error) {
+	last, err := b.run(ctx, project, r, report)
+	return last.Fetched, err
+}
+
+func (b *Builders) run(ctx context.Context, project string, r Request, report func(Event)) (last Event, err error) {
 	if !projectForm.MatchString(project) {
-		return nil, fmt.Errorf("project %.80q is malformed: %w", project, errdefs.ErrInvalidArgument)
+		return last, fmt.Errorf("project %.80q is malformed: %w", project, errdefs.ErrInvalidArgument)
 	}
 	release, err := b.open(ctx, project)
 	if err != nil {
-		return nil, fmt.Errorf("open the cache of project %s: %w", project, err)
+		return last, fmt.Errorf("open the cache of project %s: %w", project, err)
 	}
 	defer release()
 	r.Root, r.Runc, r.CacheBytes = filepath.Join(b.dir(project), "cache"), b.cfg.Runc, b.cfg.Disk/100*shrunk
 	if err := os.MkdirAll(r.Root, 0o700); err != nil {
-		return nil, err
+		return last, err
 	}
-	last, err := start(ctx, b.cfg.Program, r, report)
-	if err != nil {
-		return nil, err
+	last, err = start(ctx, b.cfg.Program, r, report)
+	if err == nil && last.Error != nil {
+		err = last.Error
 	}
-	if last.Error != nil {
-		return nil, last.Error
-	}
-	return last.Result, nil
+	return last, err
 }
 
 // Error implements error.

@@ -66,7 +66,7 @@ func start(ctx context.Context, program string, r Request, report func(Event)) (
 	last = follow(out, report)
 	exit := cmd.Wait()
 	switch {
-	case last.Result != nil || last.Error != nil:
+	case last.Result != nil || last.Error != nil || last.Fetched != nil:
 		return last, nil
 	case ctx.Err() != nil:
 		return last, context.Cause(ctx)

@@ -16,47 +16,87 @@ import (
 	"github.com/berthhq/berth/agent/mount"
 )
 
-// Builders has the method of build.Builders that kernels need.
+// Builders has the methods of build.Builders that kernels need.
 type Builders interface {
 	Build(ctx context.Context, project string, r build.Request, report func(build.Event)) (*build.Result, error)
+	Fetch(ctx context.Context, project string, r build.Request, report func(build.Event)) (*build.Fetched, error)
 }
 
 // Build builds an image inside the limits and the network of a running kernel. The output is a part of the
 // kernel's log. A failure of the build's steps is a *build.Error.
 func (m *Manager) Build(ctx context.Context, r *agentpb.BuildImageRequest, phase func(string)) (*build.Result, error) {
-	if err := m.Fence(r.Epoch); err != nil {
-		return nil, err
+	if r.Repository == "" || r.Dockerfile == "" {
+		return nil, fmt.Errorf("repository or dockerfile is empty: %w", errdefs.ErrInvalidArgument)
 	}
-	k, err := m.Get(r.KernelId)
+	k, leave, err := m.builds(r)
 	if err != nil {
 		return nil, err
 	}
-	if present := k.rec.request.LaunchEpoch; r.LaunchEpoch != present {
-		return nil, fmt.Errorf("kernel %s: launch %d is not on this node, which has launch %d: %w", k.ID, r.LaunchEpoch, present, errdefs.ErrNotFound)
+	defer leave()
+	var done *build.Result
+	err = k.logged(ctx, phase, func(ctx context.Context, report func(build.Event)) (err error) {
+		done, err = m.cfg.Builders.Build(ctx, k.rec.request.ProjectId, k.buildRequest(r), report)
+		return err
+	})
+	return done, err
+}
+
+// FetchSource fetches a Git repository inside the limits and the network of a running kernel, for a Build of it. A
+// failure of the repository is a *build.Error.
+func (m *Manager) FetchSource(ctx context.Context, r *agentpb.FetchSourceRequest) (*build.Fetched, error) {
+	k, leave, err := m.builds(r)
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case m.cfg.Builders == nil:
-		return nil, fmt.Errorf("this agent builds no images: %w", errdefs.ErrNotImplemented)
-	case r.Repository == "" || r.Dockerfile == "":
-		return nil, fmt.Errorf("repository or dockerfile is empty: %w", errdefs.ErrInvalidArgument)
+	defer leave()
+	request := build.Request{
+		NetNS: m.cfg.Network.Path(k.attachment()), Cgroup: k.CgroupPath(), ResolvConf: mount.Resolv(),
+		Source: build.Source{ID: k.ID, Address: r.Address, Ref: r.Ref, Directory: r.Directory, File: r.File, Username: r.Username, Password: r.Password},
+	}
+	var done *build.Fetched
+	err = k.logged(ctx, func(string) {}, func(ctx context.Context, report func(build.Event)) (err error) {
+		done, err = m.cfg.Builders.Fetch(ctx, k.rec.request.ProjectId, request, report)
+		return err
+	})
+	return done, err
+}
+
+// builds returns the kernel of a request whose caller leads, and keeps other builds and commits of it out until leave
+// is called.
+func (m *Manager) builds(r interface {
+	GetEpoch() int64
+	GetKernelId() string
+	GetLaunchEpoch() int64
+}) (k *Kernel, leave func(), err error) {
+	if err := m.Fence(r.GetEpoch()); err != nil {
+		return nil, nil, err
+	}
+	if k, err = m.Get(r.GetKernelId()); err != nil {
+		return nil, nil, err
+	}
+	if present := k.rec.request.LaunchEpoch; r.GetLaunchEpoch() != present {
+		return nil, nil, fmt.Errorf("kernel %s: launch %d is not on this node, which has launch %d: %w", k.ID, r.GetLaunchEpoch(), present, errdefs.ErrNotFound)
+	}
+	if m.cfg.Builders == nil {
+		return nil, nil, fmt.Errorf("this agent builds no images: %w", errdefs.ErrNotImplemented)
 	}
 	if !k.committing.TryLock() {
-		return nil, fmt.Errorf("another build or commit of kernel %s runs: %w", k.ID, errdefs.ErrUnavailable)
+		return nil, nil, fmt.Errorf("another build or commit of kernel %s runs: %w", k.ID, errdefs.ErrUnavailable)
 	}
-	defer k.committing.Unlock()
-	return k.build(ctx, r, phase)
+	return k, k.committing.Unlock, nil
 }
 
 // errEnded is the cause of the cancellation of a build whose kernel ends.
 var errEnded = fmt.Errorf("the session ended during the build: %w", errdefs.ErrFailedPrecondition)
 
-func (k *Kernel) build(ctx context.Context, r *agentpb.BuildImageRequest, phase func(string)) (*build.Result, error) {
+// logged runs a part of a build until the kernel ends. The output goes to the kernel's log.
+func (k *Kernel) logged(ctx context.Context, phase func(string), do func(context.Context, func(build.Event)) error) error {
 	if _, err := k.Running(); err != nil {
-		return nil, err
+		return err
 	}
 	out, err := k.output(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("open the log of kernel %s: %w", k.ID, err)
+		return fmt.Errorf("open the log of kernel %s: %w", k.ID, err)
 	}
 	defer out.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -70,7 +110,7 @@ func (k *Kernel) build(ctx context.Context, r *agentpb.BuildImageRequest, phase 
 		case <-ctx.Done():
 		}
 	}()
-	done, err := k.m.cfg.Builders.Build(ctx, k.rec.request.ProjectId, k.buildRequest(r), func(e build.Event) {
+	err = do(ctx, func(e build.Event) {
 		if e.Phase != "" {
 			phase(e.Phase)
 		}
@@ -83,23 +123,30 @@ func (k *Kernel) build(ctx context.Context, r *agentpb.BuildImageRequest, phase 
 	if err != nil {
 		_, _ = fmt.Fprintf(out, "The build failed: %v\n", err)
 	}
-	return done, err
+	return err
 }
 
 func (k *Kernel) buildRequest(r *agentpb.BuildImageRequest) build.Request {
+	way := build.Way{PlainHTTP: r.PlainHttp, Proxy: r.Proxy, Certificates: r.Certificates}
 	out := build.Request{
 		NetNS: k.m.cfg.Network.Path(k.attachment()), Cgroup: k.CgroupPath(), ResolvConf: mount.Resolv(),
 		Dockerfile: r.Dockerfile, Context: r.Context, Target: r.Target, Args: r.Args, Secrets: r.Secrets,
 		NoCache: r.NoCache, Epoch: r.SourceDateEpoch, Images: r.Images, MaxBytes: r.MaxBytes, Indexed: r.Indexed,
 		CABundle: k.m.cfg.CABundle,
-		Output:   build.Repository{Name: r.Repository, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.Password, MountFrom: r.MountFrom},
+		Output:   build.Repository{Way: way, Name: r.Repository, Username: r.Username, Password: r.Password, MountFrom: r.MountFrom},
+		Files:    build.Files{Repository: build.Repository{Way: way, Name: r.FilesRepository, Username: r.CacheReader, Password: r.CacheSecret}, Parts: r.Files},
+	}
+	if r.Fetched {
+		out.Source.ID = k.ID
 	}
 	for _, reg := range r.Registries {
-		out.Registries = append(out.Registries, build.Registry{Host: reg.Host, PlainHTTP: reg.PlainHttp, Username: reg.Username, Password: reg.Password})
+		out.Registries = append(out.Registries, build.Registry{
+			Way: build.Way{PlainHTTP: reg.PlainHttp, Proxy: reg.Proxy, Certificates: reg.Certificates}, Host: reg.Host, Username: reg.Username, Password: reg.Password,
+		})
 	}
 	if r.CacheRepository != "" {
 		out.Cache = build.Cache{
-			Repository: build.Repository{Name: r.CacheRepository, PlainHTTP: r.PlainHttp, Username: r.Username, Password: r.CachePassword, MountFrom: r.MountFrom},
+			Repository: build.Repository{Way: way, Name: r.CacheRepository, Username: r.Username, Password: r.CachePassword, MountFrom: r.MountFrom},
 			Export:     r.CacheExport, Import: r.CacheImport, Reader: r.CacheReader, Secret: r.CacheSecret,
 		}
 	}

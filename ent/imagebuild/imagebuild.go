@@ -39,6 +39,14 @@ const (
 	FieldDigest = "digest"
 	// FieldBase holds the string denoting the base field in the database.
 	FieldBase = "base"
+	// FieldGitAddress holds the string denoting the git_address field in the database.
+	FieldGitAddress = "git_address"
+	// FieldGitRef holds the string denoting the git_ref field in the database.
+	FieldGitRef = "git_ref"
+	// FieldGitDirectory holds the string denoting the git_directory field in the database.
+	FieldGitDirectory = "git_directory"
+	// FieldGitCommit holds the string denoting the git_commit field in the database.
+	FieldGitCommit = "git_commit"
 	// FieldShared holds the string denoting the shared field in the database.
 	FieldShared = "shared"
 	// FieldDescription holds the string denoting the description field in the database.
@@ -127,6 +135,10 @@ var Columns = []string{
 	FieldDockerfile,
 	FieldDigest,
 	FieldBase,
+	FieldGitAddress,
+	FieldGitRef,
+	FieldGitDirectory,
+	FieldGitCommit,
 	FieldShared,
 	FieldDescription,
 	FieldStatus,
@@ -165,6 +177,14 @@ var (
 	Interceptors [1]ent.Interceptor
 	// DefaultCreatedAt holds the default value on creation for the "created_at" field.
 	DefaultCreatedAt func() time.Time
+	// DefaultGitAddress holds the default value on creation for the "git_address" field.
+	DefaultGitAddress string
+	// DefaultGitRef holds the default value on creation for the "git_ref" field.
+	DefaultGitRef string
+	// DefaultGitDirectory holds the default value on creation for the "git_directory" field.
+	DefaultGitDirectory string
+	// DefaultGitCommit holds the default value on creation for the "git_commit" field.
+	DefaultGitCommit string
 	// DefaultShared holds the default value on creation for the "shared" field.
 	DefaultShared bool
 	// DescriptionValidator is a validator for the "description" field. It is called by the builders before save.
@@ -199,6 +219,7 @@ const (
 	KindRequirements Kind = "requirements"
 	KindEnvironment  Kind = "environment"
 	KindDevcontainer Kind = "devcontainer"
+	KindGit          Kind = "git"
 )
 
 func (k Kind) String() string {
@@ -208,7 +229,7 @@ func (k Kind) String() string {
 // KindValidator is a validator for the "kind" field enum values. It is called by the builders before save.
 func KindValidator(k Kind) error {
 	switch k {
-	case KindRecipe, KindDockerfile, KindRequirements, KindEnvironment, KindDevcontainer:
+	case KindRecipe, KindDockerfile, KindRequirements, KindEnvironment, KindDevcontainer, KindGit:
 		return nil
 	default:
 		return fmt.Errorf("imagebuild: invalid enum value for kind field: %q", k)
@@ -305,6 +326,26 @@ func ByDigest(opts ...sql.OrderTermOption) OrderOption {
 // ByBase orders the results by the base field.
 func ByBase(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldBase, opts...).ToFunc()
+}
+
+// ByGitAddress orders the results by the git_address field.
+func ByGitAddress(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldGitAddress, opts...).ToFunc()
+}
+
+// ByGitRef orders the results by the git_ref field.
+func ByGitRef(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldGitRef, opts...).ToFunc()
+}
+
+// ByGitDirectory orders the results by the git_directory field.
+func ByGitDirectory(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldGitDirectory, opts...).ToFunc()
+}
+
+// ByGitCommit orders the results by the git_commit field.
+func ByGitCommit(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldGitCommit, opts...).ToFunc()
 }
 
 // ByShared orders the results by the shared field.

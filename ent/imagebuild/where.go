@@ -106,6 +106,26 @@ func Base(v string) predicate.ImageBuild {
 	return predicate.ImageBuild(sql.FieldEQ(FieldBase, v))
 }
 
+// GitAddress applies equality check predicate on the "git_address" field. It's identical to GitAddressEQ.
+func GitAddress(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldEQ(FieldGitAddress, v))
+}
+
+// GitRef applies equality check predicate on the "git_ref" field. It's identical to GitRefEQ.
+func GitRef(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldEQ(FieldGitRef, v))
+}
+
+// GitDirectory applies equality check predicate on the "git_directory" field. It's identical to GitDirectoryEQ.
+func GitDirectory(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldEQ(FieldGitDirectory, v))
+}
+
+// GitCommit applies equality check predicate on the "git_commit" field. It's identical to GitCommitEQ.
+func GitCommit(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldEQ(FieldGitCommit, v))
+}
+
 // Shared applies equality check predicate on the "shared" field. It's identical to SharedEQ.
 func Shared(v bool) predicate.ImageBuild {
 	return predicate.ImageBuild(sql.FieldEQ(FieldShared, v))
@@ -714,6 +734,266 @@ func BaseEqualFold(v string) predicate.ImageBuild {
 // BaseContainsFold applies the ContainsFold predicate on the "base" field.
 func BaseContainsFold(v string) predicate.ImageBuild {
 	return predicate.ImageBuild(sql.FieldContainsFold(FieldBase, v))
+}
+
+// GitAddressEQ applies the EQ predicate on the "git_address" field.
+func GitAddressEQ(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldEQ(FieldGitAddress, v))
+}
+
+// GitAddressNEQ applies the NEQ predicate on the "git_address" field.
+func GitAddressNEQ(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldNEQ(FieldGitAddress, v))
+}
+
+// GitAddressIn applies the In predicate on the "git_address" field.
+func GitAddressIn(vs ...string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldIn(FieldGitAddress, vs...))
+}
+
+// GitAddressNotIn applies the NotIn predicate on the "git_address" field.
+func GitAddressNotIn(vs ...string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldNotIn(FieldGitAddress, vs...))
+}
+
+// GitAddressGT applies the GT predicate on the "git_address" field.
+func GitAddressGT(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldGT(FieldGitAddress, v))
+}
+
+// GitAddressGTE applies the GTE predicate on the "git_address" field.
+func GitAddressGTE(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldGTE(FieldGitAddress, v))
+}
+
+// GitAddressLT applies the LT predicate on the "git_address" field.
+func GitAddressLT(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldLT(FieldGitAddress, v))
+}
+
+// GitAddressLTE applies the LTE predicate on the "git_address" field.
+func GitAddressLTE(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldLTE(FieldGitAddress, v))
+}
+
+// GitAddressContains applies the Contains predicate on the "git_address" field.
+func GitAddressContains(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldContains(FieldGitAddress, v))
+}
+
+// GitAddressHasPrefix applies the HasPrefix predicate on the "git_address" field.
+func GitAddressHasPrefix(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldHasPrefix(FieldGitAddress, v))
+}
+
+// GitAddressHasSuffix applies the HasSuffix predicate on the "git_address" field.
+func GitAddressHasSuffix(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldHasSuffix(FieldGitAddress, v))
+}
+
+// GitAddressEqualFold applies the EqualFold predicate on the "git_address" field.
+func GitAddressEqualFold(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldEqualFold(FieldGitAddress, v))
+}
+
+// GitAddressContainsFold applies the ContainsFold predicate on the "git_address" field.
+func GitAddressContainsFold(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldContainsFold(FieldGitAddress, v))
+}
+
+// GitRefEQ applies the EQ predicate on the "git_ref" field.
+func GitRefEQ(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldEQ(FieldGitRef, v))
+}
+
+// GitRefNEQ applies the NEQ predicate on the "git_ref" field.
+func GitRefNEQ(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldNEQ(FieldGitRef, v))
+}
+
+// GitRefIn applies the In predicate on the "git_ref" field.
+func GitRefIn(vs ...string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldIn(FieldGitRef, vs...))
+}
+
+// GitRefNotIn applies the NotIn predicate on the "git_ref" field.
+func GitRefNotIn(vs ...string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldNotIn(FieldGitRef, vs...))
+}
+
+// GitRefGT applies the GT predicate on the "git_ref" field.
+func GitRefGT(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldGT(FieldGitRef, v))
+}
+
+// GitRefGTE applies the GTE predicate on the "git_ref" field.
+func GitRefGTE(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldGTE(FieldGitRef, v))
+}
+
+// GitRefLT applies the LT predicate on the "git_ref" field.
+func GitRefLT(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldLT(FieldGitRef, v))
+}
+
+// GitRefLTE applies the LTE predicate on the "git_ref" field.
+func GitRefLTE(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldLTE(FieldGitRef, v))
+}
+
+// GitRefContains applies the Contains predicate on the "git_ref" field.
+func GitRefContains(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldContains(FieldGitRef, v))
+}
+
+// GitRefHasPrefix applies the HasPrefix predicate on the "git_ref" field.
+func GitRefHasPrefix(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldHasPrefix(FieldGitRef, v))
+}
+
+// GitRefHasSuffix applies the HasSuffix predicate on the "git_ref" field.
+func GitRefHasSuffix(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldHasSuffix(FieldGitRef, v))
+}
+
+// GitRefEqualFold applies the EqualFold predicate on the "git_ref" field.
+func GitRefEqualFold(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldEqualFold(FieldGitRef, v))
+}
+
+// GitRefContainsFold applies the ContainsFold predicate on the "git_ref" field.
+func GitRefContainsFold(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldContainsFold(FieldGitRef, v))
+}
+
+// GitDirectoryEQ applies the EQ predicate on the "git_directory" field.
+func GitDirectoryEQ(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldEQ(FieldGitDirectory, v))
+}
+
+// GitDirectoryNEQ applies the NEQ predicate on the "git_directory" field.
+func GitDirectoryNEQ(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldNEQ(FieldGitDirectory, v))
+}
+
+// GitDirectoryIn applies the In predicate on the "git_directory" field.
+func GitDirectoryIn(vs ...string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldIn(FieldGitDirectory, vs...))
+}
+
+// GitDirectoryNotIn applies the NotIn predicate on the "git_directory" field.
+func GitDirectoryNotIn(vs ...string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldNotIn(FieldGitDirectory, vs...))
+}
+
+// GitDirectoryGT applies the GT predicate on the "git_directory" field.
+func GitDirectoryGT(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldGT(FieldGitDirectory, v))
+}
+
+// GitDirectoryGTE applies the GTE predicate on the "git_directory" field.
+func GitDirectoryGTE(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldGTE(FieldGitDirectory, v))
+}
+
+// GitDirectoryLT applies the LT predicate on the "git_directory" field.
+func GitDirectoryLT(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldLT(FieldGitDirectory, v))
+}
+
+// GitDirectoryLTE applies the LTE predicate on the "git_directory" field.
+func GitDirectoryLTE(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldLTE(FieldGitDirectory, v))
+}
+
+// GitDirectoryContains applies the Contains predicate on the "git_directory" field.
+func GitDirectoryContains(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldContains(FieldGitDirectory, v))
+}
+
+// GitDirectoryHasPrefix applies the HasPrefix predicate on the "git_directory" field.
+func GitDirectoryHasPrefix(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldHasPrefix(FieldGitDirectory, v))
+}
+
+// GitDirectoryHasSuffix applies the HasSuffix predicate on the "git_directory" field.
+func GitDirectoryHasSuffix(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldHasSuffix(FieldGitDirectory, v))
+}
+
+// GitDirectoryEqualFold applies the EqualFold predicate on the "git_directory" field.
+func GitDirectoryEqualFold(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldEqualFold(FieldGitDirectory, v))
+}
+
+// GitDirectoryContainsFold applies the ContainsFold predicate on the "git_directory" field.
+func GitDirectoryContainsFold(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldContainsFold(FieldGitDirectory, v))
+}
+
+// GitCommitEQ applies the EQ predicate on the "git_commit" field.
+func GitCommitEQ(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldEQ(FieldGitCommit, v))
+}
+
+// GitCommitNEQ applies the NEQ predicate on the "git_commit" field.
+func GitCommitNEQ(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldNEQ(FieldGitCommit, v))
+}
+
+// GitCommitIn applies the In predicate on the "git_commit" field.
+func GitCommitIn(vs ...string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldIn(FieldGitCommit, vs...))
+}
+
+// GitCommitNotIn applies the NotIn predicate on the "git_commit" field.
+func GitCommitNotIn(vs ...string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldNotIn(FieldGitCommit, vs...))
+}
+
+// GitCommitGT applies the GT predicate on the "git_commit" field.
+func GitCommitGT(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldGT(FieldGitCommit, v))
+}
+
+// GitCommitGTE applies the GTE predicate on the "git_commit" field.
+func GitCommitGTE(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldGTE(FieldGitCommit, v))
+}
+
+// GitCommitLT applies the LT predicate on the "git_commit" field.
+func GitCommitLT(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldLT(FieldGitCommit, v))
+}
+
+// GitCommitLTE applies the LTE predicate on the "git_commit" field.
+func GitCommitLTE(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldLTE(FieldGitCommit, v))
+}
+
+// GitCommitContains applies the Contains predicate on the "git_commit" field.
+func GitCommitContains(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldContains(FieldGitCommit, v))
+}
+
+// GitCommitHasPrefix applies the HasPrefix predicate on the "git_commit" field.
+func GitCommitHasPrefix(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldHasPrefix(FieldGitCommit, v))
+}
+
+// GitCommitHasSuffix applies the HasSuffix predicate on the "git_commit" field.
+func GitCommitHasSuffix(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldHasSuffix(FieldGitCommit, v))
+}
+
+// GitCommitEqualFold applies the EqualFold predicate on the "git_commit" field.
+func GitCommitEqualFold(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldEqualFold(FieldGitCommit, v))
+}
+
+// GitCommitContainsFold applies the ContainsFold predicate on the "git_commit" field.
+func GitCommitContainsFold(v string) predicate.ImageBuild {
+	return predicate.ImageBuild(sql.FieldContainsFold(FieldGitCommit, v))
 }
 
 // SharedEQ applies the EQ predicate on the "shared" field.

@@ -789,10 +789,14 @@ var (
 		{Name: "repository", Type: field.TypeString},
 		{Name: "tag", Type: field.TypeString},
 		{Name: "name", Type: field.TypeString},
-		{Name: "kind", Type: field.TypeEnum, Enums: []string{"recipe", "dockerfile", "requirements", "environment", "devcontainer"}},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"recipe", "dockerfile", "requirements", "environment", "devcontainer", "git"}},
 		{Name: "dockerfile", Type: field.TypeString, Size: 2147483647},
 		{Name: "digest", Type: field.TypeString},
 		{Name: "base", Type: field.TypeString},
+		{Name: "git_address", Type: field.TypeString, Default: ""},
+		{Name: "git_ref", Type: field.TypeString, Default: ""},
+		{Name: "git_directory", Type: field.TypeString, Default: ""},
+		{Name: "git_commit", Type: field.TypeString, Default: ""},
 		{Name: "shared", Type: field.TypeBool, Default: false},
 		{Name: "description", Type: field.TypeString, Nullable: true, Size: 1000},
 		{Name: "status", Type: field.TypeEnum, Enums: []string{"waiting", "running", "succeeded", "failed", "cancelled"}, Default: "waiting"},
@@ -821,25 +825,25 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "image_builds_projects_project",
-				Columns:    []*schema.Column{ImageBuildsColumns[25]},
+				Columns:    []*schema.Column{ImageBuildsColumns[29]},
 				RefColumns: []*schema.Column{ProjectsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "image_builds_users_owner",
-				Columns:    []*schema.Column{ImageBuildsColumns[26]},
+				Columns:    []*schema.Column{ImageBuildsColumns[30]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "image_builds_sessions_session",
-				Columns:    []*schema.Column{ImageBuildsColumns[27]},
+				Columns:    []*schema.Column{ImageBuildsColumns[31]},
 				RefColumns: []*schema.Column{SessionsColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
 			{
 				Symbol:     "image_builds_images_image",
-				Columns:    []*schema.Column{ImageBuildsColumns[28]},
+				Columns:    []*schema.Column{ImageBuildsColumns[32]},
 				RefColumns: []*schema.Column{ImagesColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -848,7 +852,7 @@ var (
 			{
 				Name:    "imagebuild_owner_id_created_at",
 				Unique:  false,
-				Columns: []*schema.Column{ImageBuildsColumns[26], ImageBuildsColumns[1]},
+				Columns: []*schema.Column{ImageBuildsColumns[30], ImageBuildsColumns[1]},
 			},
 			{
 				Name:    "imagebuild_domain_id",
@@ -858,17 +862,17 @@ var (
 			{
 				Name:    "imagebuild_project_id_ended_at",
 				Unique:  false,
-				Columns: []*schema.Column{ImageBuildsColumns[25], ImageBuildsColumns[24]},
+				Columns: []*schema.Column{ImageBuildsColumns[29], ImageBuildsColumns[28]},
 			},
 			{
 				Name:    "imagebuild_session_id",
 				Unique:  false,
-				Columns: []*schema.Column{ImageBuildsColumns[27]},
+				Columns: []*schema.Column{ImageBuildsColumns[31]},
 			},
 			{
 				Name:    "imagebuild_image_id",
 				Unique:  false,
-				Columns: []*schema.Column{ImageBuildsColumns[28]},
+				Columns: []*schema.Column{ImageBuildsColumns[32]},
 			},
 			{
 				Name:    "imagebuild_created_at",

@@ -819,44 +819,60 @@ func init() {
 	imagebuildDescCreatedAt := imagebuildMixinFields1[0].Descriptor()
 	// imagebuild.DefaultCreatedAt holds the default value on creation for the created_at field.
 	imagebuild.DefaultCreatedAt = imagebuildDescCreatedAt.Default.(func() time.Time)
+	// imagebuildDescGitAddress is the schema descriptor for git_address field.
+	imagebuildDescGitAddress := imagebuildFields[7].Descriptor()
+	// imagebuild.DefaultGitAddress holds the default value on creation for the git_address field.
+	imagebuild.DefaultGitAddress = imagebuildDescGitAddress.Default.(string)
+	// imagebuildDescGitRef is the schema descriptor for git_ref field.
+	imagebuildDescGitRef := imagebuildFields[8].Descriptor()
+	// imagebuild.DefaultGitRef holds the default value on creation for the git_ref field.
+	imagebuild.DefaultGitRef = imagebuildDescGitRef.Default.(string)
+	// imagebuildDescGitDirectory is the schema descriptor for git_directory field.
+	imagebuildDescGitDirectory := imagebuildFields[9].Descriptor()
+	// imagebuild.DefaultGitDirectory holds the default value on creation for the git_directory field.
+	imagebuild.DefaultGitDirectory = imagebuildDescGitDirectory.Default.(string)
+	// imagebuildDescGitCommit is the schema descriptor for git_commit field.
+	imagebuildDescGitCommit := imagebuildFields[10].Descriptor()
+	// imagebuild.DefaultGitCommit holds the default value on creation for the git_commit field.
+	imagebuild.DefaultGitCommit = imagebuildDescGitCommit.Default.(string)
 	// imagebuildDescShared is the schema descriptor for shared field.
-	imagebuildDescShared := imagebuildFields[7].Descriptor()
+	imagebuildDescShared := imagebuildFields[11].Descriptor()
 	// imagebuild.DefaultShared holds the default value on creation for the shared field.
 	imagebuild.DefaultShared = imagebuildDescShared.Default.(bool)
 	// imagebuildDescDescription is the schema descriptor for description field.
-	imagebuildDescDescription := imagebuildFields[8].Descriptor()
+	imagebuildDescDescription := imagebuildFields[12].Descriptor()
 	// imagebuild.DescriptionValidator is a validator for the "description" field. It is called by the builders before save.
 	imagebuild.DescriptionValidator = imagebuildDescDescription.Validators[0].(func(string) error)
 	// imagebuildDescMessage is the schema descriptor for message field.
-	imagebuildDescMessage := imagebuildFields[10].Descriptor()
+	imagebuildDescMessage := imagebuildFields[14].Descriptor()
 	// imagebuild.DefaultMessage holds the default value on creation for the message field.
 	imagebuild.DefaultMessage = imagebuildDescMessage.Default.(string)
 	// imagebuildDescFailedStep is the schema descriptor for failed_step field.
-	imagebuildDescFailedStep := imagebuildFields[11].Descriptor()
+	imagebuildDescFailedStep := imagebuildFields[15].Descriptor()
 	// imagebuild.DefaultFailedStep holds the default value on creation for the failed_step field.
 	imagebuild.DefaultFailedStep = imagebuildDescFailedStep.Default.(string)
 	// imagebuildDescSteps is the schema descriptor for steps field.
-	imagebuildDescSteps := imagebuildFields[12].Descriptor()
+	imagebuildDescSteps := imagebuildFields[16].Descriptor()
 	// imagebuild.DefaultSteps holds the default value on creation for the steps field.
 	imagebuild.DefaultSteps = imagebuildDescSteps.Default.(int)
 	// imagebuildDescCachedSteps is the schema descriptor for cached_steps field.
-	imagebuildDescCachedSteps := imagebuildFields[13].Descriptor()
+	imagebuildDescCachedSteps := imagebuildFields[17].Descriptor()
 	// imagebuild.DefaultCachedSteps holds the default value on creation for the cached_steps field.
 	imagebuild.DefaultCachedSteps = imagebuildDescCachedSteps.Default.(int)
 	// imagebuildDescLayerBytes is the schema descriptor for layer_bytes field.
-	imagebuildDescLayerBytes := imagebuildFields[14].Descriptor()
+	imagebuildDescLayerBytes := imagebuildFields[18].Descriptor()
 	// imagebuild.DefaultLayerBytes holds the default value on creation for the layer_bytes field.
 	imagebuild.DefaultLayerBytes = imagebuildDescLayerBytes.Default.(int64)
 	// imagebuildDescAttempt is the schema descriptor for attempt field.
-	imagebuildDescAttempt := imagebuildFields[15].Descriptor()
+	imagebuildDescAttempt := imagebuildFields[19].Descriptor()
 	// imagebuild.DefaultAttempt holds the default value on creation for the attempt field.
 	imagebuild.DefaultAttempt = imagebuildDescAttempt.Default.(int)
 	// imagebuildDescImageDigest is the schema descriptor for image_digest field.
-	imagebuildDescImageDigest := imagebuildFields[16].Descriptor()
+	imagebuildDescImageDigest := imagebuildFields[20].Descriptor()
 	// imagebuild.DefaultImageDigest holds the default value on creation for the image_digest field.
 	imagebuild.DefaultImageDigest = imagebuildDescImageDigest.Default.(string)
 	// imagebuildDescCacheTag is the schema descriptor for cache_tag field.
-	imagebuildDescCacheTag := imagebuildFields[17].Descriptor()
+	imagebuildDescCacheTag := imagebuildFields[21].Descriptor()
 	// imagebuild.DefaultCacheTag holds the default value on creation for the cache_tag field.
 	imagebuild.DefaultCacheTag = imagebuildDescCacheTag.Default.(string)
 	// imagebuildDescID is the schema descriptor for id field.

@@ -25,10 +25,15 @@ func (ImageBuild) Fields() []ent.Field {
 		field.String("repository").Immutable().Annotations(entgql.Skip()), // of the image, without the host
 		field.String("tag").Immutable().Annotations(entgql.Skip()),
 		field.String("name").Immutable(), // of the image: name:tag
-		field.Enum("kind").Values("recipe", "dockerfile", "requirements", "environment", "devcontainer").Immutable(),
-		field.Text("dockerfile").Immutable(),                          // the description, as a Dockerfile
-		field.String("digest").Immutable().Annotations(entgql.Skip()), // of everything that the result depends on
-		field.String("base").Immutable(),                              // reference of the image that the session has
+		field.Enum("kind").Values("recipe", "dockerfile", "requirements", "environment", "devcontainer", "git").Immutable(),
+		// Of a Git repository, these three are known once it was fetched.
+		field.Text("dockerfile"),                          // the description, as a Dockerfile
+		field.String("digest").Annotations(entgql.Skip()), // of everything that the result depends on
+		field.String("base"),                              // reference of the image that the last stage is based on
+		field.String("git_address").Default("").Immutable(),
+		field.String("git_ref").Default("").Immutable(), // branch, tag or commit; "" = the default branch
+		field.String("git_directory").Default("").Immutable(),
+		field.String("git_commit").Default(""),
 		field.Bool("shared").Default(false).Immutable(),               // the image is one of the project
 		field.String("description").Optional().Nillable().MaxLen(1000).Immutable().Annotations(entgql.Skip()),
 		field.Enum("status").Values("waiting", "running", "succeeded", "failed", "cancelled").Default("waiting"),

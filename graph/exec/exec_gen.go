@@ -423,6 +423,7 @@ type MutationResolver interface {
 	CommitSession(ctx context.Context, input commit.CommitSessionInput) (*commit.CommitSessionPayload, error)
 	BuildImage(ctx context.Context, input build.BuildImageInput) (*build.ImageBuildPayload, error)
 	CancelImageBuild(ctx context.Context, input build.CancelImageBuildInput) (*build.ImageBuildPayload, error)
+	DeleteBuildCache(ctx context.Context, input build.DeleteBuildCacheInput) (*build.DeleteBuildCachePayload, error)
 	SetRecovery(ctx context.Context, input recovery.SetRecoveryInput) (*recovery.Payload, error)
 	ChangePassword(ctx context.Context, input auth.ChangePasswordInput) (*model.ViewerPayload, error)
 	RevokeLoginSession(ctx context.Context, input auth.RevokeLoginSessionInput) (*auth.LoginSessionPayload, error)
@@ -558,6 +559,7 @@ type QueryResolver interface {
 	Registry(ctx context.Context, name string) (*ent.Registry, error)
 	ScanResults(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ScanResultOrder, where *ent.ScanResultWhereInput) (*ent.ScanResultConnection, error)
 	Registries(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.RegistryOrder, where *ent.RegistryWhereInput) (*ent.RegistryConnection, error)
+	BuildCaches(ctx context.Context) ([]*build.BuildCache, error)
 	ImageBuilds(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.ImageBuildOrder, where *ent.ImageBuildWhereInput) (*ent.ImageBuildConnection, error)
 	Cluster(ctx context.Context) (*model.Cluster, error)
 	LoginSessions(ctx context.Context, user *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.LoginSessionOrder, where *ent.LoginSessionWhereInput) (*ent.LoginSessionConnection, error)
@@ -768,6 +770,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputAttachResourcePolicyInput,
 			ec.unmarshalInputAuditEntryOrder,
 			ec.unmarshalInputAuditEntryWhereInput,
+			ec.unmarshalInputBuildGitInput,
 			ec.unmarshalInputBuildImageInput,
 			ec.unmarshalInputCancelImageBuildInput,
 			ec.unmarshalInputCancelSessionArrayInput,
@@ -803,6 +806,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputCreateVfolderInput,
 			ec.unmarshalInputDeclineVfolderShareInput,
 			ec.unmarshalInputDeleteAgentInput,
+			ec.unmarshalInputDeleteBuildCacheInput,
 			ec.unmarshalInputDeleteDomainInput,
 			ec.unmarshalInputDeleteFilesInput,
 			ec.unmarshalInputDeleteIdentityProviderInput,
@@ -3180,6 +3184,8 @@ extend type Mutation {
   ENVIRONMENT
   "A devcontainer.json without features and without Docker Compose."
   DEVCONTAINER
+  "A directory of a Git repository with a file of one of the other kinds."
+  GIT
 }
 
 enum ImageBuildStatus {
@@ -3197,8 +3203,15 @@ type ImageBuild implements Node @allow(to: USER) {
   "Name and tag that the image gets, for its owner."
   name: String!
   kind: ImageBuildKind!
-  "The description as a Dockerfile."
+  "The description as a Dockerfile. That of a Git repository is empty before the repository was fetched."
   dockerfile: String!
+  "Address of the Git repository; empty if the build has another kind."
+  gitAddress: String!
+  "Branch, tag or commit; empty for the default branch."
+  gitRef: String!
+  gitDirectory: String!
+  "The commit that was fetched; empty before."
+  gitCommit: String!
   "Full reference of the image that the last stage is based on."
   base: String!
   "Reports whether the members of the project can use the image."
@@ -3234,7 +3247,20 @@ input ImageBuildOrder { direction: OrderDirection! = ASC field: ImageBuildOrderF
 enum ImageBuildOrderField { CREATED_AT }
 input ImageBuildWhereInput { not: ImageBuildWhereInput and: [ImageBuildWhereInput!] or: [ImageBuildWhereInput!] id: ID idIn: [ID!] projectID: ID ownerID: ID status: ImageBuildStatus statusIn: [ImageBuildStatus!] kind: ImageBuildKind nameContainsFold: String }
 
+"The results of the steps of a project's builds in the registry, which builds on other machines use."
+type BuildCache @allow(to: USER) {
+  project: Project!
+  "Bytes of all results. Those that several builds have count once."
+  bytes: Int64!
+  "Builds whose results are stored."
+  results: Int!
+  "The end of the last build that has a stored result. Null if that build was deleted."
+  usedAt: Time
+}
+
 extend type Query {
+  "The caches of the first 100 projects whose builds the viewer can see, by name."
+  buildCaches: [BuildCache!]! @allow(to: USER)
   imageBuilds(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [ImageBuildOrder!], where: ImageBuildWhereInput): ImageBuildConnection! @allow(to: USER)
 }
 
@@ -3247,12 +3273,16 @@ input BuildImageInput {
   "At most 1000 characters. Default: that of the replaced image."
   description: String
   kind: ImageBuildKind!
-  "The recipe, the Dockerfile or the file of another kind, at most 64 KiB."
+  "The recipe, the Dockerfile or the file of another kind, at most 64 KiB. Empty for GIT."
   text: String!
-  "The image that REQUIREMENTS and ENVIRONMENT are installed on. Default: none; those two kinds need it."
+  "The repository of a build of the kind GIT, which needs it. Default: none."
+  git: BuildGitInput
+  "The image that REQUIREMENTS and ENVIRONMENT are installed on. For GIT also the image of the session that fetches the repository. Default: none, and for GIT the smallest image that the viewer can use; the two kinds need it."
   base: String
   "Files that the Dockerfile copies: a tar archive, compressed with gzip or not, in base64. At most 640 KiB before base64. Default: no files."
   context: String
+  "Digests of the parts of a tar archive, compressed with gzip or not, in order. POST /images/files stores a part of at most 8 MiB and returns its digest. Files of context replace those of the same names. At most 2048 parts. Default: none."
+  files: [String!]
   "A stage of the Dockerfile. Default: the last one."
   target: String
   "Values of ARG instructions. They are visible in the history of the image. Default: those of the Dockerfile."
@@ -3270,6 +3300,28 @@ input BuildImageInput {
   "Default: as in createSession."
   resourceGroup: ID
 }
+"A directory of a Git repository. It is fetched inside the session of the build, with the rules of its network."
+input BuildGitInput {
+  "An address with https, without a user name and a password."
+  address: String!
+  "Branch, tag or commit. Default: the default branch."
+  ref: String
+  "A directory of the repository, which becomes the files of the build. Default: all files."
+  directory: String
+  "The description, below the directory. Default: the first of berth.yaml, Dockerfile, Containerfile, .devcontainer/devcontainer.json, devcontainer.json, environment.yml and requirements.txt."
+  file: String
+  "User name for the server. Default: git, if there is a secret."
+  username: String
+  "Name of one of secrets, whose value is the token or password for the server. Default: none."
+  secret: String
+}
+input DeleteBuildCacheInput { project: ID! }
+type DeleteBuildCachePayload @allow(to: USER) {
+  "Builds whose results were removed."
+  results: Int!
+  "Bytes that the next sweeps of the registry free."
+  bytes: Int64!
+}
 input CancelImageBuildInput { id: ID! }
 type ImageBuildPayload @allow(to: USER) { build: ImageBuild! }
 
@@ -3278,6 +3330,8 @@ extend type Mutation {
   buildImage(input: BuildImageInput!): ImageBuildPayload! @allow(to: USER, scope: SESSIONS)
   "Ends a build and its session. FAILED_PRECONDITION if it has ended."
   cancelImageBuild(input: CancelImageBuildInput!): ImageBuildPayload! @allow(to: USER, scope: SESSIONS)
+  "Removes the results of a project's builds from the registry. Machines keep theirs. Results are also removed 30 days after their last use, and the oldest when they exceed 50 GiB or what the project's limit of image bytes leaves."
+  deleteBuildCache(input: DeleteBuildCacheInput!): DeleteBuildCachePayload! @allow(to: USER, scope: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../leader.graphql", Input: `"The state of the whole cluster."
@@ -6149,6 +6203,20 @@ func (ec *executionContext) childFields_AuditEntryEdge(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type AuditEntryEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_BuildCache(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "project":
+		return ec.fieldContext_BuildCache_project(ctx, field)
+	case "bytes":
+		return ec.fieldContext_BuildCache_bytes(ctx, field)
+	case "results":
+		return ec.fieldContext_BuildCache_results(ctx, field)
+	case "usedAt":
+		return ec.fieldContext_BuildCache_usedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BuildCache", field.Name)
+}
+
 func (ec *executionContext) childFields_Cluster(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "led":
@@ -6207,6 +6275,16 @@ func (ec *executionContext) childFields_CreateUploadPayload(ctx context.Context,
 		return ec.fieldContext_CreateUploadPayload_uploads(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CreateUploadPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteBuildCachePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_DeleteBuildCachePayload_results(ctx, field)
+	case "bytes":
+		return ec.fieldContext_DeleteBuildCachePayload_bytes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteBuildCachePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DeleteDomainPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7031,6 +7109,14 @@ func (ec *executionContext) childFields_ImageBuild(ctx context.Context, field gr
 		return ec.fieldContext_ImageBuild_kind(ctx, field)
 	case "dockerfile":
 		return ec.fieldContext_ImageBuild_dockerfile(ctx, field)
+	case "gitAddress":
+		return ec.fieldContext_ImageBuild_gitAddress(ctx, field)
+	case "gitRef":
+		return ec.fieldContext_ImageBuild_gitRef(ctx, field)
+	case "gitDirectory":
+		return ec.fieldContext_ImageBuild_gitDirectory(ctx, field)
+	case "gitCommit":
+		return ec.fieldContext_ImageBuild_gitCommit(ctx, field)
 	case "base":
 		return ec.fieldContext_ImageBuild_base(ctx, field)
 	case "shared":
@@ -10875,6 +10961,20 @@ func (ec *executionContext) field_Mutation_deleteAgent_args(ctx context.Context,
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (agents.DeleteAgentInput, error) {
 			return ec.unmarshalNDeleteAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐDeleteAgentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteBuildCache_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (build.DeleteBuildCacheInput, error) {
+			return ec.unmarshalNDeleteBuildCacheInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐDeleteBuildCacheInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -18139,6 +18239,93 @@ func (ec *executionContext) fieldContext_AuditEntryEdge_cursor(_ context.Context
 	return graphql.NewScalarFieldContext("AuditEntryEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
+func (ec *executionContext) _BuildCache_project(ctx context.Context, field graphql.CollectedField, obj *build.BuildCache) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_BuildCache_project(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Project
+	fc.Result = v
+	return ec.marshalNProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_BuildCache_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BuildCache",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _BuildCache_bytes(ctx context.Context, field graphql.CollectedField, obj *build.BuildCache) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.Bytes)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BuildCache_bytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Bytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BuildCache_bytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BuildCache", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _BuildCache_results(ctx context.Context, field graphql.CollectedField, obj *build.BuildCache) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Results)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BuildCache_results(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Results, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BuildCache_results(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BuildCache", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _BuildCache_usedAt(ctx context.Context, field graphql.CollectedField, obj *build.BuildCache) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.UsedAt)
+}
+func (ec *executionContext) fieldContext_BuildCache_usedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BuildCache", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
 func (ec *executionContext) _Cluster_led(ctx context.Context, field graphql.CollectedField, obj *model.Cluster) (ret graphql.Marshaler) {
 	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.Led)
 	if ret != graphql.Null {
@@ -18556,6 +18743,62 @@ func (ec *executionContext) fieldContext_CreateUploadPayload_uploads(_ context.C
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _DeleteBuildCachePayload_results(ctx context.Context, field graphql.CollectedField, obj *build.DeleteBuildCachePayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Results)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteBuildCachePayload_results(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Results, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteBuildCachePayload_results(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteBuildCachePayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteBuildCachePayload_bytes(ctx context.Context, field graphql.CollectedField, obj *build.DeleteBuildCachePayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.Bytes)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteBuildCachePayload_bytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Bytes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteBuildCachePayload_bytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteBuildCachePayload", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
 func (ec *executionContext) _DeleteDomainPayload_id(ctx context.Context, field graphql.CollectedField, obj *identity.DeleteDomainPayload) (ret graphql.Marshaler) {
@@ -25300,6 +25543,118 @@ func (ec *executionContext) _ImageBuild_dockerfile(ctx context.Context, field gr
 	)
 }
 func (ec *executionContext) fieldContext_ImageBuild_dockerfile(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_gitAddress(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.GitAddress)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_gitAddress(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.GitAddress, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_gitAddress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_gitRef(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.GitRef)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_gitRef(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.GitRef, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_gitRef(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_gitDirectory(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.GitDirectory)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_gitDirectory(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.GitDirectory, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_gitDirectory(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImageBuild_gitCommit(ctx context.Context, field graphql.CollectedField, obj *ent.ImageBuild) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.GitCommit)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImageBuild_gitCommit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.GitCommit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImageBuild_gitCommit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ImageBuild", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
@@ -32775,6 +33130,51 @@ func (ec *executionContext) fieldContext_Mutation_cancelImageBuild(ctx context.C
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_cancelImageBuild_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteBuildCache(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteBuildCache(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteBuildCache(ctx, fc.Args["input"].(build.DeleteBuildCacheInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *build.DeleteBuildCachePayload) graphql.Marshaler {
+			return ec.marshalNDeleteBuildCachePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐDeleteBuildCachePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteBuildCache(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteBuildCachePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteBuildCache_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -40984,6 +41384,39 @@ func (ec *executionContext) fieldContext_Query_registries(ctx context.Context, f
 	if fc.Args, err = ec.field_Query_registries_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_buildCaches(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_buildCaches(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().BuildCaches(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*build.BuildCache) graphql.Marshaler {
+			return ec.marshalNBuildCache2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐBuildCacheᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_buildCaches(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BuildCache(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -60501,6 +60934,71 @@ func (ec *executionContext) unmarshalInputAuditEntryWhereInput(ctx context.Conte
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputBuildGitInput(ctx context.Context, obj any) (build.BuildGitInput, error) {
+	var it build.BuildGitInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"address", "ref", "directory", "file", "username", "secret"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "address":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("address"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Address = data
+		case "ref":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ref"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Ref = data
+		case "directory":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("directory"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Directory = data
+		case "file":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("file"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.File = data
+		case "username":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("username"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Username = data
+		case "secret":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("secret"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Secret = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputBuildImageInput(ctx context.Context, obj any) (build.BuildImageInput, error) {
 	var it build.BuildImageInput
 	if obj == nil {
@@ -60512,7 +61010,7 @@ func (ec *executionContext) unmarshalInputBuildImageInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name", "tag", "description", "kind", "text", "base", "context", "target", "args", "secrets", "noCache", "project", "shared", "slots", "resourceGroup"}
+	fieldsInOrder := [...]string{"name", "tag", "description", "kind", "text", "git", "base", "context", "files", "target", "args", "secrets", "noCache", "project", "shared", "slots", "resourceGroup"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -60554,6 +61052,13 @@ func (ec *executionContext) unmarshalInputBuildImageInput(ctx context.Context, o
 				return it, err
 			}
 			it.Text = data
+		case "git":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("git"))
+			data, err := ec.unmarshalOBuildGitInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐBuildGitInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Git = data
 		case "base":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("base"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -60568,6 +61073,13 @@ func (ec *executionContext) unmarshalInputBuildImageInput(ctx context.Context, o
 				return it, err
 			}
 			it.Context = data
+		case "files":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("files"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Files = data
 		case "target":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("target"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -62771,6 +63283,36 @@ func (ec *executionContext) unmarshalInputDeleteAgentInput(ctx context.Context, 
 				return it, err
 			}
 			it.Expel = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteBuildCacheInput(ctx context.Context, obj any) (build.DeleteBuildCacheInput, error) {
+	var it build.DeleteBuildCacheInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"project"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
 		}
 	}
 	return it, nil
@@ -72498,6 +73040,31 @@ func (ec *executionContext) _AuditEntryEdge(ctx context.Context, sel ast.Selecti
 	return out.Done(ctx)
 }
 
+var buildCacheImplementors = []string{"BuildCache"}
+
+func (ec *executionContext) _BuildCache(ctx context.Context, sel ast.SelectionSet, obj *build.BuildCache) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, buildCacheImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("BuildCache"))
+		case "project":
+			out.SetNonNull(i, ec._BuildCache_project(ctx, field, obj))
+		case "bytes":
+			out.SetNonNull(i, ec._BuildCache_bytes(ctx, field, obj))
+		case "results":
+			out.SetNonNull(i, ec._BuildCache_results(ctx, field, obj))
+		case "usedAt":
+			out.Set(i, ec._BuildCache_usedAt(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var clusterImplementors = []string{"Cluster"}
 
 func (ec *executionContext) _Cluster(ctx context.Context, sel ast.SelectionSet, obj *model.Cluster) graphql.Marshaler {
@@ -72615,6 +73182,27 @@ func (ec *executionContext) _CreateUploadPayload(ctx context.Context, sel ast.Se
 			out.Set(i, graphql.MarshalString("CreateUploadPayload"))
 		case "uploads":
 			out.SetNonNull(i, ec._CreateUploadPayload_uploads(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deleteBuildCachePayloadImplementors = []string{"DeleteBuildCachePayload"}
+
+func (ec *executionContext) _DeleteBuildCachePayload(ctx context.Context, sel ast.SelectionSet, obj *build.DeleteBuildCachePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteBuildCachePayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeleteBuildCachePayload"))
+		case "results":
+			out.SetNonNull(i, ec._DeleteBuildCachePayload_results(ctx, field, obj))
+		case "bytes":
+			out.SetNonNull(i, ec._DeleteBuildCachePayload_bytes(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -74157,6 +74745,14 @@ func (ec *executionContext) _ImageBuild(ctx context.Context, sel ast.SelectionSe
 			out.SetNonNull(i, ec._ImageBuild_kind(ctx, field, obj))
 		case "dockerfile":
 			out.SetNonNull(i, ec._ImageBuild_dockerfile(ctx, field, obj))
+		case "gitAddress":
+			out.SetNonNull(i, ec._ImageBuild_gitAddress(ctx, field, obj))
+		case "gitRef":
+			out.SetNonNull(i, ec._ImageBuild_gitRef(ctx, field, obj))
+		case "gitDirectory":
+			out.SetNonNull(i, ec._ImageBuild_gitDirectory(ctx, field, obj))
+		case "gitCommit":
+			out.SetNonNull(i, ec._ImageBuild_gitCommit(ctx, field, obj))
 		case "base":
 			out.SetNonNull(i, ec._ImageBuild_base(ctx, field, obj))
 		case "shared":
@@ -75692,6 +76288,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "cancelImageBuild":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_cancelImageBuild(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteBuildCache":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteBuildCache(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -77720,6 +78323,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_registries(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "buildCaches":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_buildCaches(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -82670,6 +83295,32 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
+func (ec *executionContext) marshalNBuildCache2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐBuildCacheᚄ(ctx context.Context, sel ast.SelectionSet, v []*build.BuildCache) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNBuildCache2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐBuildCache(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNBuildCache2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐBuildCache(ctx context.Context, sel ast.SelectionSet, v *build.BuildCache) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._BuildCache(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNBuildImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐBuildImageInput(ctx context.Context, v any) (build.BuildImageInput, error) {
 	res, err := ec.unmarshalInputBuildImageInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -82931,6 +83582,21 @@ func (ec *executionContext) unmarshalNDeclineVfolderShareInput2githubᚗcomᚋbe
 func (ec *executionContext) unmarshalNDeleteAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐDeleteAgentInput(ctx context.Context, v any) (agents.DeleteAgentInput, error) {
 	res, err := ec.unmarshalInputDeleteAgentInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeleteBuildCacheInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐDeleteBuildCacheInput(ctx context.Context, v any) (build.DeleteBuildCacheInput, error) {
+	res, err := ec.unmarshalInputDeleteBuildCacheInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteBuildCachePayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐDeleteBuildCachePayload(ctx context.Context, sel ast.SelectionSet, v *build.DeleteBuildCachePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteBuildCachePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteDomainInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐDeleteDomainInput(ctx context.Context, v any) (identity.DeleteDomainInput, error) {
@@ -88896,6 +89562,14 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	_ = ctx
 	res := graphql.MarshalBoolean(*v)
 	return res
+}
+
+func (ec *executionContext) unmarshalOBuildGitInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐBuildGitInput(ctx context.Context, v any) (*build.BuildGitInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputBuildGitInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOCreateIdleCheckerInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐCreateIdleCheckerInput(ctx context.Context, v any) (*idle.CreateIdleCheckerInput, error) {

@@ -188,14 +188,37 @@ func (r *Recipe) python(w *writer) {
 	if len(r.Conda) > 0 {
 		w.line("RUN %s %s\"$conda\" install -y -n base %s", cacheMount("conda", "/var/cache/berth/conda", "locked"), conda, shellWords(r.Conda))
 	}
-	if len(r.Pip) > 0 {
-		r.requirements += strings.Join(r.Pip, "\n") + "\n"
-	}
 	if r.requirements != "" {
-		w.files["berth/requirements.txt"] = r.requirements
-		w.line("RUN %s %s PIP_CACHE_DIR=/var/cache/berth/pip PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -m pip install -r /run/berth-requirements.txt",
-			cacheMount("pip", "/var/cache/berth/pip", "shared"), bindMount("berth/requirements.txt", "/run/berth-requirements.txt"))
+		r.pip(w, "berth/requirements.txt", r.requirements)
 	}
+	for i, end := range groups(len(r.Pip)) {
+		r.pip(w, fmt.Sprintf("berth/pip/%d", i), strings.Join(r.Pip[:end], "\n")+"\n")
+	}
+}
+
+// pip installs the packages of a list that has the name file in the context.
+func (r *Recipe) pip(w *writer, file, list string) {
+	w.files[file] = list
+	w.line("RUN %s %s PIP_CACHE_DIR=/var/cache/berth/pip PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -m pip install -r /run/berth-requirements.txt",
+		cacheMount("pip", "/var/cache/berth/pip", "shared"), bindMount(file, "/run/berth-requirements.txt"))
+}
+
+// sameGroups is the number of groups of packages that have the same size.
+const sameGroups = 4
+
+// groups divides a list of n packages into steps, and returns the end of each. The sizes are 4 times 1, 4 times 2, 4
+// times 4 and so on, so a package that is added at the end changes the last step alone, which has at most a fifth of
+// the packages of a long list. Each step gets all packages up to its end, so that pip chooses versions that fit all
+// of them.
+func groups(n int) (ends []int) {
+	end := 0
+	for size := 1; end < n; size *= 2 {
+		for i := 0; i < sameGroups && end < n; i++ {
+			end = min(end+size, n)
+			ends = append(ends, end)
+		}
+	}
+	return ends
 }
 
 // apps returns the text of the label.

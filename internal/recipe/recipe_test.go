@@ -3,6 +3,7 @@ package recipe_test
 import (
 	"archive/tar"
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -37,14 +38,14 @@ func TestRecipes(t *testing.T) {
 	s := r.Source()
 	for _, want := range []string{
 		"FROM python:1\n", "ENV LANG=\"C.UTF-8\"\n", `ENV PRICE="5\$"`, "USER root\n", "apt-get install -y --no-install-recommends 'git' 'build-essential'",
-		"id=apt-archives", "'scipy=1.14'", "source=berth/requirements.txt", "'typescript@5'", `COPY ["berth/files/0", "/etc/motd"]`, `"/opt/with space"]`,
+		"id=apt-archives", "'scipy=1.14'", "source=berth/pip/1", "'typescript@5'", `COPY ["berth/files/0", "/etc/motd"]`, `"/opt/with space"]`,
 		"RUN ldconfig\n", "source=berth/run/1,target=/run/berth-script", `LABEL com.berthhq.apps="[{\"name\":\"docs\"`,
 	} {
 		if !strings.Contains(s.Dockerfile, want) {
 			t.Errorf("the Dockerfile lacks %q:\n%s", want, s.Dockerfile)
 		}
 	}
-	if !strings.HasSuffix(s.Dockerfile, "USER work\n") || s.Files["berth/files/0"] != "hello\n" || !strings.Contains(s.Files["berth/run/1"], "make") || !strings.HasPrefix(s.Files["berth/requirements.txt"], "numpy==2.1\n") {
+	if !strings.HasSuffix(s.Dockerfile, "USER work\n") || s.Files["berth/files/0"] != "hello\n" || !strings.Contains(s.Files["berth/run/1"], "make") || s.Files["berth/pip/0"] != "numpy==2.1\n" || s.Files["berth/pip/1"] != "numpy==2.1\ntorch>=2\n" {
 		t.Errorf("%s\n%v", s.Dockerfile, s.Files)
 	}
 	if again := r.Source(); again.Dockerfile != s.Dockerfile {
@@ -168,4 +169,38 @@ func pack(t *testing.T, files map[string]string) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// A package that is added at the end of a list leaves all steps but the last one as they are, and adds few steps.
+func TestAddedPackagesChangeOneStep(t *testing.T) {
+	var list []string
+	before := recipe.Source{}
+	for n := range 200 {
+		list = append(list, fmt.Sprintf("package-%d", n))
+		got, err := recipe.Read(recipe.KindRequirements, strings.Join(list, "\n"), "python:1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := strings.Split(strings.TrimSpace(before.Dockerfile), "\n")
+		for i, line := range steps[:max(0, len(steps)-1)] {
+			file := fmt.Sprintf("berth/pip/%d", i-1)
+			if !strings.HasPrefix(got.Dockerfile, strings.Join(steps[:i+1], "\n")+"\n") || i > 0 && got.Files[file] != before.Files[file] {
+				t.Fatalf("package %d changes %s", n, line)
+			}
+		}
+		last := fmt.Sprintf("berth/pip/%d", len(got.Files)-1)
+		if got.Files[last] != strings.Join(list, "\n")+"\n" {
+			t.Fatalf("the last step of %d packages installs %q", n+1, got.Files[last])
+		}
+		before = got
+	}
+	if n := len(before.Files); n > 24 {
+		t.Errorf("200 packages are installed in %d steps", n)
+	}
+	for _, text := range []string{"numpy\n-r other.txt\n", "numpy \\\n  --hash=sha256:ab\n", "./wheel.whl\n", "--index-url https://x\nnumpy\n"} {
+		got, err := recipe.Read(recipe.KindRequirements, text, "python:1", nil)
+		if err != nil || got.Files["berth/requirements.txt"] != text {
+			t.Errorf("%q becomes %v, %v", text, got.Files, err)
+		}
+	}
 }

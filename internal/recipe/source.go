@@ -38,9 +38,13 @@ func Read(kind Kind, text, base string, context []byte) (Source, error) {
 		}
 		return r.Source(), nil
 	case KindRequirements, KindEnvironment:
-		r := &Recipe{Base: base, requirements: text}
+		r := &Recipe{Base: base}
 		if kind == KindEnvironment {
-			r.requirements, r.environment = "", text
+			r.environment = text
+		} else if list, ok := plainList(text); ok {
+			r.Pip = list
+		} else {
+			r.requirements = text
 		}
 		if err := r.check(); err != nil {
 			return Source{}, err
@@ -50,6 +54,24 @@ func Read(kind Kind, text, base string, context []byte) (Source, error) {
 		return devcontainer(text, context)
 	}
 	return Source{}, bad("kind %.40q is none of recipe, dockerfile, requirements, environment and devcontainer", kind)
+}
+
+// plainList returns the packages of a requirements.txt, and reports whether it has nothing else, such as options.
+func plainList(text string) (list []string, ok bool) {
+	for line := range strings.Lines(text) {
+		if i := strings.Index(line, "#"); i == 0 || i > 0 && strings.ContainsRune(" \t", rune(line[i-1])) {
+			line = line[:i]
+		}
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		if len(line) > maxItem || !packageForm.MatchString(line) || strings.HasSuffix(line, ".txt") {
+			return nil, false
+		}
+		list = append(list, line)
+	}
+	return list, len(list) > 0 && len(list) <= maxItems
 }
 
 // withoutSyntax empties the line that names a program for reading the Dockerfile: the builder reads all of them

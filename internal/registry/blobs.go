@@ -145,11 +145,32 @@ func (r *Registry) append(req *http.Request, at place, a access) (int64, error) 
 		}
 		from = n
 	}
-	size, err := r.store.Append(req.Context(), at.repository, at.name, req.Body, from, r.spent.left(a))
+	left, err := r.left(at, a)
+	if err != nil {
+		return 0, err
+	}
+	size, err := r.store.Append(req.Context(), at.repository, at.name, req.Body, from, left)
 	if errors.Is(err, store.ErrTooLarge) {
 		return 0, r.exceeded(a)
 	}
 	return size, err
+}
+
+// left returns the bytes that a client can add to a repository.
+func (r *Registry) left(at place, a access) (int64, error) {
+	if a.grant == nil || a.grant.Quota == nil || a.grant.Quota.Blobs == 0 {
+		return r.spent.left(a), nil
+	}
+	q := a.grant.Quota
+	n, used, err := r.store.Usage(at.repository)
+	if err != nil {
+		return 0, err
+	}
+	if n >= q.Blobs || used >= q.Max {
+		return 0, errors.Join(&refusal{http.StatusForbidden, "DENIED", fmt.Sprintf("%s has %d blobs of at most %d, with %d bytes of at most %d", q.Of, n, q.Blobs, used, q.Max)},
+			r.store.Cancel(at.repository, at.name))
+	}
+	return q.Max - used, nil
 }
 
 // exceeded is the answer to a push for which the quota has no room.

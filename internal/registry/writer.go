@@ -104,7 +104,7 @@ func (l *ledger) left(a access) int64 {
 
 // spend adds bytes of a finished upload, and reports whether the quota has room for them.
 func (l *ledger) spend(a access, n int64) bool {
-	if a.grant == nil || a.grant.Quota == nil {
+	if a.grant == nil || a.grant.Quota == nil || a.grant.Quota.Blobs > 0 {
 		return true
 	}
 	l.mu.Lock()

@@ -31,6 +31,11 @@ type Agents interface {
 	RPC(name string) (agentpb.AgentClient, error)
 }
 
+// Users reads what users can do at this time.
+type Users interface {
+	Rights(ctx context.Context, users []uuid.UUID) (map[uuid.UUID]*viewer.Viewer, error)
+}
+
 // Config has the dependencies of a Service.
 type Config struct {
 	Client   *ent.Client
@@ -40,15 +45,19 @@ type Config struct {
 	Sessions *session.Service
 	Tasks    *task.Service
 	Agents   Agents
+	Users    Users
 	Logger   *slog.Logger
 }
 
 // Service builds images.
-type Service struct{ Config }
+type Service struct {
+	Config
+	parts store.Limit // parts of files that are being received
+}
 
 // New returns a Service and registers its tasks.
 func New(cfg Config) *Service {
-	s := &Service{cfg}
+	s := &Service{Config: cfg}
 	cfg.Tasks.Register(kind, runner{s})
 	return s
 }
@@ -61,7 +70,9 @@ type BuildImageInput struct {
 	Kind          imagebuild.Kind
 	Text          string
 	Base          *string
+	Git           *BuildGitInput
 	Context       *string
+	Files         []string
 	Target        *string
 	Args          map[string]string
 	Secrets       map[string]string
@@ -104,12 +115,16 @@ func (s *Service) BuildImage(ctx context.Context, in BuildImageInput) (*ImageBui
 	if err != nil {
 		return nil, err
 	}
+	if plan.input.Files, err = s.keep(ctx, v, in.Files); err != nil {
+		return nil, err
+	}
 	user, err := s.Client.User.Get(viewer.SystemContext(ctx), v.User)
 	if err != nil {
 		return nil, fmt.Errorf("read user: %w", err)
 	}
 	sess, err := s.sandbox(ctx, in, plan)
 	if err != nil {
+		s.release(ctx, v.User, plan.input.Files)
 		return nil, err
 	}
 	b, err := s.insert(ctx, in, plan, sess, commit.Target{
@@ -117,6 +132,7 @@ func (s *Service) BuildImage(ctx context.Context, in BuildImageInput) (*ImageBui
 	}, reg.Host)
 	if err != nil {
 		s.end(ctx, sess.ID)
+		s.release(ctx, v.User, plan.input.Files)
 		return nil, err
 	}
 	s.Tasks.Wake(ctx, *b.TaskID)
@@ -154,7 +170,7 @@ func (s *Service) insert(ctx context.Context, in BuildImageInput, p *plan, sess 
 		if _, err := s.Commits.Room(system, tx, host, t, 0); err != nil {
 			return err
 		}
-		b, err = tx.ImageBuild.Create().SetDomainID(sess.DomainID).SetProjectID(sess.ProjectID).SetOwnerID(t.Owner).
+		b, err = ofGit(tx.ImageBuild.Create(), p.input.Git).SetDomainID(sess.DomainID).SetProjectID(sess.ProjectID).SetOwnerID(t.Owner).
 			SetRepository(t.Repository).SetTag(t.Tag).SetName(t.Short()).SetKind(in.Kind).SetDockerfile(p.dockerfile).SetDigest(p.digest).
 			SetBase(p.base.Reference).SetShared(shared).SetNillableDescription(in.Description).SetInputSealed(sealed).SetSessionID(sess.ID).Save(system)
 		if err != nil {

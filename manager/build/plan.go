@@ -15,9 +15,11 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/recipe"
 	"github.com/berthhq/berth/internal/seal"
+	"github.com/berthhq/berth/manager/image"
 )
 
 // Limits of a build's input.
@@ -39,6 +41,8 @@ type plan struct {
 // input is the part of a build that is kept until its end.
 type input struct {
 	Context []byte
+	Files   *image.Kept `json:",omitempty"` // that were sent in parts; nil: none
+	Git     *repository `json:",omitempty"` // nil: the description is known
 	Target  string
 	Args    map[string]string
 	Secrets map[string]string
@@ -52,6 +56,12 @@ func (s *Service) plan(ctx context.Context, in BuildImageInput) (*plan, error) {
 	context, err := decode(in)
 	if err != nil {
 		return nil, err
+	}
+	if in.Kind == imagebuild.KindGit {
+		return s.gitPlan(ctx, in)
+	}
+	if in.Git != nil {
+		return nil, problem.Invalid("git", "is for builds of the kind GIT")
 	}
 	source, err := recipe.Read(recipe.Kind(in.Kind), in.Text, value(in.Base), context)
 	if err != nil {
@@ -71,7 +81,7 @@ func (s *Service) plan(ctx context.Context, in BuildImageInput) (*plan, error) {
 	if err := s.resolve(ctx, p); err != nil {
 		return nil, err
 	}
-	p.digest = p.sum()
+	p.digest = p.sum(in.Files)
 	return p, nil
 }
 
@@ -111,7 +121,7 @@ func decode(in BuildImageInput) ([]byte, error) {
 	}
 	text := value(in.Context)
 	if len(text) > base64.StdEncoding.EncodedLen(maxUpload) {
-		return nil, problem.Invalid("context", "the files have more than %d bytes", maxUpload).WithLimit(fmt.Sprint(maxUpload))
+		return nil, problem.Invalid("context", "the files have more than %d bytes: send them in parts, and name the parts in files", maxUpload).WithLimit(fmt.Sprint(maxUpload))
 	}
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -159,10 +169,14 @@ func (s *Service) resolve(ctx context.Context, p *plan) error {
 
 // sum returns the digest of everything that the result depends on. Files that are the same in another archive
 // result in another digest, but the steps are cached by content.
-func (p *plan) sum() string {
+func (p *plan) sum(files []string) string {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
-	_ = enc.Encode([]any{p.dockerfile, p.input.Context, p.input.Target, p.input.Args, p.input.Images}) // strings have a form in JSON
+	all := []any{p.dockerfile, p.input.Context, p.input.Target, p.input.Args, p.input.Images}
+	if len(files) > 0 {
+		all = append(all, files)
+	}
+	_ = enc.Encode(all) // strings have a form in JSON
 	return hex.EncodeToString(h.Sum(nil))
 }
 

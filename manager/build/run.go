@@ -22,6 +22,7 @@ import (
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/commit"
+	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/task"
 )
 
@@ -113,8 +114,13 @@ func (r runner) attempt(ctx context.Context, p *task.Progress, b *ent.ImageBuild
 	if err != nil {
 		return err
 	}
+	from, err := r.source(ctx, p, b, sess)
+	if err != nil {
+		return err
+	}
+	b = from.build
 	t := target(b)
-	done, err := r.ask(ctx, p, b, sess, reg, t)
+	done, err := r.ask(ctx, p, from, sess, reg, t)
 	if err != nil {
 		return err
 	}
@@ -122,7 +128,7 @@ func (r runner) attempt(ctx context.Context, p *task.Progress, b *ent.ImageBuild
 		return &stepError{problem.Precondition("%s", done.Failure), done.FailedStep}
 	}
 	_, err = r.Commits.Publish(ctx, p, reg, t, commit.Made{
-		Digest: done.Digest, Session: sess.ID, Base: b.Base, Adds: sess.Edges.Image.AddedBytes + done.LayerBytes,
+		Digest: done.Digest, Session: sess.ID, Base: b.Base, Adds: from.adds + done.LayerBytes,
 	}, func(ctx context.Context, tx *ent.Tx, img *ent.Image) error {
 		return tx.ImageBuild.UpdateOne(b).SetStatus(imagebuild.StatusSucceeded).SetEndedAt(clock.Now()).SetMessage("").SetImageID(img.ID).
 			SetImageDigest(done.Digest).SetSteps(int(done.Steps)).SetCachedSteps(int(done.CachedSteps)).SetLayerBytes(done.LayerBytes).
@@ -132,6 +138,7 @@ func (r runner) attempt(ctx context.Context, p *task.Progress, b *ent.ImageBuild
 		return err
 	}
 	r.end(ctx, sess.ID)
+	r.releaseInput(ctx, b)
 	return nil
 }
 
@@ -181,13 +188,16 @@ func (r runner) fail(ctx context.Context, p *task.Progress, b *ent.ImageBuild, c
 	if err == nil && b.SessionID != nil {
 		r.end(ctx, *b.SessionID)
 	}
+	if err == nil {
+		r.releaseInput(ctx, b)
+	}
 	return err
 }
 
 // ask lets the agent of the session build, and waits for the end.
-func (r runner) ask(ctx context.Context, p *task.Progress, b *ent.ImageBuild, sess *ent.Session, reg *ent.Registry, t commit.Target) (*agentpb.BuildProgress, error) {
+func (r runner) ask(ctx context.Context, p *task.Progress, from *source, sess *ent.Session, reg *ent.Registry, t commit.Target) (*agentpb.BuildProgress, error) {
 	k := sess.Edges.Kernels[0]
-	request, err := r.request(ctx, p, b, k, reg, t)
+	request, err := r.request(ctx, p, from, k, reg, t)
 	if err != nil {
 		return nil, err
 	}
@@ -213,11 +223,8 @@ func failure(agent string, err error) error {
 	return commit.Failure(agent, err)
 }
 
-func (r runner) request(ctx context.Context, p *task.Progress, b *ent.ImageBuild, k *ent.Kernel, reg *ent.Registry, t commit.Target) (*agentpb.BuildImageRequest, error) {
-	in, err := r.open(b.InputSealed)
-	if err != nil {
-		return nil, err
-	}
+func (r runner) request(ctx context.Context, p *task.Progress, from *source, k *ent.Kernel, reg *ent.Registry, t commit.Target) (*agentpb.BuildImageRequest, error) {
+	b, in := from.build, from.input
 	to, err := r.Commits.Upload(ctx, p, reg, t, b.Base)
 	if err != nil {
 		return nil, err
@@ -227,6 +234,11 @@ func (r runner) request(ctx context.Context, p *task.Progress, b *ent.ImageBuild
 		Dockerfile: b.Dockerfile, Context: in.Context, Target: in.Target, Args: in.Args, Secrets: in.Secrets, NoCache: in.NoCache,
 		SourceDateEpoch: epoch, Images: in.Images, MaxBytes: to.MaxBytes,
 		Repository: to.Repository, PlainHttp: to.PlainHTTP, Username: to.Username, Password: to.Password, MountFrom: to.MountFrom, Indexed: to.Indexed,
+	}
+	out.Proxy, out.Certificates = reg.Proxy, reg.Certificates
+	out.Fetched = in.Git != nil
+	if in.Files != nil {
+		out.FilesRepository, out.Files = reg.Host+"/"+image.PartsRepository(b.OwnerID), in.Files.Parts
 	}
 	if err := r.registries(ctx, in, out); err != nil {
 		return nil, err
@@ -246,7 +258,7 @@ func (r runner) registries(ctx context.Context, in input, out *agentpb.BuildImag
 			return err
 		}
 		out.Registries = append(out.Registries, &agentpb.BuildRegistry{
-			Host: reg.Host, PlainHttp: reg.PlainHTTP, Username: username, Password: password,
+			Host: reg.Host, PlainHttp: reg.PlainHTTP, Username: username, Password: password, Proxy: reg.Proxy, Certificates: reg.Certificates,
 		})
 	}
 	return nil

@@ -46,6 +46,7 @@ func (s *Service) CancelImageBuild(ctx context.Context, in CancelImageBuildInput
 	if b.SessionID != nil {
 		s.end(ctx, *b.SessionID)
 	}
+	s.releaseInput(ctx, b)
 	b, err = s.Client.ImageBuild.Get(ctx, in.ID)
 	return &ImageBuildPayload{Build: b}, err
 }
@@ -80,7 +81,14 @@ func (s *Service) Lead(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
 	tick := clock.NewTicker("image builds", lookEvery)
 	defer tick.Stop()
+	swept := clock.Now()
 	for {
+		if clock.Now().Sub(swept) >= sweepEvery {
+			swept = clock.Now()
+			if err := s.sweepCaches(ctx); err != nil && ctx.Err() == nil {
+				s.Logger.WarnContext(ctx, "sweep the caches of builds", "error", err)
+			}
+		}
 		if err := s.settle(ctx); err != nil && ctx.Err() == nil {
 			s.Logger.WarnContext(ctx, "settle image builds", "error", err)
 		}

@@ -121,6 +121,42 @@ func sum(ctx context.Context, q *ent.ImageQuery) (out counted, err error) {
 	return out, nil
 }
 
+// Spare returns the bytes that the limits of a user and their domain leave for more images, and nil without a limit.
+func (s *Service) Spare(ctx context.Context, domain, owner uuid.UUID) (*int64, error) {
+	system := viewer.SystemContext(ctx)
+	limits, err := s.limits(system, domain, uuid.Nil, owner)
+	if err != nil {
+		return nil, err
+	}
+	return s.least(system, limits)
+}
+
+// least returns the bytes that the narrowest limit leaves.
+func (s *Service) least(ctx context.Context, limits []policy.Limit) (least *int64, err error) {
+	for i := range limits {
+		if limits[i].MaxImageBytes == nil {
+			continue
+		}
+		has, err := s.counted(viewer.SystemContext(ctx), s.Client, &limits[i])
+		if err != nil {
+			return nil, err
+		}
+		if spare := max(0, *limits[i].MaxImageBytes-has.bytes); least == nil || spare < *least {
+			least = &spare
+		}
+	}
+	return least, nil
+}
+
+// SpareOfProject is Spare of the images that are shared with a project.
+func (s *Service) SpareOfProject(ctx context.Context, project uuid.UUID) (*int64, error) {
+	limits, err := s.limits(viewer.SystemContext(ctx), uuid.Nil, project, uuid.Nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.least(ctx, limits)
+}
+
 // ImageUsage is the number and the bytes of a user's images, with their smallest limits.
 type ImageUsage struct {
 	Count    int

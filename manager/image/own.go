@@ -94,7 +94,7 @@ func (s *Service) writer(r *ent.Registry, repository string) (*remote.Client, er
 	if err != nil {
 		return nil, err
 	}
-	return remote.Open(remote.Registry{Host: r.Host, PlainHTTP: r.PlainHTTP, Username: pushtoken.User, Password: token, CA: r.Certificates})
+	return remote.Open(remote.Registry{Host: r.Host, PlainHTTP: r.PlainHTTP, Username: pushtoken.User, Password: token, Proxy: r.Proxy, CA: r.Certificates})
 }
 
 // TagOwn gives an image that an agent has sent its tag.
@@ -165,7 +165,7 @@ func (s *Service) orphans(ctx context.Context, r *ent.Registry, names []string) 
 	out := map[string]bool{}
 	var references []string
 	for _, n := range names {
-		if strings.HasPrefix(n, ownPath) || strings.HasPrefix(n, cachePath) {
+		if strings.HasPrefix(n, ownPath) || strings.HasPrefix(n, cachePath) || strings.HasPrefix(n, partsPath) {
 			out[n] = true
 			references = append(references, r.Host+"/"+n)
 		}

@@ -187,6 +187,7 @@ export const words = {
     REQUIREMENTS: "requirements.txt",
     ENVIRONMENT: "environment.yml",
     DEVCONTAINER: "devcontainer.json",
+    GIT: "Git repository",
   } satisfies Record<Value<"ImageBuildKind">, string>,
   ImageBuildStatus: {
     WAITING: "Waiting",

@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +31,7 @@ type unpacked struct {
 }
 
 // unpack writes the Dockerfile and the context into a new directory.
-func unpack(r build.Request) (u unpacked, err error) {
+func unpack(ctx context.Context, r build.Request) (u unpacked, err error) {
 	if u.attributes, err = attributes(r); err != nil {
 		return u, err
 	}
@@ -51,7 +52,15 @@ func unpack(r build.Request) (u unpacked, err error) {
 			err = errors.Join(err, os.RemoveAll(u.dir))
 		}
 	}()
+	if r.Source.ID != "" {
+		if err := os.Rename(sourceDir(r.Root, r.Source.ID), filepath.Join(u.dir, "context")); err != nil {
+			return u, fmt.Errorf("the files of the repository are no longer on this machine: %w", err)
+		}
+	}
 	for _, name := range []string{"context", "dockerfile"} {
+		if name == "context" && r.Source.ID != "" {
+			continue
+		}
 		if err := os.Mkdir(filepath.Join(u.dir, name), 0o755); err != nil {
 			return u, err
 		}
@@ -59,8 +68,15 @@ func unpack(r build.Request) (u unpacked, err error) {
 	if err := os.WriteFile(filepath.Join(u.dir, "dockerfile", dockerfileName), []byte(r.Dockerfile), 0o644); err != nil {
 		return u, err
 	}
-	if err := extract(bytes.NewReader(r.Context), filepath.Join(u.dir, "context")); err != nil {
-		return u, fmt.Errorf("unpack the context: %w", err)
+	sent, err := fetch(ctx, r.Files)
+	if err != nil {
+		return u, err
+	}
+	defer sent.Close()
+	for _, archive := range []io.Reader{sent, bytes.NewReader(r.Context)} {
+		if err := extract(archive, filepath.Join(u.dir, "context")); err != nil {
+			return u, fmt.Errorf("unpack the context: %w", explained(err, r.Root))
+		}
 	}
 	if u.context, err = fsutil.NewFS(filepath.Join(u.dir, "context")); err != nil {
 		return u, err
@@ -71,12 +87,17 @@ func unpack(r build.Request) (u unpacked, err error) {
 
 // extract unpacks directories, files and symbolic links of a tar archive into a directory, and nothing
 // outside it. Another kind of entry is an error.
-func extract(in *bytes.Reader, dir string) error {
-	if in.Len() == 0 {
+func extract(in io.Reader, dir string) error {
+	buffered := bufio.NewReaderSize(in, 256<<10)
+	magic, err := buffered.Peek(2)
+	if errors.Is(err, io.EOF) && len(magic) == 0 {
 		return nil
 	}
-	var r io.Reader = bufio.NewReader(in)
-	if magic, _ := r.(*bufio.Reader).Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+	if err != nil {
+		return err
+	}
+	var r io.Reader = buffered
+	if bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(r)
 		if err != nil {
 			return err
@@ -122,6 +143,11 @@ func entry(root *os.Root, h *tar.Header, content io.Reader) error {
 		}
 		return root.Chmod(name, mode|0o700)
 	case tar.TypeReg:
+		if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() { // of the first archive
+			if err := root.Remove(name); err != nil {
+				return err
+			}
+		}
 		f, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 		if err != nil {
 			return err

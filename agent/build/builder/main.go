@@ -42,6 +42,9 @@ func Main(in io.Reader, out io.Writer) int {
 		events.send(build.Event{Error: &build.Error{Message: fmt.Sprintf("separate the mounts: %v", err)}})
 		return 1
 	}
+	if r.Source.Address != "" {
+		return fetchOnly(ctx, r, events)
+	}
 	done, failed := run(ctx, r, events)
 	if failed != nil {
 		events.send(build.Event{Error: failed})
@@ -49,6 +52,30 @@ func Main(in io.Reader, out io.Writer) int {
 	}
 	events.send(build.Event{Result: done})
 	return 0
+}
+
+// fetchOnly fetches the source of a request.
+func fetchOnly(ctx context.Context, r build.Request, events *events) int {
+	done, err := locked(ctx, r, events)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		events.send(build.Event{Error: &build.Error{Message: err.Error()}})
+		return 1
+	}
+	events.send(build.Event{Fetched: done})
+	return 0
+}
+
+func locked(ctx context.Context, r build.Request, events *events) (*build.Fetched, error) {
+	events.send(build.Event{Phase: "fetching"})
+	if err := lock(ctx, r.Root, func() {
+		fmt.Fprintln(events, "Waiting for another build of the project on this machine.")
+	}); err != nil {
+		return nil, fmt.Errorf("lock the project's cache: %w", err)
+	}
+	return fetchSource(ctx, r, events)
 }
 
 // events writes the output of the process. It is safe for concurrent use.

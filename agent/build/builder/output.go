@@ -34,9 +34,11 @@ type output struct {
 }
 
 func newOutput(ctx context.Context, r build.Request) (*output, error) {
-	pusher, err := push.NewPusher(ctx, push.Target{
-		Repository: r.Output.Name, PlainHTTP: r.Output.PlainHTTP, Username: r.Output.Username, Password: r.Output.Password, MountFrom: r.Output.MountFrom,
-	})
+	to, err := target(r.Output)
+	if err != nil {
+		return nil, err
+	}
+	pusher, err := push.NewPusher(ctx, to)
 	if err != nil {
 		return nil, err
 	}
@@ -52,18 +54,17 @@ func newOutput(ctx context.Context, r build.Request) (*output, error) {
 // readBase notes the layers of a base image.
 func (o *output) readBase(ctx context.Context, r build.Request, ref string) error {
 	host, _, _ := strings.Cut(ref, "/")
-	from := build.Registry{Host: host}
-	for _, known := range r.Registries {
-		if known.Host == host {
-			from = known
-		}
-	}
-	remote := docker.NewResolver(docker.ResolverOptions{Hosts: hostsOf(from.PlainHTTP, from.Username, from.Password)})
-	name, desc, err := remote.Resolve(ctx, ref)
+	from := registries(r.Registries).named(host)
+	hosts, err := hostsOf(from.Way, from.Username, from.Password)
 	if err != nil {
 		return err
 	}
-	fetcher, err := remote.Fetcher(ctx, name)
+	registry := docker.NewResolver(docker.ResolverOptions{Hosts: hosts})
+	name, desc, err := registry.Resolve(ctx, ref)
+	if err != nil {
+		return err
+	}
+	fetcher, err := registry.Fetcher(ctx, name)
 	if err != nil {
 		return err
 	}

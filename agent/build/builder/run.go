@@ -42,7 +42,10 @@ const (
 
 // run builds the image of a request.
 func run(ctx context.Context, r build.Request, out *events) (*build.Result, *build.Error) {
-	watch := &watch{}
+	watch, disk := &watch{}, &space{root: r.Root}
+	looking, stop := context.WithCancel(ctx)
+	defer stop()
+	go disk.watch(looking)
 	done, err := try(ctx, r, out, watch)
 	if err == nil {
 		return done, nil
@@ -50,7 +53,7 @@ func run(ctx context.Context, r build.Request, out *events) (*build.Result, *bui
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return nil, &build.Error{Message: watch.message(err), Step: watch.failed()}
+	return nil, &build.Error{Message: disk.explain(watch.message(err)), Step: watch.failed()}
 }
 
 func try(ctx context.Context, r build.Request, out *events, watch *watch) (*build.Result, error) {
@@ -63,7 +66,7 @@ func try(ctx context.Context, r build.Request, out *events, watch *watch) (*buil
 	if err := writeResolvConf(r); err != nil {
 		return nil, err
 	}
-	files, err := unpack(r)
+	files, err := unpack(ctx, r)
 	if err != nil {
 		return nil, err
 	}

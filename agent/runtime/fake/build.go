@@ -1,7 +1,11 @@
 package fake
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"net/url"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -54,4 +58,19 @@ func (b Builders) Build(ctx context.Context, _ string, r build.Request, report f
 	}
 	b.Host.offer(r.Output.Name, sent.Digest, nil)
 	return &build.Result{Digest: sent.Digest, LayerBytes: added, Sent: sent.Sent, Steps: steps}, nil
+}
+
+// Fetch implements kernel.Builders. The Dockerfile of a repository is based on the image that the
+// directory names. A path that begins with missing does not exist, and /private/TOKEN needs the token.
+func (b Builders) Fetch(ctx context.Context, _ string, r build.Request, report func(build.Event)) (*build.Fetched, error) {
+	report(build.Event{Log: "FETCH " + r.Source.Address + "\n"})
+	u, err := url.Parse(r.Source.Address)
+	if err != nil || strings.HasPrefix(u.Path, "/missing") {
+		return nil, &build.Error{Message: "repository not found"}
+	}
+	if want := strings.TrimPrefix(u.Path, "/private/"); want != u.Path && r.Source.Password != want {
+		return nil, &build.Error{Message: "authentication required"}
+	}
+	sum := sha1.Sum([]byte(r.Source.Address + r.Source.Ref))
+	return &build.Fetched{Commit: hex.EncodeToString(sum[:]), File: "Dockerfile", Text: "FROM " + cmp.Or(r.Source.Directory, "prog:latest") + "\nRUN true\n"}, ctx.Err()
 }

@@ -26,6 +26,7 @@ import (
 type Target struct {
 	Repository string // host/path, also with a tag
 	PlainHTTP  bool
+	Transport  *http.Transport // nil: that of the environment
 	Username   string
 	Password   string
 	MountFrom  string // another repository of the registry that has the layers of the base image
@@ -92,7 +93,10 @@ func resolver(t Target) remotes.Resolver {
 		return t.Username, t.Password, nil
 	}))
 	// The duration of an upload is not limited, but the registry must start its response in time.
-	transport := docker.DefaultHTTPTransport(nil)
+	transport := t.Transport
+	if transport == nil {
+		transport = docker.DefaultHTTPTransport(nil)
+	}
 	transport.ResponseHeaderTimeout = 2 * time.Minute
 	return docker.NewResolver(docker.ResolverOptions{Hosts: docker.ConfigureDefaultRegistries(
 		docker.WithAuthorizer(authorizer),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,9 @@ type buildFlags struct {
 	cpu, mem                                        string
 	args, secrets                                   []string
 	share, noCache, detach                          bool
+	remote                                          bool // the build fetches the Git repository
+	gitUser, gitSecret                              string
+	archive                                         *os.File // of files that are sent in parts; nil: none
 }
 
 func buildCommand(a *cli.App) *cobra.Command {
@@ -32,15 +36,17 @@ func buildCommand(a *cli.App) *cobra.Command {
 
 SOURCE is a directory (the default is the present one), a file, or the address of
 a Git repository, such as https://example.org/repo.git#branch:directory, which
-git clones on your machine. In a directory, the description is the first of
+git clones on your machine; with --remote the build fetches it, over https and
+inside the session. In a directory, the description is the first of
 berth.yaml, Dockerfile, Containerfile, .devcontainer/devcontainer.json,
 devcontainer.json, environment.yml and requirements.txt that exists; -f names
 another one. A requirements.txt and an environment.yml need --base.
 
-The files of the directory are sent, except .git. Base images must be registered:
+The files of the directory are sent, except .git; those that a manager has from
+an earlier build are not sent again. Base images must be registered:
 "berth image ls" lists those that you can use. The same steps of any member of
 the project run only once. Ctrl-C cancels the build.`,
-		Example: "  berth image build torch-env\n  berth image build torch-env:2 requirements.txt --base python:1 --share\n  berth image build tool -f docker/Dockerfile --arg VERSION=3 --secret token=token.txt",
+		Example: "  berth image build torch-env\n  berth image build torch-env:2 requirements.txt --base python:1 --share\n  berth image build tool -f docker/Dockerfile --arg VERSION=3 --secret token=token.txt\n  berth image build tool https://example.org/tool.git#main:docker --remote --secret t=token.txt --git-secret t",
 		Args:    cli.Args(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client()
@@ -66,6 +72,9 @@ the project run only once. Ctrl-C cancels the build.`,
 	fs.StringVar(&f.mem, "mem", "", "`memory` of the build (default 2g)")
 	fs.StringArrayVar(&f.args, "arg", nil, "value of an ARG instruction, as `NAME=VALUE`; can be repeated")
 	fs.StringArrayVar(&f.secrets, "secret", nil, "file for RUN --mount=type=secret, as `ID=FILE`; can be repeated")
+	fs.BoolVar(&f.remote, "remote", false, "let the build fetch the Git repository")
+	fs.StringVar(&f.gitSecret, "git-secret", "", "`id` of the --secret with the token for --remote")
+	fs.StringVar(&f.gitUser, "git-user", "", "user `name` for --git-secret (default git)")
 	fs.BoolVar(&f.noCache, "no-cache", false, "run every step again")
 	fs.BoolVar(&f.detach, "detach", false, "return at once, and print the id of the build")
 	return cmd
@@ -93,7 +102,11 @@ func summary(b *client.ImageBuild) string {
 	if b.Image == nil {
 		return fmt.Sprintf("%s: build %s is %s", b.Name, b.ID, strings.ToLower(string(b.Status)))
 	}
-	return fmt.Sprintf("%s (%d steps, %d of them from the cache, %s new)", b.Image.Reference, b.Steps, b.CachedSteps, output.Bytes(b.LayerBytes))
+	text := fmt.Sprintf("%s (%d steps, %d of them from the cache, %s new)", b.Image.Reference, b.Steps, b.CachedSteps, output.Bytes(b.LayerBytes))
+	if b.GitCommit != "" {
+		text += " of commit " + b.GitCommit
+	}
+	return text
 }
 
 // settled is the time between two looks at a build.

@@ -15,7 +15,7 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	cmd := cli.Group("image", "Manage images and their registries",
 		listCommand(a), startersCommand(a), registerCommand(a), scanCommand(a), reportCommand(a),
-		buildCommand(a), buildsCommand(a), cancelCommand(a),
+		buildCommand(a), buildsCommand(a), cancelCommand(a), cacheCommand(a),
 		describeCommand(a), historyCommand(a), attachmentsCommand(a), updateCommand(a), prepullCommand(a), keepCommand(a),
 		rollbackCommand(a), renameCommand(a), forgetCommand(a), shareCommand(a), registryCommand(a))
 	cmd.Long = `Manage images and their registries.

@@ -1,43 +1,18 @@
 package image
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/cli"
+	"github.com/berthhq/berth/internal/recipe"
 	"github.com/berthhq/berth/internal/resource"
 )
-
-// descriptions are the files that describe a build, in the order in which they are looked for.
-var descriptions = []string{
-	"berth.yaml", "Dockerfile", "Containerfile", ".devcontainer/devcontainer.json", "devcontainer.json", "environment.yml", "requirements.txt",
-}
-
-// kinds are the kinds of descriptions by the form of their names.
-var kinds = []struct {
-	form *regexp.Regexp
-	kind client.Enum
-}{
-	{regexp.MustCompile(`^.*\.json$`), "DEVCONTAINER"},
-	{regexp.MustCompile(`^.*(environment|conda).*\.ya?ml$`), "ENVIRONMENT"},
-	{regexp.MustCompile(`^.*\.ya?ml$`), "RECIPE"},
-	{regexp.MustCompile(`^.*requirements.*\.txt$`), "REQUIREMENTS"},
-	{regexp.MustCompile(`(?i)^.*(docker|container)file.*$`), "DOCKERFILE"},
-}
 
 // input reads the source and the flags.
 func (f *buildFlags) input(ctx context.Context, a *cli.App, c *client.Client, args []string) (in client.BuildImageInput, err error) {
@@ -47,6 +22,15 @@ func (f *buildFlags) input(ctx context.Context, a *cli.App, c *client.Client, ar
 	source := "."
 	if len(args) > 1 {
 		source = args[1]
+	}
+	if f.remote {
+		if err := f.repository(source, &in); err != nil {
+			return in, err
+		}
+		return in, f.place(ctx, c, &in)
+	}
+	if f.gitSecret != "" || f.gitUser != "" {
+		return in, cli.Usagef("--git-secret and --git-user are for --remote; git on your machine uses its own credentials")
 	}
 	if isGit(source) {
 		dir, err := os.MkdirTemp("", "berth-build-")
@@ -64,17 +48,38 @@ func (f *buildFlags) input(ctx context.Context, a *cli.App, c *client.Client, ar
 	if err := f.values(&in); err != nil {
 		return in, err
 	}
+	defer f.discard()
+	if err := f.send(ctx, a, c, &in); err != nil {
+		return in, err
+	}
+	return in, f.place(ctx, c, &in)
+}
+
+// repository makes the build fetch a Git repository itself.
+func (f *buildFlags) repository(source string, in *client.BuildImageInput) error {
+	address, rest, _ := strings.Cut(source, "#")
+	ref, directory, _ := strings.Cut(rest, ":")
+	if err := recipe.CheckGit(address, ref, directory); err != nil {
+		return cli.Usagef("--remote: %v", err)
+	}
+	in.Kind = "GIT"
+	in.Git = &client.BuildGitInput{Address: address, Ref: ref, Directory: directory, File: f.file, Username: f.gitUser, Secret: f.gitSecret}
+	return f.values(in)
+}
+
+// place adds the project and the resource group.
+func (f *buildFlags) place(ctx context.Context, c *client.Client, in *client.BuildImageInput) (err error) {
 	if f.project != "" {
 		if in.Project, err = cli.FindProjectID(ctx, c, f.project); err != nil {
-			return in, err
+			return err
 		}
 	}
 	if f.group != "" {
 		if in.ResourceGroup, err = cli.FindGroupID(ctx, c, f.group); err != nil {
-			return in, err
+			return err
 		}
 	}
-	return in, nil
+	return nil
 }
 
 // read reads the description, and packs the directory that it is in.
@@ -99,22 +104,15 @@ func (f *buildFlags) read(source string, in *client.BuildImageInput) error {
 		return err
 	}
 	in.Text = string(text)
-	base := path.Base(filepath.ToSlash(name))
-	for _, k := range kinds {
-		if k.form.MatchString(base) {
-			in.Kind = k.kind
-			break
-		}
+	kind, known := recipe.KindOf(filepath.ToSlash(name))
+	if !known {
+		return cli.Usagef("the name of %s does not say what it is: %s", name, recipe.KnownNames)
 	}
-	if in.Kind == "" {
-		return cli.Usagef("the name of %s does not say what it is: *.yaml, *requirements*.txt, *environment*.yml, *.json and *Dockerfile* are known", name)
-	}
+	in.Kind = client.Enum(strings.ToUpper(string(kind)))
 	if dir == "" {
 		return nil
 	}
-	packed, err := pack(dir)
-	in.Context = base64.StdEncoding.EncodeToString(packed)
-	return err
+	return f.pack(dir, in)
 }
 
 // readIn reads a file of a directory. Links of a repository that was cloned lead nowhere else.
@@ -131,12 +129,12 @@ func readIn(dir, name string) ([]byte, error) {
 }
 
 func described(dir string) (string, error) {
-	for _, name := range descriptions {
+	for _, name := range recipe.Descriptions() {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			return name, nil
 		}
 	}
-	return "", cli.Usagef("%s has none of %s: name the description with -f", dir, strings.Join(descriptions, ", "))
+	return "", cli.Usagef("%s has none of %s: name the description with -f", dir, strings.Join(recipe.Descriptions(), ", "))
 }
 
 // values adds the amounts, the build arguments and the secrets.
@@ -171,77 +169,6 @@ func (f *buildFlags) values(in *client.BuildImageInput) error {
 		in.Secrets[name] = string(text)
 	}
 	return nil
-}
-
-// maxPacked is the size of an archive that a manager takes.
-const maxPacked = 640 << 10
-
-// pack returns the files of a directory as a compressed tar archive that depends only on their names, contents and
-// modes.
-func pack(dir string) ([]byte, error) {
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	w := tar.NewWriter(z)
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, name)
-		if err != nil || rel == "." {
-			return err
-		}
-		if d.IsDir() && d.Name() == ".git" {
-			return fs.SkipDir
-		}
-		if out.Len() > maxPacked {
-			return tooBig(dir)
-		}
-		return add(w, name, filepath.ToSlash(rel), d)
-	})
-	if err = errors.Join(err, w.Close(), z.Close()); err != nil {
-		return nil, err
-	}
-	if out.Len() > maxPacked {
-		return nil, tooBig(dir)
-	}
-	return out.Bytes(), nil
-}
-
-func tooBig(dir string) error {
-	return fmt.Errorf("the files of %s have more than 640 KiB when they are compressed: build in a directory with fewer files, and let a step download the others", dir)
-}
-
-// add writes a file, a directory or a symbolic link.
-func add(w *tar.Writer, name, as string, d fs.DirEntry) error {
-	info, err := d.Info()
-	if err != nil {
-		return err
-	}
-	h := &tar.Header{Name: as, Mode: int64(info.Mode().Perm())}
-	switch {
-	case d.IsDir():
-		h.Typeflag, h.Name = tar.TypeDir, as+"/"
-		return w.WriteHeader(h)
-	case info.Mode()&fs.ModeSymlink != 0:
-		h.Typeflag = tar.TypeSymlink
-		if h.Linkname, err = os.Readlink(name); err != nil {
-			return err
-		}
-		return w.WriteHeader(h)
-	case !info.Mode().IsRegular():
-		return nil // sockets and pipes
-	}
-	h.Typeflag, h.Size = tar.TypeReg, info.Size()
-	if err := w.WriteHeader(h); err != nil {
-		return err
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = io.Copy(w, f)
-	return err
 }
 
 // isGit reports whether a source is the address of a Git repository.

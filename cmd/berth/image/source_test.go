@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"io"
@@ -64,6 +65,28 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// An archive above the size of a request is sent in parts, and the Dockerfile of a development container is sent with
+// the request too.
+func TestLargeSources(t *testing.T) {
+	dir := t.TempDir()
+	noise := make([]byte, maxPacked+1)
+	if _, err := rand.Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, map[string]string{".devcontainer/devcontainer.json": "{}", ".devcontainer/Dockerfile": "FROM a", "data": string(noise)})
+	f, in := &buildFlags{}, client.BuildImageInput{}
+	if err := f.read(dir, &in); err != nil {
+		t.Fatal(err)
+	}
+	defer f.discard()
+	if f.archive == nil {
+		t.Fatal("there is no archive to send")
+	}
+	if names := unpacked(t, in.Context); !slices.Equal(names, []string{".devcontainer/Dockerfile"}) {
+		t.Errorf("the request has %v", names)
+	}
+}
+
 func unpacked(t *testing.T, context string) (names []string) {
 	t.Helper()
 	b, err := base64.StdEncoding.DecodeString(context)
@@ -98,6 +121,20 @@ func TestGitAddresses(t *testing.T) {
 	for _, address := range []string{"https://127.0.0.1:1/a#--upload-pack=evil", "https://127.0.0.1:1/a#main:../.."} {
 		if _, err := clone(t.Context(), nil, address, t.TempDir()); err == nil || strings.Contains(err.Error(), "clone") {
 			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// With --remote, the address goes to the build, and only https without credentials is accepted.
+func TestRemoteGit(t *testing.T) {
+	f, in := &buildFlags{remote: true, gitSecret: "t", file: "tools.Dockerfile"}, client.BuildImageInput{}
+	if err := f.repository("https://example.org/a.git#main:docker", &in); err != nil || in.Kind != "GIT" || in.Git.Address != "https://example.org/a.git" ||
+		in.Git.Ref != "main" || in.Git.Directory != "docker" || in.Git.Secret != "t" || in.Git.File != "tools.Dockerfile" {
+		t.Errorf("%v, %+v", err, in.Git)
+	}
+	for _, source := range []string{".", "git@example.org:a", "ssh://git@h/a", "https://u:p@example.org/a", "http://example.org/a"} {
+		if err := f.repository(source, &client.BuildImageInput{}); err == nil {
+			t.Errorf("%s is accepted", source)
 		}
 	}
 }

@@ -40,6 +40,9 @@ type Quota struct {
 	Of   string `json:"of"` // whose limit it is, such as: project vision
 	Used int64  `json:"used"`
 	Max  int64  `json:"max"`
+	// Blobs limits the number of blobs that the repository can have. If it is not 0, the registry itself
+	// counts what the repository has, and ignores Used.
+	Blobs int `json:"blobs,omitempty"`
 }
 
 // Covers reports whether the token is for a repository.

@@ -183,12 +183,19 @@ func (c *Client) realm(s string) (*url.URL, error) {
 		}
 		return nil, fmt.Errorf("the token server %s of the registry has no https: %w", u.Host, errdefs.ErrInvalidArgument)
 	case "https":
-		if host == own || strangers[own] == host || site(host) != "" && site(host) == site(own) {
+		if SameSite(own, host) {
 			return u, nil
 		}
 		return nil, fmt.Errorf("the token server %s is not on the site of the registry %s: %w", u.Host, c.base.Host, errdefs.ErrInvalidArgument)
 	}
 	return nil, fmt.Errorf("the token server %s of the registry has no https: %w", u.Host, errdefs.ErrInvalidArgument)
+}
+
+// SameSite reports whether a token server can get the credentials of a registry. Both are names of hosts without a
+// port.
+func SameSite(registry, server string) bool {
+	own, host := strings.ToLower(registry), strings.ToLower(server)
+	return host == own || strangers[own] == host || site(host) != "" && site(host) == site(own)
 }
 
 // site returns the domain that one owner has registered: example.org of auth.example.org; "" for an

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/containerd/errdefs"
 )
@@ -25,7 +26,7 @@ func (c *Client) Tag(ctx context.Context, image, tag string) error {
 	}
 	if err == nil {
 		_, err = c.do(ctx, request{
-			method: http.MethodPut, path: reference{ref.path, tag}.manifest(), scope: "repository:" + ref.path + ":pull,push",
+			method: http.MethodPut, path: reference{ref.path, tag}.manifest(), scope: push(ref.path),
 			header: http.Header{"Content-Type": {a.header.Get("Content-Type")}}, body: a.body,
 		}, maxToken)
 	}
@@ -34,6 +35,46 @@ func (c *Client) Tag(ctx context.Context, image, tag string) error {
 	}
 	return nil
 }
+
+// PutBlob stores a blob in a repository, and returns its digest.
+func (c *Client) PutBlob(ctx context.Context, repository string, body []byte) (digest string, err error) {
+	digest = sum(body)
+	_, err = c.do(ctx, request{
+		method: http.MethodPost, path: "/v2/" + repository + "/blobs/uploads/?digest=" + digest, scope: push(repository),
+		header: http.Header{"Content-Type": {"application/octet-stream"}}, body: body,
+	}, maxToken)
+	if err != nil {
+		return "", fmt.Errorf("store a blob in %s: %w", repository, err)
+	}
+	return digest, nil
+}
+
+// BlobSize returns the size of a blob of a repository, and NotFound without one.
+func (c *Client) BlobSize(ctx context.Context, repository, digest string) (int64, error) {
+	if !digestRule.MatchString(digest) {
+		return 0, fmt.Errorf("digest %.80q is invalid: %w", digest, errdefs.ErrInvalidArgument)
+	}
+	a, err := c.get(ctx, http.MethodHead, "/v2/"+repository+"/blobs/"+digest, pull(repository), "", maxToken)
+	if err != nil {
+		return 0, fmt.Errorf("look for blob %s of %s: %w", digest, repository, err)
+	}
+	return strconv.ParseInt(a.header.Get("Content-Length"), 10, 64)
+}
+
+// PutManifest stores a manifest without a tag, and returns its digest.
+func (c *Client) PutManifest(ctx context.Context, repository, mediaType string, body []byte) (digest string, err error) {
+	digest = sum(body)
+	_, err = c.do(ctx, request{
+		method: http.MethodPut, path: reference{repository, digest}.manifest(), scope: push(repository),
+		header: http.Header{"Content-Type": {mediaType}}, body: body,
+	}, maxToken)
+	if err != nil {
+		return "", fmt.Errorf("store a manifest in %s: %w", repository, err)
+	}
+	return digest, nil
+}
+
+func push(repository string) string { return "repository:" + repository + ":pull,push" }
 
 // Delete removes an image (repository@digest) and its tags. Its layers stay until the registry
 // collects garbage. A missing image is not an error.

@@ -44,6 +44,28 @@ func (s *Store) use(repository, kind string, d digest.Digest) (int64, error) {
 	return info.Size(), missing(os.Chtimes(path, now, now))
 }
 
+// Usage returns the number and the bytes of the blobs of a repository.
+func (s *Store) Usage(repository string) (n int, bytes int64, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	err = s.links(repository, layers, func(d digest.Digest, path string, _ time.Time) error {
+		target, err := readLink(path)
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		info, err := os.Stat(s.data(target))
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		n, bytes = n+1, bytes+info.Size()
+		return nil
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("add up the blobs of %s: %w", repository, err)
+	}
+	return n, bytes, nil
+}
+
 // Mount adds a blob of another repository to a repository.
 func (s *Store) Mount(repository, from string, d digest.Digest) error {
 	s.mu.RLock()

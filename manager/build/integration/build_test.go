@@ -1,11 +1,22 @@
 package integration
 
 import (
+	"archive/tar"
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
@@ -26,6 +37,7 @@ import (
 type site struct {
 	*clustertest.Cluster
 	host string
+	key  pushtoken.Key
 }
 
 func newSite(t *testing.T) *site {
@@ -40,6 +52,7 @@ func newSite(t *testing.T) *site {
 			t.Fatal(err)
 		}
 		reg.AllowPush(key)
+		s.key = key
 		w.Client.Registry.Create().SetName("own").SetHost(s.host).SetPlainHTTP(true).ExecX(w.System(t))
 		w.Configure = func(cfg *manager.Config) { cfg.Images = image.Own{Host: s.host, Key: key} }
 		return w.Start(t)
@@ -221,4 +234,212 @@ func TestLimitsOfBuilds(t *testing.T) {
 	managertest.Eventually(t, "refused builds have no session", func() bool {
 		return s.Client.Session.Query().Where(entsession.TerminatedAtIsNil()).CountX(s.System(t)) == 0
 	})
+}
+
+// Files above the size of a request are sent in parts. Only their user can use them, and limits of a policy apply.
+func TestFilesInParts(t *testing.T) {
+	s := newSite(t)
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "data", Mode: 0o644, Size: 1 << 20, Typeflag: tar.TypeReg}), discard(w.Write(make([]byte, 1<<20))), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var parts []string
+	for part := range slices.Chunk(archive.Bytes(), 400<<10) {
+		for range 2 { // a repetition changes nothing
+			status, body := s.Member.Post(t, "/images/files", "application/octet-stream", part)
+			var got struct{ Digest string }
+			if err := json.Unmarshal(body, &got); status != http.StatusCreated || err != nil {
+				t.Fatalf("%d %s", status, body)
+			}
+			if !slices.Contains(parts, got.Digest) {
+				parts = append(parts, got.Digest)
+			}
+		}
+	}
+	s.must(t, s.Member, simple, managertest.Vars{"files": parts})
+	lead := s.Manager.As(t, s.A.Lead)
+	for name, c := range map[string]struct {
+		as    *managertest.Client
+		files []string
+		want  string
+	}{
+		"another user's part":    {lead, parts, "not stored"},
+		"a part that is missing": {s.Member, []string{"sha256:" + strings.Repeat("0", 64)}, "not stored"},
+		"no digest":              {s.Member, []string{"../../etc/passwd"}, "not a digest"},
+		"too many parts":         {s.Member, make([]string, image.MaxParts+1), "more than"},
+	} {
+		if _, errs := build(t, c.as, simple, managertest.Vars{"files": c.files}); errs.Code() != problem.CodeInvalidArgument || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("%s: %s", name, errs)
+		}
+	}
+	for name, c := range map[string]struct {
+		as     *managertest.Client
+		body   []byte
+		status int
+	}{
+		"a part above the limit": {s.Member, make([]byte, 8<<20+1), http.StatusRequestEntityTooLarge},
+		"an empty part":          {s.Member, nil, http.StatusBadRequest},
+		"without a login":        {s.Manager.Anonymous(), []byte("x"), http.StatusUnauthorized},
+	} {
+		if status, body := c.as.Post(t, "/images/files", "application/octet-stream", c.body); status != c.status {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	s.CreatePolicy(t, s.A.Member, "images", managertest.Vars{"maxImageBytes": 1 << 20})
+	if status, body := s.Member.Post(t, "/images/files", "application/octet-stream", []byte("one more")); status != http.StatusTooManyRequests || !strings.Contains(string(body), "files of your builds") {
+		t.Errorf("a part above the limit of the policy: %d %s", status, body)
+	}
+	if n := s.Client.Session.Query().Where(entsession.TerminatedAtIsNil()).CountX(s.System(t)); n != 0 {
+		t.Errorf("refused builds have left %d sessions", n)
+	}
+}
+
+func discard(_ int, err error) error { return err }
+
+// A build of a Git repository is pinned to a commit. Its images are those that its owner can use, and what is wrong
+// with the address is refused before anything starts.
+func TestBuildsOfGitRepositories(t *testing.T) {
+	s := newSite(t)
+	private := s.must(t, s.Manager.As(t, s.A.Lead), simple, managertest.Vars{"name": "secret"})
+	reference := s.Client.Image.GetX(s.System(t), *private.ImageID).Reference
+	git := func(address string, more managertest.Vars) managertest.Vars {
+		in := managertest.Vars{"address": address}
+		for k, v := range more {
+			in[k] = v
+		}
+		return managertest.Vars{"kind": "GIT", "text": "", "git": in, "base": "prog:latest"}
+	}
+	b := s.must(t, s.Member, "", git("https://example.org/a.git", managertest.Vars{"ref": "main"}))
+	if len(b.GitCommit) != 40 || b.GitAddress != "https://example.org/a.git" || b.GitRef != "main" || b.Base != clustertest.ImageReference || !strings.Contains(b.Dockerfile, "RUN true") {
+		t.Errorf("the build is %v", b)
+	}
+	secret := git("https://example.org/private/hunter2", managertest.Vars{"secret": "token"})
+	secret["secrets"] = managertest.Vars{"token": "hunter2\n"}
+	s.must(t, s.Member, "", secret)
+	for name, c := range map[string]struct {
+		in   managertest.Vars
+		want string
+	}{
+		"a missing repository":           {git("https://example.org/missing", nil), "not found"},
+		"a repository without its token": {git("https://example.org/private/hunter2", nil), "authentication"},
+		"another user's image":           {git("https://example.org/a.git", managertest.Vars{"directory": reference}), "secret"},
+	} {
+		id, errs := build(t, s.Member, "", c.in)
+		if len(errs) > 0 {
+			t.Errorf("%s: %s", name, errs)
+			continue
+		}
+		if b := s.ended(t, id); b.Status != imagebuild.StatusFailed || !strings.Contains(b.Message, c.want) {
+			t.Errorf("%s: %v", name, b)
+		}
+	}
+	sessions := s.Client.Session.Query().CountX(s.System(t))
+	mixed := git("https://example.org/a.git", nil)
+	mixed["text"] = "FROM prog:latest"
+	for name, in := range map[string]managertest.Vars{
+		"a file":                git("file:///etc", nil),
+		"SSH":                   git("ssh://git@10.0.0.1/a", nil),
+		"plain HTTP":            git("http://example.org/a", nil),
+		"a token in it":         git("https://token@example.org/a", nil),
+		"the metadata address":  git("https://169.254.169.254/a", nil),
+		"an option as ref":      git("https://example.org/a", managertest.Vars{"ref": "--upload-pack=x"}),
+		"a directory outside":   git("https://example.org/a", managertest.Vars{"directory": "../x"}),
+		"a file outside":        git("https://example.org/a", managertest.Vars{"file": "/etc/passwd"}),
+		"a secret that is none": git("https://example.org/a", managertest.Vars{"secret": "other"}),
+		"a description too":     mixed,
+		"no repository":         {"kind": "GIT", "text": ""},
+	} {
+		if _, errs := build(t, s.Member, "", in); errs.Code() != problem.CodeInvalidArgument || !strings.Contains(errs.String(), "git") {
+			t.Errorf("%s: %s", name, errs)
+		}
+	}
+	if n := s.Client.Session.Query().CountX(s.System(t)); n != sessions {
+		t.Errorf("refused builds have left %d sessions", n-sessions)
+	}
+}
+
+// The manager that leads is killed in the middle of a build. Another one continues it, and a build that is cancelled
+// then leaves neither an image nor a session.
+func TestBuildOutlivesItsManager(t *testing.T) {
+	s := newSite(t)
+	second := s.Start(t)
+	node := s.Nodes[0]
+	managertest.Eventually(t, "the second manager reaches the agent", func() bool { return second.Reaches(node.Name) })
+	images := s.Client.Image.Query().CountX(s.System(t))
+	id, errs := build(t, s.Member, "FROM prog:latest\nRUN wait\n", nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	at := func(attempt int) func() bool {
+		return func() bool {
+			b := s.Client.ImageBuild.GetX(s.System(t), id)
+			return b.Status == imagebuild.StatusRunning && b.Attempt == attempt
+		}
+	}
+	managertest.Eventually(t, "the build runs", at(1))
+	s.Manager.Kill()
+	s.Manager = second
+	managertest.Eventually(t, "the other manager repeats the build", at(2))
+	second.As(t, s.A.Member).Must(t, `mutation($id: ID!) { cancelImageBuild(input: {id: $id}) { build { id } } }`, managertest.Vars{"id": id}, nil)
+	if b := s.ended(t, id); b.Status != imagebuild.StatusCancelled {
+		t.Errorf("the build is %v", b)
+	}
+	if n := s.Client.Image.Query().CountX(s.System(t)); n != images {
+		t.Errorf("%d images, want %d", n, images)
+	}
+}
+
+// The cache of a project in the registry is shown with its size, and only those who can change the project clear it.
+func TestBuildCaches(t *testing.T) {
+	s := newSite(t)
+	b := s.must(t, s.Member, simple, nil)
+	repository := image.CacheRepository(b.ProjectID)
+	token, err := s.key.Sign(pushtoken.Grant{Repository: repository, Expires: time.Now().Add(time.Minute)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := random.Image(5000, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, err := name.ParseReference(s.host+"/"+repository+":"+b.CacheTag, name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(ref, img, remote.WithAuth(&authn.Basic{Username: pushtoken.User, Password: token})); err != nil {
+		t.Fatal(err)
+	}
+	type caches struct {
+		BuildCaches []struct {
+			Bytes   int64
+			Results int
+			UsedAt  *time.Time
+			Project struct{ ID uuid.UUID }
+		}
+	}
+	list := func(as *managertest.Client) (got caches) {
+		as.Must(t, `query { buildCaches { bytes results usedAt project { id } } }`, nil, &got)
+		return got
+	}
+	got := list(s.Member).BuildCaches
+	if len(got) != 1 || got[0].Bytes < 10_000 || got[0].Results != 1 || got[0].UsedAt == nil || got[0].Project.ID != b.ProjectID {
+		t.Errorf("the caches are %+v", got)
+	}
+	if got := list(s.Manager.As(t, s.B.Member)).BuildCaches; len(got) > 0 {
+		t.Errorf("a user of another domain sees %+v", got)
+	}
+	const clear = `mutation($in: DeleteBuildCacheInput!) { deleteBuildCache(input: $in) { results bytes } }`
+	in := managertest.Vars{"in": managertest.Vars{"project": b.ProjectID}}
+	if errs := s.Member.Ask(t, clear, in, nil); errs.Code() != problem.CodePermissionDenied {
+		t.Errorf("a member clears the cache: %s", errs)
+	}
+	root := s.Manager.As(t, s.Superadmin)
+	root.Must(t, clear, in, nil)
+	if got := list(root).BuildCaches; len(got) > 0 {
+		t.Errorf("after the deletion: %+v", got)
+	}
+	if b := s.Client.ImageBuild.GetX(s.System(t), b.ID); b.CacheTag != "" {
+		t.Errorf("the build still names its result %s", b.CacheTag)
+	}
 }

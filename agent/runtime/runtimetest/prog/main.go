@@ -60,6 +60,7 @@ var verbs = map[string]func(args []string){
 	"size":        size,
 	"cat":         func(a []string) { b, err := os.ReadFile(a[0]); check(err); os.Stdout.Write(b) },
 	"write":       func(a []string) { check(os.WriteFile(a[0], []byte(a[1]), 0o666)) },
+	"fill":        fill,
 	"mkdir":       func(a []string) { check(os.Mkdir(a[0], 0o777)) },
 	"ls":          ls,
 	"pwd":         func([]string) { d, err := os.Getwd(); check(err); fmt.Println(d) },
@@ -108,6 +109,16 @@ func fork(a []string) {
 		n++
 	}
 	fmt.Println("forked", n)
+}
+
+// fill writes a file until the disk is full.
+func fill(a []string) {
+	f, err := os.Create(a[0])
+	check(err)
+	for part := make([]byte, 1<<20); ; {
+		_, err := f.Write(part)
+		check(err)
+	}
 }
 
 func lines(a []string) {

@@ -1,11 +1,14 @@
-import { Button, Checkbox, FileInput, Modal, Select, Textarea, TextInput } from "@mantine/core";
+import { Button, Checkbox, FileInput, Modal, Progress, Select, Textarea, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
+import type { Failure } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { t } from "../../i18n";
 import { FailureNote } from "../Note";
-import { type BuildKind, examples, needsBase, toBase64 } from "./build";
+import { type BuildKind, examples, gitInput, needsBase, noRepository, toBase64 } from "./build";
+import { maxInline, sendFiles } from "./buildFiles";
+import { GitFields } from "./GitFields";
 
 const BuildImageMutation = graphql(`
   mutation BuildImage($input: BuildImageInput!) {
@@ -26,29 +29,48 @@ export function BuildImage({ projects, onStarted }: Props) {
   const [text, setText] = useState(examples.RECIPE);
   const [base, setBase] = useState("");
   const [files, setFiles] = useState<File | null>(null);
+  const [repository, setRepository] = useState(noRepository);
   const [project, setProject] = useState("");
   const [shared, setShared] = useState(false);
   const [cpu, setCpu] = useState("1");
   const [mem, setMem] = useState("2g");
+  const [sending, setSending] = useState<number | null>(null);
+  const [refused, setRefused] = useState<Failure | null>(null);
   const start = useAction(BuildImageMutation);
 
   function choose(next: BuildKind) {
     if (text === examples[kind] || !text.trim()) setText(examples[next]);
     setKind(next);
   }
+  /** Sends a large archive, and returns the fields of the input for the files; null if it fails. */
+  async function send() {
+    if (!files) return {};
+    if (files.size <= maxInline) return { context: await toBase64(files) };
+    setRefused(null);
+    setSending(0);
+    try {
+      return { files: await sendFiles(files, setSending) };
+    } catch (error) {
+      setRefused(error as Failure);
+      return null;
+    } finally {
+      setSending(null);
+    }
+  }
   async function run() {
     const [path = "", tag] = name.trim().split(":");
-    const context = files ? await toBase64(files) : undefined;
+    const sent = kind === "GIT" ? gitInput(repository) : await send();
+    if (!sent) return;
     const input = {
       name: path,
       kind,
-      text,
+      text: kind === "GIT" ? "" : text,
       shared,
       slots: { cpu, mem },
       ...(tag ? { tag } : {}),
       ...(needsBase(kind) ? { base: base.trim() } : {}),
       ...(project ? { project } : {}),
-      ...(context ? { context } : {}),
+      ...sent,
     };
     const done = await start.run({ input });
     if (!done) return;
@@ -81,6 +103,7 @@ export function BuildImage({ projects, onStarted }: Props) {
               { value: "REQUIREMENTS", label: "requirements.txt" },
               { value: "ENVIRONMENT", label: "environment.yml" },
               { value: "DEVCONTAINER", label: "devcontainer.json" },
+              { value: "GIT", label: t("Git repository") },
             ]}
             value={kind}
             allowDeselect={false}
@@ -94,27 +117,33 @@ export function BuildImage({ projects, onStarted }: Props) {
               onChange={(e) => setBase(e.currentTarget.value)}
             />
           ) : null}
-          <Textarea
-            label={t("Description of the build")}
-            value={text}
-            autosize
-            minRows={10}
-            maxRows={24}
-            spellCheck={false}
-            styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
-            onChange={(e) => setText(e.currentTarget.value)}
-          />
-          <FileInput
-            label={t("Files")}
-            description={t(
-              "A tar archive of files for COPY, compressed with gzip or not, of at most 640 KiB. Optional.",
-            )}
-            accept=".tar,.tgz,.gz"
-            value={files}
-            clearable
-            clearButtonProps={{ "aria-label": t("Remove the files") }}
-            onChange={setFiles}
-          />
+          {kind === "GIT" ? (
+            <GitFields value={repository} onChange={setRepository} />
+          ) : (
+            <>
+              <Textarea
+                label={t("Description of the build")}
+                value={text}
+                autosize
+                minRows={10}
+                maxRows={24}
+                spellCheck={false}
+                styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+                onChange={(e) => setText(e.currentTarget.value)}
+              />
+              <FileInput
+                label={t("Files")}
+                description={t(
+                  "A tar archive of files for COPY, compressed with gzip or not. A large one is sent in parts before the build starts. Optional.",
+                )}
+                accept=".tar,.tgz,.gz"
+                value={files}
+                clearable
+                clearButtonProps={{ "aria-label": t("Remove the files") }}
+                onChange={setFiles}
+              />
+            </>
+          )}
           <div className="row">
             <TextInput label={t("CPU cores")} w={110} value={cpu} onChange={(e) => setCpu(e.currentTarget.value)} />
             <TextInput label={t("Memory")} w={110} value={mem} onChange={(e) => setMem(e.currentTarget.value)} />
@@ -134,15 +163,22 @@ export function BuildImage({ projects, onStarted }: Props) {
             checked={shared}
             onChange={(e) => setShared(e.currentTarget.checked)}
           />
-          <FailureNote failure={start.failure} />
+          {sending !== null && files ? (
+            <Progress value={(100 * sending) / files.size} aria-label={t("Files that were sent")} />
+          ) : null}
+          <FailureNote failure={refused ?? start.failure} />
           <div className="row" style={{ justifyContent: "flex-end" }}>
             <Button variant="default" onClick={close}>
               {t("Cancel")}
             </Button>
             <Button
               onClick={() => void run()}
-              loading={start.busy}
-              disabled={!name.trim() || !text.trim() || (needsBase(kind) && !base.trim())}
+              loading={start.busy || sending !== null}
+              disabled={
+                !name.trim() ||
+                (kind === "GIT" ? !repository.address.trim() : !text.trim()) ||
+                (needsBase(kind) && !base.trim())
+              }
             >
               {t("Build")}
             </Button>

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
@@ -16,6 +16,7 @@ const ImageBuildsQuery = graphql(`
     imageBuilds(first: 20, where: { ownerID: $owner }, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
       edges { node {
         id name kind status message failedStep steps cachedSteps layerBytes createdAt endedAt dockerfile
+        gitAddress gitRef gitDirectory gitCommit
         session { id name status kernels { id index startedAt } }
       } }
     }
@@ -25,12 +26,34 @@ const CancelImageBuild = graphql(
   `mutation CancelImageBuild($input: CancelImageBuildInput!) { cancelImageBuild(input: $input) { build { id status } } }`,
 );
 
+/** Milliseconds between two looks at builds that have not ended. */
+const lookEvery = 3000;
+
+interface Props {
+  owner: string;
+  shown: string;
+  onShow: (id: string) => void;
+  /** Called when no build runs any longer. */
+  onEnded: () => void;
+}
+
 /** The builds of a user, with the output of one of them. */
-export function Builds({ owner, shown, onShow }: { owner: string; shown: string; onShow: (id: string) => void }) {
+export function Builds({ owner, shown, onShow, onEnded }: Props) {
   const { data, failure, refetch } = useLiveQuery({ query: ImageBuildsQuery, variables: { owner } });
   const [described, setDescribed] = useState("");
   const cancel = useAction(CancelImageBuild);
   const builds = nodesOf(data?.imageBuilds);
+  const missing = shown !== "" && data !== undefined && !builds.some((b) => b.id === shown);
+  const running = builds.some((b) => !b.endedAt);
+  const before = useRef(running);
+  useEffect(() => {
+    if (before.current && !running) onEnded();
+    before.current = running;
+    if (!missing && !running) return;
+    if (missing) refetch();
+    const timer = setInterval(refetch, lookEvery);
+    return () => clearInterval(timer);
+  }, [missing, running, refetch, onEnded]);
   return (
     <>
       <h2>{t("Builds")}</h2>
@@ -63,6 +86,12 @@ export function Builds({ owner, shown, onShow }: { owner: string; shown: string;
                       </Link>
                     ) : null}
                   </div>
+                  {b.gitAddress ? (
+                    <span className="dim">
+                      {[b.gitAddress, b.gitRef, b.gitDirectory].filter(Boolean).join(" ")}{" "}
+                      {b.gitCommit ? <code>{b.gitCommit.slice(0, 12)}</code> : null}
+                    </span>
+                  ) : null}
                   {b.failedStep ? <code className="dim">{b.failedStep}</code> : null}
                   {b.message ? <p className="dim">{b.message}</p> : null}
                   {described === b.id ? <pre className="dim">{b.dockerfile}</pre> : null}
@@ -78,7 +107,12 @@ export function Builds({ owner, shown, onShow }: { owner: string; shown: string;
                 <Button variant="subtle" size="compact-xs" onClick={() => onShow(shown === b.id ? "" : b.id)}>
                   {shown === b.id ? t("Hide output") : t("Show output")}
                 </Button>
-                <Button variant="subtle" size="compact-xs" onClick={() => setDescribed(described === b.id ? "" : b.id)}>
+                <Button
+                  variant="subtle"
+                  size="compact-xs"
+                  disabled={!b.dockerfile}
+                  onClick={() => setDescribed(described === b.id ? "" : b.id)}
+                >
                   {described === b.id ? t("Hide Dockerfile") : t("Show Dockerfile")}
                 </Button>
                 {b.endedAt ? null : (

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { examples, needsBase, toBase64 } from "./build";
+import { examples, gitInput, needsBase, noRepository, toBase64 } from "./build";
 
 test("files of all sizes become base64", async () => {
   const bytes = new Uint8Array(100_000).map((_, i) => i % 251);
@@ -11,4 +11,14 @@ test("files of all sizes become base64", async () => {
 test("only lists of packages need a base image", () => {
   const kinds = Object.keys(examples) as (keyof typeof examples)[];
   expect(kinds.filter(needsBase)).toEqual(["REQUIREMENTS", "ENVIRONMENT"]);
+});
+
+test("the token of a repository is a secret, and not a part of the address", () => {
+  expect(gitInput({ ...noRepository, address: " https://example.org/a.git " })).toEqual({
+    git: { address: "https://example.org/a.git" },
+  });
+  expect(gitInput({ address: "https://example.org/a", ref: "main", directory: "docker", token: "x" })).toEqual({
+    git: { address: "https://example.org/a", ref: "main", directory: "docker", secret: "git-token" },
+    secrets: { "git-token": "x" },
+  });
 });

@@ -4,6 +4,7 @@ import { graphql } from "../../api/graphql";
 import { nodesOf } from "../../components/admin/usePages";
 import { Confirm } from "../../components/Confirm";
 import { bytes, when } from "../../components/format";
+import { BuildCaches } from "../../components/image/BuildCaches";
 import { BuildImage } from "../../components/image/BuildImage";
 import { Builds } from "../../components/image/Builds";
 import { ImageHistory } from "../../components/image/ImageHistory";
@@ -122,7 +123,8 @@ export function Images() {
           ))}
         </ul>
       </section>
-      <Builds owner={viewer.user.id} shown={build} onShow={setBuild} />
+      <Builds owner={viewer.user.id} shown={build} onShow={setBuild} onEnded={refetch} />
+      <BuildCaches />
       {history ? <ImageHistory id={history} onClose={() => setHistory("")} /> : null}
       {renaming ? (
         <RenameImage

@@ -1,0 +1,1 @@
+ALTER TABLE "image_builds" ADD COLUMN "git_address" character varying NOT NULL DEFAULT '', ADD COLUMN "git_ref" character varying NOT NULL DEFAULT '', ADD COLUMN "git_directory" character varying NOT NULL DEFAULT '', ADD COLUMN "git_commit" character varying NOT NULL DEFAULT '';
