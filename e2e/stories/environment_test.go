@@ -39,8 +39,8 @@ func TestEnvironment(t *testing.T) {
 		return strings.Fields(summary)[0], summary
 	}
 	first, summary := build(u, "env:1")
-	mustContain(t, summary, "/env:1 (2 steps, 0 of them from the cache")
-	if _, summary = build(colleague, "mine:1"); !strings.Contains(summary, "2 of them from the cache") {
+	mustContain(t, summary, "/env:1 (steps: 2, from the cache: 0")
+	if _, summary = build(colleague, "mine:1"); !strings.Contains(summary, "from the cache: 2") {
 		t.Errorf("the build of a colleague: %s", summary)
 	}
 

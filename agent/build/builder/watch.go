@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -92,11 +93,17 @@ func (w *watch) failed() string {
 	defer w.mu.Unlock()
 	for _, v := range w.steps {
 		if v.Error != "" && stepForm.MatchString(v.Name) && !strings.Contains(v.Error, context.Canceled.Error()) {
-			return v.Name
+			return mountOption.ReplaceAllString(v.Name, "")
 		}
 	}
 	return ""
 }
+
+// mountOption is the option of a RUN instruction for caches and files. Recipes have long ones.
+var mountOption = regexp.MustCompile(`--mount=\S+ `)
+
+// exited is BuildKit's text for a command that failed. The step is named beside it.
+var exited = regexp.MustCompile(`(?s)^process ".*" did not complete successfully: `)
 
 // message returns the text of an error without the names of functions and processes of BuildKit.
 func (w *watch) message(err error) string {
@@ -108,5 +115,5 @@ func (w *watch) message(err error) string {
 	for _, prefix := range []string{"failed to solve: ", "rpc error: code = Unknown desc = "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
-	return text
+	return exited.ReplaceAllString(text, "")
 }

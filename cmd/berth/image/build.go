@@ -102,7 +102,7 @@ func summary(b *client.ImageBuild) string {
 	if b.Image == nil {
 		return fmt.Sprintf("%s: build %s is %s", b.Name, b.ID, strings.ToLower(string(b.Status)))
 	}
-	text := fmt.Sprintf("%s (%d steps, %d of them from the cache, %s new)", b.Image.Reference, b.Steps, b.CachedSteps, output.Bytes(b.LayerBytes))
+	text := fmt.Sprintf("%s (steps: %d, from the cache: %d, new: %s)", b.Image.Reference, b.Steps, b.CachedSteps, output.Bytes(b.LayerBytes))
 	if b.GitCommit != "" {
 		text += " of commit " + b.GitCommit
 	}
@@ -142,7 +142,7 @@ func follow(ctx context.Context, a *cli.App, c *client.Client, b *client.ImageBu
 	}
 	if b.Status != "SUCCEEDED" {
 		if b.FailedStep != "" {
-			return nil, fmt.Errorf("build %s failed at %s: %s", b.ID, b.FailedStep, b.Message)
+			return nil, fmt.Errorf("the step %s failed: %s", b.FailedStep, b.Message)
 		}
 		return nil, fmt.Errorf("build %s: %s: %s", b.ID, strings.ToLower(string(b.Status)), b.Message)
 	}

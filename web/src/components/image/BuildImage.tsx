@@ -1,12 +1,13 @@
-import { Button, Checkbox, FileInput, Modal, Progress, Select, Textarea, TextInput } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { Autocomplete, Button, Checkbox, FileInput, Modal, Progress, Select, Textarea, TextInput } from "@mantine/core";
+import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
 import type { Failure } from "../../api/errors";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { t } from "../../i18n";
+import { useImageSearch } from "../launch/useOffer";
 import { FailureNote } from "../Note";
-import { type BuildKind, examples, gitInput, needsBase, noRepository, toBase64 } from "./build";
+import { type BuildKind, examples, gitInput, needsBase, noRepository, takesBase, toBase64 } from "./build";
 import { maxInline, sendFiles } from "./buildFiles";
 import { GitFields } from "./GitFields";
 
@@ -26,7 +27,7 @@ export function BuildImage({ projects, onStarted }: Props) {
   const [opened, { open, close }] = useDisclosure(false);
   const [name, setName] = useState("");
   const [kind, setKind] = useState<BuildKind>("RECIPE");
-  const [text, setText] = useState(examples.RECIPE);
+  const [typed, setTyped] = useState<string | null>(null);
   const [base, setBase] = useState("");
   const [files, setFiles] = useState<File | null>(null);
   const [repository, setRepository] = useState(noRepository);
@@ -38,8 +39,13 @@ export function BuildImage({ projects, onStarted }: Props) {
   const [refused, setRefused] = useState<Failure | null>(null);
   const start = useAction(BuildImageMutation);
 
+  const [settled] = useDebouncedValue(base.trim(), 200);
+  const bases = useImageSearch(takesBase(kind) ? settled : "")?.images ?? [];
+  const usual = useImageSearch(opened ? "python" : "")?.images[0]?.name ?? "python:1";
+  const text = typed ?? examples(usual)[kind];
+
   function choose(next: BuildKind) {
-    if (text === examples[kind] || !text.trim()) setText(examples[next]);
+    if (!text.trim()) setTyped(null);
     setKind(next);
   }
   /** Sends a large archive, and returns the fields of the input for the files; null if it fails. */
@@ -68,7 +74,7 @@ export function BuildImage({ projects, onStarted }: Props) {
       shared,
       slots: { cpu, mem },
       ...(tag ? { tag } : {}),
-      ...(needsBase(kind) ? { base: base.trim() } : {}),
+      ...(takesBase(kind) && base.trim() ? { base: base.trim() } : {}),
       ...(project ? { project } : {}),
       ...sent,
     };
@@ -109,12 +115,18 @@ export function BuildImage({ projects, onStarted }: Props) {
             allowDeselect={false}
             onChange={(v) => choose((v ?? "RECIPE") as BuildKind)}
           />
-          {needsBase(kind) ? (
-            <TextInput
+          {takesBase(kind) ? (
+            <Autocomplete
               label={t("Base image")}
-              description={t("A registered image, such as python:1.")}
+              description={
+                kind === "GIT"
+                  ? t("A registered image to install a list of packages on. Optional for other descriptions.")
+                  : t("A registered image, such as {{name}}.", { name: usual })
+              }
               value={base}
-              onChange={(e) => setBase(e.currentTarget.value)}
+              data={[...new Set(bases.map((i) => i.name))]}
+              filter={({ options }) => options}
+              onChange={setBase}
             />
           ) : null}
           {kind === "GIT" ? (
@@ -129,7 +141,7 @@ export function BuildImage({ projects, onStarted }: Props) {
                 maxRows={24}
                 spellCheck={false}
                 styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
-                onChange={(e) => setText(e.currentTarget.value)}
+                onChange={(e) => setTyped(e.currentTarget.value)}
               />
               <FileInput
                 label={t("Files")}

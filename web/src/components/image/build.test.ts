@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { examples, gitInput, needsBase, noRepository, toBase64 } from "./build";
+import { type BuildKind, examples, gitInput, needsBase, noRepository, takesBase, toBase64 } from "./build";
 
 test("files of all sizes become base64", async () => {
   const bytes = new Uint8Array(100_000).map((_, i) => i % 251);
@@ -9,8 +9,9 @@ test("files of all sizes become base64", async () => {
 });
 
 test("only lists of packages need a base image", () => {
-  const kinds = Object.keys(examples) as (keyof typeof examples)[];
+  const kinds = Object.keys(examples("python:1")) as BuildKind[];
   expect(kinds.filter(needsBase)).toEqual(["REQUIREMENTS", "ENVIRONMENT"]);
+  expect(kinds.filter(takesBase)).toEqual(["REQUIREMENTS", "ENVIRONMENT", "GIT"]);
 });
 
 test("the token of a repository is a secret, and not a part of the address", () => {

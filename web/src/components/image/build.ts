@@ -1,18 +1,21 @@
 /** The kinds of descriptions that an image is built of. */
 export type BuildKind = "RECIPE" | "DOCKERFILE" | "REQUIREMENTS" | "ENVIRONMENT" | "DEVCONTAINER" | "GIT";
 
-/** What a new description begins with. */
-export const examples: Record<BuildKind, string> = {
-  RECIPE: "base: python:1\npip:\n  - numpy\n",
-  DOCKERFILE: "FROM python:1\nRUN pip install numpy\n",
+/** What a new description begins with, on a registered image. */
+export const examples = (image: string): Record<BuildKind, string> => ({
+  RECIPE: `base: ${image}\npip:\n  - numpy\n`,
+  DOCKERFILE: `FROM ${image}\nRUN pip install numpy\n`,
   REQUIREMENTS: "numpy\n",
   ENVIRONMENT: "dependencies:\n  - numpy\n",
-  DEVCONTAINER: '{\n  "image": "python:1",\n  "postCreateCommand": "pip install numpy"\n}\n',
+  DEVCONTAINER: `{\n  "image": "${image}",\n  "postCreateCommand": "pip install numpy"\n}\n`,
   GIT: "",
-};
+});
 
 /** Reports whether the image to install on is not a part of the description. */
 export const needsBase = (kind: BuildKind) => kind === "REQUIREMENTS" || kind === "ENVIRONMENT";
+
+/** Reports whether an image to install on can be named: a repository may have only a list of packages. */
+export const takesBase = (kind: BuildKind) => needsBase(kind) || kind === "GIT";
 
 /** Reads a file as base64. */
 export async function toBase64(file: Blob): Promise<string> {
