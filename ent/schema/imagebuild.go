@@ -34,7 +34,7 @@ func (ImageBuild) Fields() []ent.Field {
 		field.String("git_ref").Default("").Immutable(), // branch, tag or commit; "" = the default branch
 		field.String("git_directory").Default("").Immutable(),
 		field.String("git_commit").Default(""),
-		field.Bool("shared").Default(false).Immutable(),               // the image is one of the project
+		field.Bool("shared").Default(false).Immutable(), // the image is one of the project
 		field.String("description").Optional().Nillable().MaxLen(1000).Immutable().Annotations(entgql.Skip()),
 		field.Enum("status").Values("waiting", "running", "succeeded", "failed", "cancelled").Default("waiting"),
 		field.String("message").Default(""),     // why it failed, or what it waits for
