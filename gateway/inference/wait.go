@@ -26,7 +26,7 @@ var errFull = fmt.Errorf("%d requests wait for a replica of the model already", 
 
 // room is where the requests of a model wait for a replica.
 type room struct {
-	wake func(waiting int) // tells how many wait; nil: nobody starts a replica for them
+	wake func(waiting int) // tells how many wait; nil: no replica is started for them
 
 	mu       sync.Mutex
 	waiting  int
@@ -116,7 +116,7 @@ func (x *exchange) await(pick func() *replica) (*replica, error) {
 	}
 }
 
-// comment is what a stream was told last.
+// comment is the last comment of a stream.
 type comment struct {
 	text string
 	at   time.Time
