@@ -25,6 +25,7 @@ type exchange struct {
 	body   *body
 	start  time.Time
 	record Record
+	begun  bool // the header of the answer is sent
 }
 
 func (r *Router) answer(rw http.ResponseWriter, req *http.Request) {
@@ -52,7 +53,14 @@ func (x *exchange) serve() {
 	var tried []*replica
 	last := errNoReplica
 	for len(tried) < x.cfg.Tries {
-		chosen := x.Model.set.pick(blocks, tried, time.Now())
+		pick := func() *replica { return x.Model.set.pick(blocks, tried, time.Now()) }
+		chosen := pick()
+		if chosen == nil && len(tried) == 0 {
+			if chosen, last = x.await(pick); x.req.Context().Err() != nil {
+				x.left(chosen)
+				return
+			}
+		}
 		if chosen == nil {
 			break
 		}
@@ -67,11 +75,45 @@ func (x *exchange) serve() {
 		}
 		last = err
 	}
-	x.record.Status = http.StatusBadGateway
-	if errors.Is(last, errNoReplica) {
-		x.record.Status = http.StatusServiceUnavailable
+	x.refuse(last)
+}
+
+// left ends a request whose client left before a replica got it.
+func (x *exchange) left(chosen *replica) {
+	x.record.Status = statusLeft
+	if chosen != nil {
+		chosen.leave(time.Now(), abandoned)
+		x.Model.room.notify()
 	}
-	refuseError(x.rw, last)
+}
+
+// refuse answers with an error. In a stream that has begun, it is an event.
+func (x *exchange) refuse(err error) {
+	if !x.begun {
+		seen := &seenStatus{ResponseWriter: x.rw}
+		refuseError(seen, err)
+		x.record.Status = seen.status
+		return
+	}
+	text := &buffered{header: http.Header{}}
+	refuseError(text, err)
+	x.record.Status = text.status
+	_ = x.send(asEvent(text.body.Bytes()))
+}
+
+// asEvent returns a JSON text as an event of a stream.
+func asEvent(text []byte) []byte {
+	return append(append([]byte("data: "), bytes.TrimSpace(text)...), "\n\n"...)
+}
+
+// send writes bytes of a stream at once.
+func (x *exchange) send(event []byte) error {
+	out := http.NewResponseController(x.rw)
+	_ = out.SetWriteDeadline(time.Now().Add(x.cfg.WriteTimeout))
+	if _, err := x.rw.Write(event); err != nil {
+		return err
+	}
+	return out.Flush()
 }
 
 // try sends the request to a replica. An error means that the client has seen nothing.
@@ -84,6 +126,7 @@ func (x *exchange) try(to *replica) (o outcome, err error) {
 			o = abandoned
 		}
 		to.leave(time.Now(), o)
+		x.Model.room.notify()
 	}()
 	timer := time.AfterFunc(x.cfg.FirstByte, func() { cancel(errors.New("the engine did not begin its answer in time")) })
 	defer timer.Stop()
@@ -114,12 +157,22 @@ func (x *exchange) outgoing(ctx context.Context) *http.Request {
 
 // begin sends the header of the answer.
 func (x *exchange) begin(resp *http.Response) {
-	h := x.rw.Header()
-	h.Set("Content-Type", resp.Header.Get("Content-Type"))
-	h.Set("Berth-Replica", x.record.Replica)
 	x.record.Status = resp.StatusCode
 	x.record.FirstByte = time.Since(x.start)
-	x.rw.WriteHeader(resp.StatusCode)
+	x.header(resp.Header.Get("Content-Type"), resp.StatusCode)
+}
+
+// header sends the header of the answer once.
+func (x *exchange) header(kind string, status int) {
+	if x.begun {
+		return
+	}
+	x.begun = true
+	x.rw.Header().Set("Content-Type", kind)
+	if x.record.Replica != "" {
+		x.rw.Header().Set("Berth-Replica", x.record.Replica)
+	}
+	x.rw.WriteHeader(status)
 }
 
 // whole sends an answer that is not a stream.
@@ -133,8 +186,11 @@ func (x *exchange) whole(resp *http.Response, first *time.Timer) (outcome, error
 	}
 	first.Stop()
 	x.record.Usage, x.record.Counted = usageOf(text)
+	if x.begun { // an error of the engine in a stream that waited
+		text = asEvent(text)
+	}
 	x.begin(resp)
-	_, _ = x.rw.Write(text)
+	_ = x.send(text)
 	if resp.StatusCode >= http.StatusInternalServerError {
 		return failed, nil
 	}
@@ -151,14 +207,9 @@ func (x *exchange) relay(resp *http.Response, first *time.Timer) (outcome, error
 	}
 	first.Stop()
 	x.begin(resp)
-	out := http.NewResponseController(x.rw)
 	for ; ; event, err = events.next() {
 		if len(event) > 0 && x.show(event) {
-			_ = out.SetWriteDeadline(time.Now().Add(x.cfg.WriteTimeout))
-			if _, err := x.rw.Write(event); err != nil {
-				return abandoned, nil
-			}
-			if out.Flush() != nil {
+			if x.send(event) != nil {
 				return abandoned, nil
 			}
 		}

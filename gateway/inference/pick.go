@@ -38,6 +38,13 @@ func (s *set) update(targets []Target) {
 	}
 }
 
+// any reports whether there is a replica that gets requests.
+func (s *set) any() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.replicas, func(r *replica) bool { return r.look(time.Now()).weight > 0 })
+}
+
 // candidate is a replica that can get a request.
 type candidate struct {
 	*replica

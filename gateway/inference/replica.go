@@ -40,6 +40,7 @@ type replica struct {
 // state is what the choice of a replica depends on.
 type state struct {
 	outstanding int
+	weight      int
 	open        bool // can get a request
 	out         bool // ejected: it only gets a probe
 }
@@ -47,7 +48,7 @@ type state struct {
 func (r *replica) look(now time.Time) state {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := state{outstanding: r.outstanding, out: !r.ejected.IsZero()}
+	s := state{outstanding: r.outstanding, weight: r.Weight, out: !r.ejected.IsZero()}
 	s.open = r.Weight > 0 && (r.Limit == 0 || r.outstanding < r.Limit)
 	if s.out {
 		s.open = s.open && !r.probing && now.After(r.ejected)

@@ -35,13 +35,20 @@ type Access struct {
 type Model struct {
 	Name string
 	set  set
+	room *room
 }
 
-// NewModel returns a model without replicas.
-func NewModel(name string) *Model { return &Model{Name: name, set: set{prefixes: newPrefixes()}} }
+// NewModel returns a model without replicas. If wake is not nil, requests wait while there is no replica, and
+// wake is called with their number whenever it changes; it must not block.
+func NewModel(name string, wake func(waiting int)) *Model {
+	return &Model{Name: name, set: set{prefixes: newPrefixes()}, room: newRoom(wake)}
+}
 
 // Update replaces the replicas. Requests at replicas that are no longer among them are not cut.
-func (m *Model) Update(targets ...Target) { m.set.update(targets) }
+func (m *Model) Update(targets ...Target) {
+	m.set.update(targets)
+	m.room.notify()
+}
 
 // Record is what is known of a request that has ended.
 type Record struct {
@@ -50,6 +57,7 @@ type Record struct {
 	Usage          Usage
 	Counted        bool          // the engine has reported the usage
 	Tries          int           // replicas that got the request
+	Waited         time.Duration // until a replica could take it
 	FirstByte      time.Duration // until the first byte of the answer; 0 = there was none
 	Duration       time.Duration
 }
@@ -142,9 +150,12 @@ func refuseError(rw http.ResponseWriter, err error) {
 		refuse(rw, http.StatusTooManyRequests, "rate_limit_exceeded", err.Error())
 	case errdefs.IsInvalidArgument(err):
 		refuse(rw, http.StatusBadRequest, "invalid_request_error", err.Error())
+	case errors.Is(err, errFull):
+		rw.Header().Set("Retry-After", "5")
+		refuse(rw, http.StatusTooManyRequests, "too_many_waiting", err.Error())
 	case errors.Is(err, errNoReplica):
 		rw.Header().Set("Retry-After", "1")
-		refuse(rw, http.StatusServiceUnavailable, "no_replica", err.Error())
+		refuse(rw, http.StatusServiceUnavailable, "no_replica", errNoReplica.Error())
 	default:
 		refuse(rw, http.StatusBadGateway, "engine_error", "the engine did not answer")
 	}

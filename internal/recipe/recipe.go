@@ -20,6 +20,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/berthhq/berth/internal/appstate"
+	"github.com/berthhq/berth/internal/yamltext"
 )
 
 // Recipe describes an image. Its steps run in the order of the fields.
@@ -68,8 +69,8 @@ const (
 // Parse reads a recipe.
 func Parse(text string) (*Recipe, error) {
 	r := &Recipe{}
-	if err := yaml.UnmarshalWithOptions([]byte(text), r, yaml.Strict()); err != nil {
-		return nil, bad("%s", yaml.FormatError(err, false, false))
+	if err := yamltext.Decode([]byte(text), r, yaml.Strict()); err != nil {
+		return nil, err
 	}
 	return r, r.check()
 }
