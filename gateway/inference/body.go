@@ -25,12 +25,13 @@ type body struct {
 	stream bool
 	// askedUsage says that the client asks for the usage of a stream.
 	askedUsage bool
+	addedUsage bool
 	prefix     []byte // the part of the body that decides what the engine has in its cache
 }
 
 // readBody reads a body of an API. The engine and the router must read the same model, so a key that
 // occurs twice is refused, and a body that is not strictly JSON.
-func readBody(from io.Reader, size int64) (*body, error) {
+func readBody(from io.Reader, size int64, a api) (*body, error) {
 	if size > MaxBody {
 		return nil, tooLarge()
 	}
@@ -51,8 +52,9 @@ func readBody(from io.Reader, size int64) (*body, error) {
 	if err := b.read(fields); err != nil {
 		return nil, err
 	}
-	if b.stream && !b.askedUsage {
+	if a.asksForUsage && b.stream && !b.askedUsage {
 		b.askForUsage(fields)
+		b.addedUsage = true
 	}
 	return b, nil
 }
