@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/containerd/errdefs"
@@ -78,6 +79,11 @@ func members(raw []byte) (map[string]member, error) {
 		name := key.(string)
 		if _, twice := out[name]; twice {
 			return nil, invalid("the body has %q twice", name)
+		}
+		for _, own := range []string{"model", "stream", "stream_options"} {
+			if name != own && strings.EqualFold(name, own) { // engines in Go read it as the field
+				return nil, invalid("the body has %q instead of %q", name, own)
+			}
 		}
 		from := int(d.InputOffset())
 		if err := skip(d); err != nil {
