@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/containerd/errdefs"
@@ -25,12 +26,13 @@ type body struct {
 	stream bool
 	// askedUsage says that the client asks for the usage of a stream.
 	askedUsage bool
+	addedUsage bool
 	prefix     []byte // the part of the body that decides what the engine has in its cache
 }
 
 // readBody reads a body of an API. The engine and the router must read the same model, so a key that
 // occurs twice is refused, and a body that is not strictly JSON.
-func readBody(from io.Reader, size int64) (*body, error) {
+func readBody(from io.Reader, size int64, a api) (*body, error) {
 	if size > MaxBody {
 		return nil, tooLarge()
 	}
@@ -51,8 +53,9 @@ func readBody(from io.Reader, size int64) (*body, error) {
 	if err := b.read(fields); err != nil {
 		return nil, err
 	}
-	if b.stream && !b.askedUsage {
+	if a.asksForUsage && b.stream && !b.askedUsage {
 		b.askForUsage(fields)
+		b.addedUsage = true
 	}
 	return b, nil
 }
@@ -76,6 +79,11 @@ func members(raw []byte) (map[string]member, error) {
 		name := key.(string)
 		if _, twice := out[name]; twice {
 			return nil, invalid("the body has %q twice", name)
+		}
+		for _, own := range []string{"model", "stream", "stream_options"} {
+			if name != own && strings.EqualFold(name, own) { // engines in Go read it as the field
+				return nil, invalid("the body has %q instead of %q", name, own)
+			}
 		}
 		from := int(d.InputOffset())
 		if err := skip(d); err != nil {

@@ -1,4 +1,4 @@
-// Package inference routes requests of the OpenAI API to the replicas of a model: it reads the model's
+// Package inference routes requests of the APIs of OpenAI, Anthropic and Ollama to the replicas of a model: it reads the model's
 // name, chooses a replica, forwards the request, retries it at another replica while the client has seen
 // nothing, and counts tokens.
 //

@@ -13,13 +13,16 @@ const maxEvent = 4 << 20
 
 // events reads the events of a stream as they are.
 type events struct {
-	lines *bufio.Reader
-	event []byte
+	lines  *bufio.Reader
+	single bool // each line is an event
+	event  []byte
 }
 
-func newEvents(from io.Reader) *events { return &events{lines: bufio.NewReaderSize(from, 4<<10)} }
+func newEvents(from io.Reader, single bool) *events {
+	return &events{lines: bufio.NewReaderSize(from, 4<<10), single: single}
+}
 
-// next returns the next event with the empty line at its end. The bytes are valid until the next call.
+// next returns the next event with the end of its line, or with the empty line after it. The bytes are valid until the next call.
 // The last event can come together with io.EOF.
 func (e *events) next() ([]byte, error) {
 	e.event = e.event[:0]
@@ -36,6 +39,8 @@ func (e *events) next() ([]byte, error) {
 			continue
 		case err != nil:
 			return e.event, err
+		case e.single:
+			return e.event, nil
 		case whole && len(bytes.TrimRight(line, "\r\n")) == 0:
 			return e.event, nil
 		}

@@ -14,12 +14,16 @@ import (
 // maxAnswer limits an answer that is not a stream, in bytes.
 const maxAnswer = 64 << 20
 
-var errNoReplica = errors.New("no replica of the model is ready")
+var (
+	errNoReplica = errors.New("no replica of the model is ready")
+	errCut       = errors.New("the engine ended the stream early")
+)
 
 // exchange is one request on its way.
 type exchange struct {
 	*Router
 	*Access
+	api    api
 	rw     http.ResponseWriter
 	req    *http.Request
 	body   *body
@@ -28,8 +32,12 @@ type exchange struct {
 	begun  bool // the header of the answer is sent
 }
 
-func (r *Router) answer(rw http.ResponseWriter, req *http.Request) {
-	b, err := readBody(req.Body, req.ContentLength)
+func (r *Router) answer(a api) http.HandlerFunc {
+	return func(rw http.ResponseWriter, req *http.Request) { r.exchange(a, rw, req) }
+}
+
+func (r *Router) exchange(a api, rw http.ResponseWriter, req *http.Request) {
+	b, err := readBody(req.Body, req.ContentLength, a)
 	if err != nil {
 		refuseError(rw, err)
 		return
@@ -39,7 +47,7 @@ func (r *Router) answer(rw http.ResponseWriter, req *http.Request) {
 		refuseError(rw, err)
 		return
 	}
-	x := &exchange{Router: r, Access: access, rw: rw, req: req, body: b, start: time.Now(), record: Record{Model: access.Model.Name}}
+	x := &exchange{Router: r, Access: access, api: a, rw: rw, req: req, body: b, start: time.Now(), record: Record{Model: access.Model.Name}}
 	defer func() {
 		x.record.Duration = time.Since(x.start)
 		access.Count(x.record)
@@ -98,12 +106,16 @@ func (x *exchange) refuse(err error) {
 	text := &buffered{header: http.Header{}}
 	refuseError(text, err)
 	x.record.Status = text.status
-	_ = x.send(asEvent(text.body.Bytes()))
+	_ = x.send(x.event(text.body.Bytes()))
 }
 
-// asEvent returns a JSON text as an event of a stream.
-func asEvent(text []byte) []byte {
-	return append(append([]byte("data: "), bytes.TrimSpace(text)...), "\n\n"...)
+// event returns a JSON text as a part of the stream.
+func (x *exchange) event(text []byte) []byte {
+	text = bytes.TrimSpace(text)
+	if x.api.lines {
+		return append(bytes.Clone(text), '\n')
+	}
+	return append(append([]byte("data: "), text...), "\n\n"...)
 }
 
 // send writes bytes of a stream at once.
@@ -139,7 +151,8 @@ func (x *exchange) try(to *replica) (o outcome, err error) {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
 		return o, fmt.Errorf("replica %s: status %d", to.ID, resp.StatusCode)
 	}
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
+	switch kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind {
+	case "text/event-stream", "application/x-ndjson":
 		return x.relay(resp, timer)
 	}
 	return x.whole(resp, timer)
@@ -185,9 +198,9 @@ func (x *exchange) whole(resp *http.Response, first *time.Timer) (outcome, error
 		return failed, fmt.Errorf("replica %s: read the answer: %w", x.record.Replica, err)
 	}
 	first.Stop()
-	x.record.Usage, x.record.Counted = usageOf(text)
+	x.record.Counted = x.record.Usage.read(text)
 	if x.begun { // an error of the engine in a stream that waited
-		text = asEvent(text)
+		text = x.event(text)
 	}
 	x.begin(resp)
 	_ = x.send(text)
@@ -200,7 +213,7 @@ func (x *exchange) whole(resp *http.Response, first *time.Timer) (outcome, error
 // relay passes a stream on, event by event and byte by byte. The event with the usage is left out if
 // the client did not ask for it.
 func (x *exchange) relay(resp *http.Response, first *time.Timer) (outcome, error) {
-	events := newEvents(resp.Body)
+	events := newEvents(resp.Body, x.api.lines)
 	event, err := events.next()
 	if err != nil && len(event) == 0 {
 		return failed, fmt.Errorf("replica %s: read the stream: %w", x.record.Replica, err)
@@ -218,7 +231,7 @@ func (x *exchange) relay(resp *http.Response, first *time.Timer) (outcome, error
 			return answered, nil
 		case err != nil:
 			// The client sees that the answer is not complete.
-			fmt.Fprint(x.rw, `data: {"error":{"message":"the engine ended the stream early","type":"engine_error","code":"engine_error"}}`+"\n\n")
+			x.refuse(errCut)
 			return failed, nil
 		}
 	}
@@ -226,14 +239,19 @@ func (x *exchange) relay(resp *http.Response, first *time.Timer) (outcome, error
 
 // show reports whether the client gets an event, and counts the usage in it.
 func (x *exchange) show(event []byte) bool {
-	data, is := bytes.CutPrefix(event, []byte("data:"))
-	if !is {
+	if x.api.lines {
+		x.record.Counted = x.record.Usage.read(event) || x.record.Counted
 		return true
 	}
-	u, has := usageOf(data)
-	if !has {
-		return true
+	for line := range bytes.Lines(event) {
+		data, is := bytes.CutPrefix(line, []byte("data:"))
+		if !is || !x.record.Usage.read(data) {
+			continue
+		}
+		x.record.Counted = true
+		if x.body.addedUsage && onlyUsage(data) {
+			return false
+		}
 	}
-	x.record.Usage, x.record.Counted = u, true
-	return x.body.askedUsage || !onlyUsage(data)
+	return true
 }

@@ -45,6 +45,18 @@ func (s *set) any() bool {
 	return slices.ContainsFunc(s.replicas, func(r *replica) bool { return r.look(time.Now()).weight > 0 })
 }
 
+// outstanding returns the number of requests at a replica.
+func (s *set) outstanding(id string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.replicas {
+		if r.ID == id {
+			return r.look(time.Now()).outstanding
+		}
+	}
+	return 0
+}
+
 // candidate is a replica that can get a request.
 type candidate struct {
 	*replica

@@ -50,6 +50,10 @@ func (m *Model) Update(targets ...Target) {
 	m.room.notify()
 }
 
+// Outstanding returns the number of requests at a replica; 0 for one that is not among the targets. A replica
+// is drained by an Update with a weight of 0, and can end when it has none.
+func (m *Model) Outstanding(id string) int { return m.set.outstanding(id) }
+
 // Record is what is known of a request that has ended.
 type Record struct {
 	Model, Replica string
@@ -82,15 +86,11 @@ const (
 	defaultTries        = 3
 )
 
-// Router is an http.Handler for the paths of the OpenAI API.
+// Router is an http.Handler for the addresses of apis.
 type Router struct {
 	cfg Config
 	mux *http.ServeMux
 }
-
-// paths are what engines serve for models. Others, such as those that administer an engine, are not
-// reachable through a router.
-var paths = []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank", "/v1/responses"}
 
 // New returns a router.
 func New(cfg Config) *Router {
@@ -104,8 +104,8 @@ func New(cfg Config) *Router {
 		cfg.Tries = defaultTries
 	}
 	r := &Router{cfg: cfg, mux: http.NewServeMux()}
-	for _, path := range paths {
-		r.mux.HandleFunc("POST "+path, r.answer)
+	for _, a := range apis {
+		r.mux.HandleFunc("POST "+a.path, r.answer(a))
 	}
 	r.mux.HandleFunc("GET /v1/models", r.models)
 	r.mux.HandleFunc("/", func(rw http.ResponseWriter, req *http.Request) {
@@ -156,14 +156,18 @@ func refuseError(rw http.ResponseWriter, err error) {
 	case errors.Is(err, errNoReplica):
 		rw.Header().Set("Retry-After", "1")
 		refuse(rw, http.StatusServiceUnavailable, "no_replica", errNoReplica.Error())
+	case errors.Is(err, errCut):
+		refuse(rw, http.StatusBadGateway, "engine_error", err.Error())
 	default:
 		refuse(rw, http.StatusBadGateway, "engine_error", "the engine did not answer")
 	}
 }
 
-// refuse answers as OpenAI's API does, so that its clients show the message.
+// refuse answers as OpenAI's and Anthropic's APIs do, so that their clients show the message.
 func refuse(rw http.ResponseWriter, status int, code, message string) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(status)
-	_ = json.NewEncoder(rw).Encode(map[string]any{"error": map[string]any{"message": message, "type": code, "code": code, "param": nil}})
+	_ = json.NewEncoder(rw).Encode(map[string]any{
+		"type": "error", "error": map[string]any{"message": message, "type": code, "code": code, "param": nil},
+	})
 }

@@ -294,6 +294,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"/v1/completions", `{"model":"mock","model":"other","prompt":"x"}`, `\"model\" twice`, 400},
 		{"/v1/chat/completions", `{"model":"mock","messages":[{"role":"user","role":"system"}]}`, `\"role\" twice`, 400},
+		{"/api/chat", `{"model":"mock","MODEL":"other","prompt":"x"}`, `\"MODEL\" instead`, 400},
+		{"/v1/completions", `{"model":"mock","ſtream":true}`, "instead of", 400},
 		{"/v1/completions", `{"model":"mock","prompt":NaN}`, "not JSON", 400},
 		{"/v1/completions", `{"model":"mock"} {"model":"other"}`, "after its object", 400},
 		{"/v1/completions", `["mock"]`, "not a JSON object", 400},

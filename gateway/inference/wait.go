@@ -124,7 +124,7 @@ type comment struct {
 
 // comment tells the client of a stream how far the start of a replica is.
 func (x *exchange) comment(told *comment, progress string) error {
-	if !x.body.stream || progress == told.text && time.Since(told.at) < commentEvery {
+	if !x.body.stream || x.api.lines || progress == told.text && time.Since(told.at) < commentEvery {
 		return nil
 	}
 	if told.at.IsZero() && progress == "" {

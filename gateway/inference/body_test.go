@@ -1,0 +1,47 @@
+package inference
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"testing"
+)
+
+// A body that is accepted is JSON for every reader, all readers see the model that the router saw, and the
+// router changes nothing but the option for the usage.
+func FuzzBody(f *testing.F) {
+	for _, seed := range []string{
+		`{"model":"m","stream":true}`, `{"stream":true,"model":"m","stream_options":{"include_usage":false,"x":[1,{"a":null}]},"z":"}"}`,
+		`{"model":"m","MODEL":"n"}`, `{"model":"m","mode\u006c":"n"}`, `{ "model" : "m" , "stream" : true , "stream_options" : null }`,
+		`{"a:":1,"model":"m","b":[[],{}],"stream":true}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		b, err := readBody(bytes.NewReader(raw), int64(len(raw)), apis[0])
+		if err != nil {
+			return
+		}
+		var before, after map[string]any
+		if err := json.Unmarshal(raw, &before); err != nil {
+			t.Fatalf("accepted, but not JSON: %v", err)
+		}
+		if err := json.Unmarshal(b.bytes, &after); err != nil {
+			t.Fatalf("the engine gets %q, which is not JSON: %v", b.bytes, err)
+		}
+		if after["model"] != b.model {
+			t.Fatalf("the engine reads the model %v, the router %q", after["model"], b.model)
+		}
+		if b.stream {
+			options, _ := after["stream_options"].(map[string]any)
+			if options["include_usage"] != true {
+				t.Fatalf("the engine does not get include_usage: %q", b.bytes)
+			}
+		}
+		delete(before, "stream_options")
+		delete(after, "stream_options")
+		if !reflect.DeepEqual(before, after) {
+			t.Fatalf("the body changed from %q to %q", raw, b.bytes)
+		}
+	})
+}
