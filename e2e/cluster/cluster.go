@@ -183,6 +183,7 @@ func (p *Platform) Start(flags ...string) error {
 	p.up.args = append([]string{
 		"up", "--data", p.data, "--listen", listen, "--bin", p.bin, "--images", p.images(),
 		"--mock-accelerators", strconv.Itoa(p.mock), "--log-level", "info",
+		"--ca-bundle", "", // sessions have the same variables on every machine
 	}, flags...)
 	if p.Paths != "" {
 		p.up.args = append(p.up.args, "--apps-paths", strings.TrimPrefix(p.Paths, "http://"))
