@@ -45,7 +45,7 @@ func TestRotateKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.ExecContext(t.Context(), `INSERT INTO registries (id, created_at, name, host, password_sealed, repositories, retention) VALUES ($1, now(), 'r', 'r', $2, '[]', '[]')`,
+	_, err = db.ExecContext(t.Context(), `INSERT INTO registries (id, created_at, name, host, password_sealed, repositories, mirrors, retention) VALUES ($1, now(), 'r', 'r', $2, '[]', '[]', '[]')`,
 		id.New(id.Registry), ring.Seal(seal.RegistryPassword, []byte("secret")))
 	if err != nil {
 		t.Fatal(err)

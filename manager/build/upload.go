@@ -104,7 +104,7 @@ func (s *Service) stored(ctx context.Context, v *viewer.Viewer) (int64, error) {
 	return maxStored, nil
 }
 
-// look answers 204 for a part that is stored, and 404 otherwise.
+// look answers 200 with the size of a part that is stored, and 404 otherwise.
 func (s *Service) look(w http.ResponseWriter, r *http.Request, v *viewer.Viewer) error {
 	size, err := s.Images.PartSize(r.Context(), v.User, r.PathValue("digest"))
 	switch {
