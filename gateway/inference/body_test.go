@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A body that is accepted is JSON for every reader, all readers see the model that the router saw, and the
-// router changes nothing but the option for the usage.
+// An accepted body is valid JSON. The engine reads the same model as the router. The router changes only the
+// option for the usage.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
 		`{"model":"m","stream":true}`, `{"stream":true,"model":"m","stream_options":{"include_usage":false,"x":[1,{"a":null}]},"z":"}"}`,

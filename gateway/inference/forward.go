@@ -97,16 +97,13 @@ func (x *exchange) left(chosen *replica) {
 
 // refuse answers with an error. In a stream that has begun, it is an event.
 func (x *exchange) refuse(err error) {
-	if !x.begun {
-		seen := &seenStatus{ResponseWriter: x.rw}
-		refuseError(seen, err)
-		x.record.Status = seen.status
+	f := failureOf(err)
+	x.record.Status = f.status
+	if x.begun {
+		_ = x.send(x.event(errorText(f.code, f.message)))
 		return
 	}
-	text := &buffered{header: http.Header{}}
-	refuseError(text, err)
-	x.record.Status = text.status
-	_ = x.send(x.event(text.body.Bytes()))
+	refuseError(x.rw, err)
 }
 
 // event returns a JSON text as a part of the stream.

@@ -141,33 +141,50 @@ func keyOf(req *http.Request) string {
 
 // refuseError answers with an error of a class.
 func refuseError(rw http.ResponseWriter, err error) {
-	switch {
-	case errdefs.IsUnauthorized(err):
-		refuse(rw, http.StatusUnauthorized, "invalid_api_key", "the key is not valid")
-	case errdefs.IsNotFound(err):
-		refuse(rw, http.StatusNotFound, "model_not_found", err.Error())
-	case errdefs.IsResourceExhausted(err):
-		refuse(rw, http.StatusTooManyRequests, "rate_limit_exceeded", err.Error())
-	case errdefs.IsInvalidArgument(err):
-		refuse(rw, http.StatusBadRequest, "invalid_request_error", err.Error())
-	case errors.Is(err, errFull):
-		rw.Header().Set("Retry-After", "5")
-		refuse(rw, http.StatusTooManyRequests, "too_many_waiting", err.Error())
-	case errors.Is(err, errNoReplica):
-		rw.Header().Set("Retry-After", "1")
-		refuse(rw, http.StatusServiceUnavailable, "no_replica", errNoReplica.Error())
-	case errors.Is(err, errCut):
-		refuse(rw, http.StatusBadGateway, "engine_error", err.Error())
-	default:
-		refuse(rw, http.StatusBadGateway, "engine_error", "the engine did not answer")
+	f := failureOf(err)
+	if f.retryAfter != "" {
+		rw.Header().Set("Retry-After", f.retryAfter)
 	}
+	refuse(rw, f.status, f.code, f.message)
 }
 
-// refuse answers as OpenAI's and Anthropic's APIs do, so that their clients show the message.
+// failure is how an error is shown to clients.
+type failure struct {
+	status        int
+	code, message string
+	retryAfter    string // in seconds; "" = not said
+}
+
+func failureOf(err error) failure {
+	switch {
+	case errdefs.IsUnauthorized(err):
+		return failure{status: http.StatusUnauthorized, code: "invalid_api_key", message: "the key is not valid"}
+	case errdefs.IsNotFound(err):
+		return failure{status: http.StatusNotFound, code: "model_not_found", message: err.Error()}
+	case errdefs.IsResourceExhausted(err):
+		return failure{status: http.StatusTooManyRequests, code: "rate_limit_exceeded", message: err.Error()}
+	case errdefs.IsInvalidArgument(err):
+		return failure{status: http.StatusBadRequest, code: "invalid_request_error", message: err.Error()}
+	case errors.Is(err, errFull):
+		return failure{status: http.StatusTooManyRequests, code: "too_many_waiting", message: err.Error(), retryAfter: "5"}
+	case errors.Is(err, errNoReplica):
+		return failure{status: http.StatusServiceUnavailable, code: "no_replica", message: errNoReplica.Error(), retryAfter: "1"}
+	case errors.Is(err, errCut):
+		return failure{status: http.StatusBadGateway, code: "engine_error", message: err.Error()}
+	}
+	return failure{status: http.StatusBadGateway, code: "engine_error", message: "the engine did not answer"}
+}
+
 func refuse(rw http.ResponseWriter, status int, code, message string) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(status)
-	_ = json.NewEncoder(rw).Encode(map[string]any{
+	_, _ = rw.Write(errorText(code, message))
+}
+
+// errorText returns an error as OpenAI's and Anthropic's APIs do, so that their clients show the message.
+func errorText(code, message string) []byte {
+	text, _ := json.Marshal(map[string]any{
 		"type": "error", "error": map[string]any{"message": message, "type": code, "code": code, "param": nil},
 	})
+	return append(text, '\n')
 }

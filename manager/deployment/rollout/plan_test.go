@@ -187,8 +187,8 @@ func (m *sim) settled() bool {
 	return m.s.Target == m.s.Current && len(m.replicas) == m.s.Wanted
 }
 
-// TestInterleavings: whatever happens, no decision drains too much or starts too much, and when nothing
-// happens any more, the wanted replicas of a good revision remain.
+// TestInterleavings: no decision drains or starts too many replicas. After the last change or failure, the wanted
+// replicas of a good revision remain.
 func TestInterleavings(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(*runs) {

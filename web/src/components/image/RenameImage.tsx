@@ -17,7 +17,7 @@ interface Props {
   onDone: (name: string) => void;
 }
 
-/** Gives an image of one's own another name or tag. */
+/** Gives an own image of the user another name or tag. */
 export function RenameImage({ image, onClose, onDone }: Props) {
   const [name = "", tag = ""] = shortName(image.name).split(":");
   const [draft, setDraft] = useState({ name, tag });
