@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -397,13 +398,25 @@ func TestKilledAgent(t *testing.T) {
 		}
 		return n
 	}
-	lines := json.NewDecoder(out)
-	for steps() == 0 {
-		var e build.Event
-		if err := lines.Decode(&e); err != nil || e.Error != nil {
-			t.Fatalf("the build ends early: %v, %+v", err, e)
+	early := make(chan string, 1)
+	go func() {
+		lines := json.NewDecoder(out)
+		for {
+			var e build.Event
+			if err := lines.Decode(&e); err != nil || e.Error != nil {
+				early <- fmt.Sprintf("%v, %+v", err, e)
+				return
+			}
 		}
-	}
+	}()
+	wait.Until(t, "the step runs", func() bool {
+		select {
+		case text := <-early:
+			t.Fatalf("the build ends early: %s", text)
+		default:
+		}
+		return steps() > 0
+	})
 	_, _ = in.Close(), out.Close() // as the kernel does for a process that is killed
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
