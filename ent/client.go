@@ -24,6 +24,11 @@ import (
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
+	"github.com/berthhq/berth/ent/deployment"
+	"github.com/berthhq/berth/ent/deploymentevent"
+	"github.com/berthhq/berth/ent/deploymentkey"
+	"github.com/berthhq/berth/ent/deploymentreplica"
+	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -101,6 +106,16 @@ type Client struct {
 	AuditEntry *AuditEntryClient
 	// ClusterIdentity is the client for interacting with the ClusterIdentity builders.
 	ClusterIdentity *ClusterIdentityClient
+	// Deployment is the client for interacting with the Deployment builders.
+	Deployment *DeploymentClient
+	// DeploymentEvent is the client for interacting with the DeploymentEvent builders.
+	DeploymentEvent *DeploymentEventClient
+	// DeploymentKey is the client for interacting with the DeploymentKey builders.
+	DeploymentKey *DeploymentKeyClient
+	// DeploymentReplica is the client for interacting with the DeploymentReplica builders.
+	DeploymentReplica *DeploymentReplicaClient
+	// DeploymentRevision is the client for interacting with the DeploymentRevision builders.
+	DeploymentRevision *DeploymentRevisionClient
 	// Device is the client for interacting with the Device builders.
 	Device *DeviceClient
 	// Domain is the client for interacting with the Domain builders.
@@ -224,6 +239,11 @@ func (c *Client) init() {
 	c.AppShare = NewAppShareClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
 	c.ClusterIdentity = NewClusterIdentityClient(c.config)
+	c.Deployment = NewDeploymentClient(c.config)
+	c.DeploymentEvent = NewDeploymentEventClient(c.config)
+	c.DeploymentKey = NewDeploymentKeyClient(c.config)
+	c.DeploymentReplica = NewDeploymentReplicaClient(c.config)
+	c.DeploymentRevision = NewDeploymentRevisionClient(c.config)
 	c.Device = NewDeviceClient(c.config)
 	c.Domain = NewDomainClient(c.config)
 	c.ExternalIdentity = NewExternalIdentityClient(c.config)
@@ -366,68 +386,73 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	cfg := c.config
 	cfg.driver = tx
 	return &Tx{
-		ctx:               ctx,
-		config:            cfg,
-		AccessToken:       NewAccessTokenClient(cfg),
-		Agent:             NewAgentClient(cfg),
-		AgentSighting:     NewAgentSightingClient(cfg),
-		Allocation:        NewAllocationClient(cfg),
-		AppPort:           NewAppPortClient(cfg),
-		AppShare:          NewAppShareClient(cfg),
-		AuditEntry:        NewAuditEntryClient(cfg),
-		ClusterIdentity:   NewClusterIdentityClient(cfg),
-		Device:            NewDeviceClient(cfg),
-		Domain:            NewDomainClient(cfg),
-		ExternalIdentity:  NewExternalIdentityClient(cfg),
-		Fence:             NewFenceClient(cfg),
-		GroupGrant:        NewGroupGrantClient(cfg),
-		IdentityProvider:  NewIdentityProviderClient(cfg),
-		IdleActivity:      NewIdleActivityClient(cfg),
-		IdleBinding:       NewIdleBindingClient(cfg),
-		IdleChecker:       NewIdleCheckerClient(cfg),
-		Image:             NewImageClient(cfg),
-		ImageBuild:        NewImageBuildClient(cfg),
-		ImageCopy:         NewImageCopyClient(cfg),
-		ImageVersion:      NewImageVersionClient(cfg),
-		Invitation:        NewInvitationClient(cfg),
-		JoinToken:         NewJoinTokenClient(cfg),
-		Kernel:            NewKernelClient(cfg),
-		Keypair:           NewKeypairClient(cfg),
-		LoginAttempt:      NewLoginAttemptClient(cfg),
-		LoginSession:      NewLoginSessionClient(cfg),
-		Membership:        NewMembershipClient(cfg),
-		ObjectStorage:     NewObjectStorageClient(cfg),
-		PolicyAttachment:  NewPolicyAttachmentClient(cfg),
-		Project:           NewProjectClient(cfg),
-		QuotaScope:        NewQuotaScopeClient(cfg),
-		RecoveryCode:      NewRecoveryCodeClient(cfg),
-		Registry:          NewRegistryClient(cfg),
-		ResourceGroup:     NewResourceGroupClient(cfg),
-		ResourcePolicy:    NewResourcePolicyClient(cfg),
-		ResourcePreset:    NewResourcePresetClient(cfg),
-		Retention:         NewRetentionClient(cfg),
-		Role:              NewRoleClient(cfg),
-		RoleGrant:         NewRoleGrantClient(cfg),
-		SSHKey:            NewSSHKeyClient(cfg),
-		ScanResult:        NewScanResultClient(cfg),
-		Session:           NewSessionClient(cfg),
-		SessionArray:      NewSessionArrayClient(cfg),
-		SessionDependency: NewSessionDependencyClient(cfg),
-		SessionEvent:      NewSessionEventClient(cfg),
-		SessionGroup:      NewSessionGroupClient(cfg),
-		SessionMount:      NewSessionMountClient(cfg),
-		SessionNetwork:    NewSessionNetworkClient(cfg),
-		SessionTemplate:   NewSessionTemplateClient(cfg),
-		ShareWeight:       NewShareWeightClient(cfg),
-		SlotType:          NewSlotTypeClient(cfg),
-		StorageProxy:      NewStorageProxyClient(cfg),
-		Task:              NewTaskClient(cfg),
-		User:              NewUserClient(cfg),
-		Vfolder:           NewVfolderClient(cfg),
-		VfolderShare:      NewVfolderShareClient(cfg),
-		VfolderTicket:     NewVfolderTicketClient(cfg),
-		Volume:            NewVolumeClient(cfg),
-		VolumeGrant:       NewVolumeGrantClient(cfg),
+		ctx:                ctx,
+		config:             cfg,
+		AccessToken:        NewAccessTokenClient(cfg),
+		Agent:              NewAgentClient(cfg),
+		AgentSighting:      NewAgentSightingClient(cfg),
+		Allocation:         NewAllocationClient(cfg),
+		AppPort:            NewAppPortClient(cfg),
+		AppShare:           NewAppShareClient(cfg),
+		AuditEntry:         NewAuditEntryClient(cfg),
+		ClusterIdentity:    NewClusterIdentityClient(cfg),
+		Deployment:         NewDeploymentClient(cfg),
+		DeploymentEvent:    NewDeploymentEventClient(cfg),
+		DeploymentKey:      NewDeploymentKeyClient(cfg),
+		DeploymentReplica:  NewDeploymentReplicaClient(cfg),
+		DeploymentRevision: NewDeploymentRevisionClient(cfg),
+		Device:             NewDeviceClient(cfg),
+		Domain:             NewDomainClient(cfg),
+		ExternalIdentity:   NewExternalIdentityClient(cfg),
+		Fence:              NewFenceClient(cfg),
+		GroupGrant:         NewGroupGrantClient(cfg),
+		IdentityProvider:   NewIdentityProviderClient(cfg),
+		IdleActivity:       NewIdleActivityClient(cfg),
+		IdleBinding:        NewIdleBindingClient(cfg),
+		IdleChecker:        NewIdleCheckerClient(cfg),
+		Image:              NewImageClient(cfg),
+		ImageBuild:         NewImageBuildClient(cfg),
+		ImageCopy:          NewImageCopyClient(cfg),
+		ImageVersion:       NewImageVersionClient(cfg),
+		Invitation:         NewInvitationClient(cfg),
+		JoinToken:          NewJoinTokenClient(cfg),
+		Kernel:             NewKernelClient(cfg),
+		Keypair:            NewKeypairClient(cfg),
+		LoginAttempt:       NewLoginAttemptClient(cfg),
+		LoginSession:       NewLoginSessionClient(cfg),
+		Membership:         NewMembershipClient(cfg),
+		ObjectStorage:      NewObjectStorageClient(cfg),
+		PolicyAttachment:   NewPolicyAttachmentClient(cfg),
+		Project:            NewProjectClient(cfg),
+		QuotaScope:         NewQuotaScopeClient(cfg),
+		RecoveryCode:       NewRecoveryCodeClient(cfg),
+		Registry:           NewRegistryClient(cfg),
+		ResourceGroup:      NewResourceGroupClient(cfg),
+		ResourcePolicy:     NewResourcePolicyClient(cfg),
+		ResourcePreset:     NewResourcePresetClient(cfg),
+		Retention:          NewRetentionClient(cfg),
+		Role:               NewRoleClient(cfg),
+		RoleGrant:          NewRoleGrantClient(cfg),
+		SSHKey:             NewSSHKeyClient(cfg),
+		ScanResult:         NewScanResultClient(cfg),
+		Session:            NewSessionClient(cfg),
+		SessionArray:       NewSessionArrayClient(cfg),
+		SessionDependency:  NewSessionDependencyClient(cfg),
+		SessionEvent:       NewSessionEventClient(cfg),
+		SessionGroup:       NewSessionGroupClient(cfg),
+		SessionMount:       NewSessionMountClient(cfg),
+		SessionNetwork:     NewSessionNetworkClient(cfg),
+		SessionTemplate:    NewSessionTemplateClient(cfg),
+		ShareWeight:        NewShareWeightClient(cfg),
+		SlotType:           NewSlotTypeClient(cfg),
+		StorageProxy:       NewStorageProxyClient(cfg),
+		Task:               NewTaskClient(cfg),
+		User:               NewUserClient(cfg),
+		Vfolder:            NewVfolderClient(cfg),
+		VfolderShare:       NewVfolderShareClient(cfg),
+		VfolderTicket:      NewVfolderTicketClient(cfg),
+		Volume:             NewVolumeClient(cfg),
+		VolumeGrant:        NewVolumeGrantClient(cfg),
 	}, nil
 }
 
@@ -445,68 +470,73 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	cfg := c.config
 	cfg.driver = &txDriver{tx: tx, drv: c.driver}
 	return &Tx{
-		ctx:               ctx,
-		config:            cfg,
-		AccessToken:       NewAccessTokenClient(cfg),
-		Agent:             NewAgentClient(cfg),
-		AgentSighting:     NewAgentSightingClient(cfg),
-		Allocation:        NewAllocationClient(cfg),
-		AppPort:           NewAppPortClient(cfg),
-		AppShare:          NewAppShareClient(cfg),
-		AuditEntry:        NewAuditEntryClient(cfg),
-		ClusterIdentity:   NewClusterIdentityClient(cfg),
-		Device:            NewDeviceClient(cfg),
-		Domain:            NewDomainClient(cfg),
-		ExternalIdentity:  NewExternalIdentityClient(cfg),
-		Fence:             NewFenceClient(cfg),
-		GroupGrant:        NewGroupGrantClient(cfg),
-		IdentityProvider:  NewIdentityProviderClient(cfg),
-		IdleActivity:      NewIdleActivityClient(cfg),
-		IdleBinding:       NewIdleBindingClient(cfg),
-		IdleChecker:       NewIdleCheckerClient(cfg),
-		Image:             NewImageClient(cfg),
-		ImageBuild:        NewImageBuildClient(cfg),
-		ImageCopy:         NewImageCopyClient(cfg),
-		ImageVersion:      NewImageVersionClient(cfg),
-		Invitation:        NewInvitationClient(cfg),
-		JoinToken:         NewJoinTokenClient(cfg),
-		Kernel:            NewKernelClient(cfg),
-		Keypair:           NewKeypairClient(cfg),
-		LoginAttempt:      NewLoginAttemptClient(cfg),
-		LoginSession:      NewLoginSessionClient(cfg),
-		Membership:        NewMembershipClient(cfg),
-		ObjectStorage:     NewObjectStorageClient(cfg),
-		PolicyAttachment:  NewPolicyAttachmentClient(cfg),
-		Project:           NewProjectClient(cfg),
-		QuotaScope:        NewQuotaScopeClient(cfg),
-		RecoveryCode:      NewRecoveryCodeClient(cfg),
-		Registry:          NewRegistryClient(cfg),
-		ResourceGroup:     NewResourceGroupClient(cfg),
-		ResourcePolicy:    NewResourcePolicyClient(cfg),
-		ResourcePreset:    NewResourcePresetClient(cfg),
-		Retention:         NewRetentionClient(cfg),
-		Role:              NewRoleClient(cfg),
-		RoleGrant:         NewRoleGrantClient(cfg),
-		SSHKey:            NewSSHKeyClient(cfg),
-		ScanResult:        NewScanResultClient(cfg),
-		Session:           NewSessionClient(cfg),
-		SessionArray:      NewSessionArrayClient(cfg),
-		SessionDependency: NewSessionDependencyClient(cfg),
-		SessionEvent:      NewSessionEventClient(cfg),
-		SessionGroup:      NewSessionGroupClient(cfg),
-		SessionMount:      NewSessionMountClient(cfg),
-		SessionNetwork:    NewSessionNetworkClient(cfg),
-		SessionTemplate:   NewSessionTemplateClient(cfg),
-		ShareWeight:       NewShareWeightClient(cfg),
-		SlotType:          NewSlotTypeClient(cfg),
-		StorageProxy:      NewStorageProxyClient(cfg),
-		Task:              NewTaskClient(cfg),
-		User:              NewUserClient(cfg),
-		Vfolder:           NewVfolderClient(cfg),
-		VfolderShare:      NewVfolderShareClient(cfg),
-		VfolderTicket:     NewVfolderTicketClient(cfg),
-		Volume:            NewVolumeClient(cfg),
-		VolumeGrant:       NewVolumeGrantClient(cfg),
+		ctx:                ctx,
+		config:             cfg,
+		AccessToken:        NewAccessTokenClient(cfg),
+		Agent:              NewAgentClient(cfg),
+		AgentSighting:      NewAgentSightingClient(cfg),
+		Allocation:         NewAllocationClient(cfg),
+		AppPort:            NewAppPortClient(cfg),
+		AppShare:           NewAppShareClient(cfg),
+		AuditEntry:         NewAuditEntryClient(cfg),
+		ClusterIdentity:    NewClusterIdentityClient(cfg),
+		Deployment:         NewDeploymentClient(cfg),
+		DeploymentEvent:    NewDeploymentEventClient(cfg),
+		DeploymentKey:      NewDeploymentKeyClient(cfg),
+		DeploymentReplica:  NewDeploymentReplicaClient(cfg),
+		DeploymentRevision: NewDeploymentRevisionClient(cfg),
+		Device:             NewDeviceClient(cfg),
+		Domain:             NewDomainClient(cfg),
+		ExternalIdentity:   NewExternalIdentityClient(cfg),
+		Fence:              NewFenceClient(cfg),
+		GroupGrant:         NewGroupGrantClient(cfg),
+		IdentityProvider:   NewIdentityProviderClient(cfg),
+		IdleActivity:       NewIdleActivityClient(cfg),
+		IdleBinding:        NewIdleBindingClient(cfg),
+		IdleChecker:        NewIdleCheckerClient(cfg),
+		Image:              NewImageClient(cfg),
+		ImageBuild:         NewImageBuildClient(cfg),
+		ImageCopy:          NewImageCopyClient(cfg),
+		ImageVersion:       NewImageVersionClient(cfg),
+		Invitation:         NewInvitationClient(cfg),
+		JoinToken:          NewJoinTokenClient(cfg),
+		Kernel:             NewKernelClient(cfg),
+		Keypair:            NewKeypairClient(cfg),
+		LoginAttempt:       NewLoginAttemptClient(cfg),
+		LoginSession:       NewLoginSessionClient(cfg),
+		Membership:         NewMembershipClient(cfg),
+		ObjectStorage:      NewObjectStorageClient(cfg),
+		PolicyAttachment:   NewPolicyAttachmentClient(cfg),
+		Project:            NewProjectClient(cfg),
+		QuotaScope:         NewQuotaScopeClient(cfg),
+		RecoveryCode:       NewRecoveryCodeClient(cfg),
+		Registry:           NewRegistryClient(cfg),
+		ResourceGroup:      NewResourceGroupClient(cfg),
+		ResourcePolicy:     NewResourcePolicyClient(cfg),
+		ResourcePreset:     NewResourcePresetClient(cfg),
+		Retention:          NewRetentionClient(cfg),
+		Role:               NewRoleClient(cfg),
+		RoleGrant:          NewRoleGrantClient(cfg),
+		SSHKey:             NewSSHKeyClient(cfg),
+		ScanResult:         NewScanResultClient(cfg),
+		Session:            NewSessionClient(cfg),
+		SessionArray:       NewSessionArrayClient(cfg),
+		SessionDependency:  NewSessionDependencyClient(cfg),
+		SessionEvent:       NewSessionEventClient(cfg),
+		SessionGroup:       NewSessionGroupClient(cfg),
+		SessionMount:       NewSessionMountClient(cfg),
+		SessionNetwork:     NewSessionNetworkClient(cfg),
+		SessionTemplate:    NewSessionTemplateClient(cfg),
+		ShareWeight:        NewShareWeightClient(cfg),
+		SlotType:           NewSlotTypeClient(cfg),
+		StorageProxy:       NewStorageProxyClient(cfg),
+		Task:               NewTaskClient(cfg),
+		User:               NewUserClient(cfg),
+		Vfolder:            NewVfolderClient(cfg),
+		VfolderShare:       NewVfolderShareClient(cfg),
+		VfolderTicket:      NewVfolderTicketClient(cfg),
+		Volume:             NewVolumeClient(cfg),
+		VolumeGrant:        NewVolumeGrantClient(cfg),
 	}, nil
 }
 
@@ -537,12 +567,13 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
-		c.AuditEntry, c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity,
-		c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding,
-		c.IdleChecker, c.Image, c.ImageBuild, c.ImageCopy, c.ImageVersion,
-		c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession,
-		c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project, c.QuotaScope,
-		c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
+		c.AuditEntry, c.ClusterIdentity, c.Deployment, c.DeploymentEvent,
+		c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision, c.Device, c.Domain,
+		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity,
+		c.IdleBinding, c.IdleChecker, c.Image, c.ImageBuild, c.ImageCopy,
+		c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt,
+		c.LoginSession, c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project,
+		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
 		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.ScanResult,
 		c.Session, c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
 		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
@@ -558,12 +589,13 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
-		c.AuditEntry, c.ClusterIdentity, c.Device, c.Domain, c.ExternalIdentity,
-		c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding,
-		c.IdleChecker, c.Image, c.ImageBuild, c.ImageCopy, c.ImageVersion,
-		c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession,
-		c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project, c.QuotaScope,
-		c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
+		c.AuditEntry, c.ClusterIdentity, c.Deployment, c.DeploymentEvent,
+		c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision, c.Device, c.Domain,
+		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity,
+		c.IdleBinding, c.IdleChecker, c.Image, c.ImageBuild, c.ImageCopy,
+		c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt,
+		c.LoginSession, c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project,
+		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
 		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.ScanResult,
 		c.Session, c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
 		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
@@ -593,6 +625,16 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.AuditEntry.mutate(ctx, m)
 	case *ClusterIdentityMutation:
 		return c.ClusterIdentity.mutate(ctx, m)
+	case *DeploymentMutation:
+		return c.Deployment.mutate(ctx, m)
+	case *DeploymentEventMutation:
+		return c.DeploymentEvent.mutate(ctx, m)
+	case *DeploymentKeyMutation:
+		return c.DeploymentKey.mutate(ctx, m)
+	case *DeploymentReplicaMutation:
+		return c.DeploymentReplica.mutate(ctx, m)
+	case *DeploymentRevisionMutation:
+		return c.DeploymentRevision.mutate(ctx, m)
 	case *DeviceMutation:
 		return c.Device.mutate(ctx, m)
 	case *DomainMutation:
@@ -1947,6 +1989,916 @@ func (c *ClusterIdentityClient) mutate(ctx context.Context, m *ClusterIdentityMu
 		return (&ClusterIdentityDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown ClusterIdentity mutation op: %q", m.Op())
+	}
+}
+
+// DeploymentClient is a client for the Deployment schema.
+type DeploymentClient struct {
+	config
+}
+
+// NewDeploymentClient returns a client for the Deployment from the given config.
+func NewDeploymentClient(c config) *DeploymentClient {
+	return &DeploymentClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `deployment.Hooks(f(g(h())))`.
+func (c *DeploymentClient) Use(hooks ...Hook) {
+	c.hooks.Deployment = append(c.hooks.Deployment, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `deployment.Intercept(f(g(h())))`.
+func (c *DeploymentClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Deployment = append(c.inters.Deployment, interceptors...)
+}
+
+// Create returns a builder for creating a Deployment entity.
+func (c *DeploymentClient) Create() *DeploymentCreate {
+	mutation := newDeploymentMutation(c.config, OpCreate)
+	return &DeploymentCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Deployment entities.
+func (c *DeploymentClient) CreateBulk(builders ...*DeploymentCreate) *DeploymentCreateBulk {
+	return &DeploymentCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *DeploymentClient) MapCreateBulk(slice any, setFunc func(*DeploymentCreate, int)) *DeploymentCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &DeploymentCreateBulk{err: fmt.Errorf("calling to DeploymentClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*DeploymentCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &DeploymentCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Deployment.
+func (c *DeploymentClient) Update() *DeploymentUpdate {
+	mutation := newDeploymentMutation(c.config, OpUpdate)
+	return &DeploymentUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *DeploymentClient) UpdateOne(_m *Deployment) *DeploymentUpdateOne {
+	mutation := newDeploymentMutation(c.config, OpUpdateOne, withDeployment(_m))
+	return &DeploymentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *DeploymentClient) UpdateOneID(id uuid.UUID) *DeploymentUpdateOne {
+	mutation := newDeploymentMutation(c.config, OpUpdateOne, withDeploymentID(id))
+	return &DeploymentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Deployment.
+func (c *DeploymentClient) Delete() *DeploymentDelete {
+	mutation := newDeploymentMutation(c.config, OpDelete)
+	return &DeploymentDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *DeploymentClient) DeleteOne(_m *Deployment) *DeploymentDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *DeploymentClient) DeleteOneID(id uuid.UUID) *DeploymentDeleteOne {
+	builder := c.Delete().Where(deployment.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &DeploymentDeleteOne{builder}
+}
+
+// Query returns a query builder for Deployment.
+func (c *DeploymentClient) Query() *DeploymentQuery {
+	return &DeploymentQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeDeployment},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Deployment entity by its id.
+func (c *DeploymentClient) Get(ctx context.Context, id uuid.UUID) (*Deployment, error) {
+	return c.Query().Where(deployment.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *DeploymentClient) GetX(ctx context.Context, id uuid.UUID) *Deployment {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryDomain queries the domain edge of a Deployment.
+func (c *DeploymentClient) QueryDomain(_m *Deployment) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deployment.Table, deployment.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, deployment.DomainTable, deployment.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a Deployment.
+func (c *DeploymentClient) QueryProject(_m *Deployment) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deployment.Table, deployment.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, deployment.ProjectTable, deployment.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryOwner queries the owner edge of a Deployment.
+func (c *DeploymentClient) QueryOwner(_m *Deployment) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deployment.Table, deployment.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, deployment.OwnerTable, deployment.OwnerColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryRevisions queries the revisions edge of a Deployment.
+func (c *DeploymentClient) QueryRevisions(_m *Deployment) *DeploymentRevisionQuery {
+	query := (&DeploymentRevisionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deployment.Table, deployment.FieldID, id),
+			sqlgraph.To(deploymentrevision.Table, deploymentrevision.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, deployment.RevisionsTable, deployment.RevisionsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryReplicas queries the replicas edge of a Deployment.
+func (c *DeploymentClient) QueryReplicas(_m *Deployment) *DeploymentReplicaQuery {
+	query := (&DeploymentReplicaClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deployment.Table, deployment.FieldID, id),
+			sqlgraph.To(deploymentreplica.Table, deploymentreplica.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, deployment.ReplicasTable, deployment.ReplicasColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryKeys queries the keys edge of a Deployment.
+func (c *DeploymentClient) QueryKeys(_m *Deployment) *DeploymentKeyQuery {
+	query := (&DeploymentKeyClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deployment.Table, deployment.FieldID, id),
+			sqlgraph.To(deploymentkey.Table, deploymentkey.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, deployment.KeysTable, deployment.KeysColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryEvents queries the events edge of a Deployment.
+func (c *DeploymentClient) QueryEvents(_m *Deployment) *DeploymentEventQuery {
+	query := (&DeploymentEventClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deployment.Table, deployment.FieldID, id),
+			sqlgraph.To(deploymentevent.Table, deploymentevent.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, deployment.EventsTable, deployment.EventsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *DeploymentClient) Hooks() []Hook {
+	return c.hooks.Deployment
+}
+
+// Interceptors returns the client interceptors.
+func (c *DeploymentClient) Interceptors() []Interceptor {
+	inters := c.inters.Deployment
+	return append(inters[:len(inters):len(inters)], deployment.Interceptors[:]...)
+}
+
+func (c *DeploymentClient) mutate(ctx context.Context, m *DeploymentMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&DeploymentCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&DeploymentUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&DeploymentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&DeploymentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Deployment mutation op: %q", m.Op())
+	}
+}
+
+// DeploymentEventClient is a client for the DeploymentEvent schema.
+type DeploymentEventClient struct {
+	config
+}
+
+// NewDeploymentEventClient returns a client for the DeploymentEvent from the given config.
+func NewDeploymentEventClient(c config) *DeploymentEventClient {
+	return &DeploymentEventClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `deploymentevent.Hooks(f(g(h())))`.
+func (c *DeploymentEventClient) Use(hooks ...Hook) {
+	c.hooks.DeploymentEvent = append(c.hooks.DeploymentEvent, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `deploymentevent.Intercept(f(g(h())))`.
+func (c *DeploymentEventClient) Intercept(interceptors ...Interceptor) {
+	c.inters.DeploymentEvent = append(c.inters.DeploymentEvent, interceptors...)
+}
+
+// Create returns a builder for creating a DeploymentEvent entity.
+func (c *DeploymentEventClient) Create() *DeploymentEventCreate {
+	mutation := newDeploymentEventMutation(c.config, OpCreate)
+	return &DeploymentEventCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of DeploymentEvent entities.
+func (c *DeploymentEventClient) CreateBulk(builders ...*DeploymentEventCreate) *DeploymentEventCreateBulk {
+	return &DeploymentEventCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *DeploymentEventClient) MapCreateBulk(slice any, setFunc func(*DeploymentEventCreate, int)) *DeploymentEventCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &DeploymentEventCreateBulk{err: fmt.Errorf("calling to DeploymentEventClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*DeploymentEventCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &DeploymentEventCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for DeploymentEvent.
+func (c *DeploymentEventClient) Update() *DeploymentEventUpdate {
+	mutation := newDeploymentEventMutation(c.config, OpUpdate)
+	return &DeploymentEventUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *DeploymentEventClient) UpdateOne(_m *DeploymentEvent) *DeploymentEventUpdateOne {
+	mutation := newDeploymentEventMutation(c.config, OpUpdateOne, withDeploymentEvent(_m))
+	return &DeploymentEventUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *DeploymentEventClient) UpdateOneID(id uuid.UUID) *DeploymentEventUpdateOne {
+	mutation := newDeploymentEventMutation(c.config, OpUpdateOne, withDeploymentEventID(id))
+	return &DeploymentEventUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for DeploymentEvent.
+func (c *DeploymentEventClient) Delete() *DeploymentEventDelete {
+	mutation := newDeploymentEventMutation(c.config, OpDelete)
+	return &DeploymentEventDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *DeploymentEventClient) DeleteOne(_m *DeploymentEvent) *DeploymentEventDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *DeploymentEventClient) DeleteOneID(id uuid.UUID) *DeploymentEventDeleteOne {
+	builder := c.Delete().Where(deploymentevent.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &DeploymentEventDeleteOne{builder}
+}
+
+// Query returns a query builder for DeploymentEvent.
+func (c *DeploymentEventClient) Query() *DeploymentEventQuery {
+	return &DeploymentEventQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeDeploymentEvent},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a DeploymentEvent entity by its id.
+func (c *DeploymentEventClient) Get(ctx context.Context, id uuid.UUID) (*DeploymentEvent, error) {
+	return c.Query().Where(deploymentevent.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *DeploymentEventClient) GetX(ctx context.Context, id uuid.UUID) *DeploymentEvent {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryDeployment queries the deployment edge of a DeploymentEvent.
+func (c *DeploymentEventClient) QueryDeployment(_m *DeploymentEvent) *DeploymentQuery {
+	query := (&DeploymentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deploymentevent.Table, deploymentevent.FieldID, id),
+			sqlgraph.To(deployment.Table, deployment.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, deploymentevent.DeploymentTable, deploymentevent.DeploymentColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *DeploymentEventClient) Hooks() []Hook {
+	return c.hooks.DeploymentEvent
+}
+
+// Interceptors returns the client interceptors.
+func (c *DeploymentEventClient) Interceptors() []Interceptor {
+	inters := c.inters.DeploymentEvent
+	return append(inters[:len(inters):len(inters)], deploymentevent.Interceptors[:]...)
+}
+
+func (c *DeploymentEventClient) mutate(ctx context.Context, m *DeploymentEventMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&DeploymentEventCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&DeploymentEventUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&DeploymentEventUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&DeploymentEventDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown DeploymentEvent mutation op: %q", m.Op())
+	}
+}
+
+// DeploymentKeyClient is a client for the DeploymentKey schema.
+type DeploymentKeyClient struct {
+	config
+}
+
+// NewDeploymentKeyClient returns a client for the DeploymentKey from the given config.
+func NewDeploymentKeyClient(c config) *DeploymentKeyClient {
+	return &DeploymentKeyClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `deploymentkey.Hooks(f(g(h())))`.
+func (c *DeploymentKeyClient) Use(hooks ...Hook) {
+	c.hooks.DeploymentKey = append(c.hooks.DeploymentKey, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `deploymentkey.Intercept(f(g(h())))`.
+func (c *DeploymentKeyClient) Intercept(interceptors ...Interceptor) {
+	c.inters.DeploymentKey = append(c.inters.DeploymentKey, interceptors...)
+}
+
+// Create returns a builder for creating a DeploymentKey entity.
+func (c *DeploymentKeyClient) Create() *DeploymentKeyCreate {
+	mutation := newDeploymentKeyMutation(c.config, OpCreate)
+	return &DeploymentKeyCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of DeploymentKey entities.
+func (c *DeploymentKeyClient) CreateBulk(builders ...*DeploymentKeyCreate) *DeploymentKeyCreateBulk {
+	return &DeploymentKeyCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *DeploymentKeyClient) MapCreateBulk(slice any, setFunc func(*DeploymentKeyCreate, int)) *DeploymentKeyCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &DeploymentKeyCreateBulk{err: fmt.Errorf("calling to DeploymentKeyClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*DeploymentKeyCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &DeploymentKeyCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for DeploymentKey.
+func (c *DeploymentKeyClient) Update() *DeploymentKeyUpdate {
+	mutation := newDeploymentKeyMutation(c.config, OpUpdate)
+	return &DeploymentKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *DeploymentKeyClient) UpdateOne(_m *DeploymentKey) *DeploymentKeyUpdateOne {
+	mutation := newDeploymentKeyMutation(c.config, OpUpdateOne, withDeploymentKey(_m))
+	return &DeploymentKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *DeploymentKeyClient) UpdateOneID(id uuid.UUID) *DeploymentKeyUpdateOne {
+	mutation := newDeploymentKeyMutation(c.config, OpUpdateOne, withDeploymentKeyID(id))
+	return &DeploymentKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for DeploymentKey.
+func (c *DeploymentKeyClient) Delete() *DeploymentKeyDelete {
+	mutation := newDeploymentKeyMutation(c.config, OpDelete)
+	return &DeploymentKeyDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *DeploymentKeyClient) DeleteOne(_m *DeploymentKey) *DeploymentKeyDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *DeploymentKeyClient) DeleteOneID(id uuid.UUID) *DeploymentKeyDeleteOne {
+	builder := c.Delete().Where(deploymentkey.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &DeploymentKeyDeleteOne{builder}
+}
+
+// Query returns a query builder for DeploymentKey.
+func (c *DeploymentKeyClient) Query() *DeploymentKeyQuery {
+	return &DeploymentKeyQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeDeploymentKey},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a DeploymentKey entity by its id.
+func (c *DeploymentKeyClient) Get(ctx context.Context, id uuid.UUID) (*DeploymentKey, error) {
+	return c.Query().Where(deploymentkey.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *DeploymentKeyClient) GetX(ctx context.Context, id uuid.UUID) *DeploymentKey {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryUser queries the user edge of a DeploymentKey.
+func (c *DeploymentKeyClient) QueryUser(_m *DeploymentKey) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deploymentkey.Table, deploymentkey.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, deploymentkey.UserTable, deploymentkey.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryDeployment queries the deployment edge of a DeploymentKey.
+func (c *DeploymentKeyClient) QueryDeployment(_m *DeploymentKey) *DeploymentQuery {
+	query := (&DeploymentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deploymentkey.Table, deploymentkey.FieldID, id),
+			sqlgraph.To(deployment.Table, deployment.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, deploymentkey.DeploymentTable, deploymentkey.DeploymentColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *DeploymentKeyClient) Hooks() []Hook {
+	return c.hooks.DeploymentKey
+}
+
+// Interceptors returns the client interceptors.
+func (c *DeploymentKeyClient) Interceptors() []Interceptor {
+	inters := c.inters.DeploymentKey
+	return append(inters[:len(inters):len(inters)], deploymentkey.Interceptors[:]...)
+}
+
+func (c *DeploymentKeyClient) mutate(ctx context.Context, m *DeploymentKeyMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&DeploymentKeyCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&DeploymentKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&DeploymentKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&DeploymentKeyDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown DeploymentKey mutation op: %q", m.Op())
+	}
+}
+
+// DeploymentReplicaClient is a client for the DeploymentReplica schema.
+type DeploymentReplicaClient struct {
+	config
+}
+
+// NewDeploymentReplicaClient returns a client for the DeploymentReplica from the given config.
+func NewDeploymentReplicaClient(c config) *DeploymentReplicaClient {
+	return &DeploymentReplicaClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `deploymentreplica.Hooks(f(g(h())))`.
+func (c *DeploymentReplicaClient) Use(hooks ...Hook) {
+	c.hooks.DeploymentReplica = append(c.hooks.DeploymentReplica, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `deploymentreplica.Intercept(f(g(h())))`.
+func (c *DeploymentReplicaClient) Intercept(interceptors ...Interceptor) {
+	c.inters.DeploymentReplica = append(c.inters.DeploymentReplica, interceptors...)
+}
+
+// Create returns a builder for creating a DeploymentReplica entity.
+func (c *DeploymentReplicaClient) Create() *DeploymentReplicaCreate {
+	mutation := newDeploymentReplicaMutation(c.config, OpCreate)
+	return &DeploymentReplicaCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of DeploymentReplica entities.
+func (c *DeploymentReplicaClient) CreateBulk(builders ...*DeploymentReplicaCreate) *DeploymentReplicaCreateBulk {
+	return &DeploymentReplicaCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *DeploymentReplicaClient) MapCreateBulk(slice any, setFunc func(*DeploymentReplicaCreate, int)) *DeploymentReplicaCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &DeploymentReplicaCreateBulk{err: fmt.Errorf("calling to DeploymentReplicaClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*DeploymentReplicaCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &DeploymentReplicaCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for DeploymentReplica.
+func (c *DeploymentReplicaClient) Update() *DeploymentReplicaUpdate {
+	mutation := newDeploymentReplicaMutation(c.config, OpUpdate)
+	return &DeploymentReplicaUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *DeploymentReplicaClient) UpdateOne(_m *DeploymentReplica) *DeploymentReplicaUpdateOne {
+	mutation := newDeploymentReplicaMutation(c.config, OpUpdateOne, withDeploymentReplica(_m))
+	return &DeploymentReplicaUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *DeploymentReplicaClient) UpdateOneID(id uuid.UUID) *DeploymentReplicaUpdateOne {
+	mutation := newDeploymentReplicaMutation(c.config, OpUpdateOne, withDeploymentReplicaID(id))
+	return &DeploymentReplicaUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for DeploymentReplica.
+func (c *DeploymentReplicaClient) Delete() *DeploymentReplicaDelete {
+	mutation := newDeploymentReplicaMutation(c.config, OpDelete)
+	return &DeploymentReplicaDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *DeploymentReplicaClient) DeleteOne(_m *DeploymentReplica) *DeploymentReplicaDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *DeploymentReplicaClient) DeleteOneID(id uuid.UUID) *DeploymentReplicaDeleteOne {
+	builder := c.Delete().Where(deploymentreplica.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &DeploymentReplicaDeleteOne{builder}
+}
+
+// Query returns a query builder for DeploymentReplica.
+func (c *DeploymentReplicaClient) Query() *DeploymentReplicaQuery {
+	return &DeploymentReplicaQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeDeploymentReplica},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a DeploymentReplica entity by its id.
+func (c *DeploymentReplicaClient) Get(ctx context.Context, id uuid.UUID) (*DeploymentReplica, error) {
+	return c.Query().Where(deploymentreplica.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *DeploymentReplicaClient) GetX(ctx context.Context, id uuid.UUID) *DeploymentReplica {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryDeployment queries the deployment edge of a DeploymentReplica.
+func (c *DeploymentReplicaClient) QueryDeployment(_m *DeploymentReplica) *DeploymentQuery {
+	query := (&DeploymentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deploymentreplica.Table, deploymentreplica.FieldID, id),
+			sqlgraph.To(deployment.Table, deployment.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, deploymentreplica.DeploymentTable, deploymentreplica.DeploymentColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QuerySession queries the session edge of a DeploymentReplica.
+func (c *DeploymentReplicaClient) QuerySession(_m *DeploymentReplica) *SessionQuery {
+	query := (&SessionClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deploymentreplica.Table, deploymentreplica.FieldID, id),
+			sqlgraph.To(session.Table, session.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, deploymentreplica.SessionTable, deploymentreplica.SessionColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *DeploymentReplicaClient) Hooks() []Hook {
+	return c.hooks.DeploymentReplica
+}
+
+// Interceptors returns the client interceptors.
+func (c *DeploymentReplicaClient) Interceptors() []Interceptor {
+	inters := c.inters.DeploymentReplica
+	return append(inters[:len(inters):len(inters)], deploymentreplica.Interceptors[:]...)
+}
+
+func (c *DeploymentReplicaClient) mutate(ctx context.Context, m *DeploymentReplicaMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&DeploymentReplicaCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&DeploymentReplicaUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&DeploymentReplicaUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&DeploymentReplicaDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown DeploymentReplica mutation op: %q", m.Op())
+	}
+}
+
+// DeploymentRevisionClient is a client for the DeploymentRevision schema.
+type DeploymentRevisionClient struct {
+	config
+}
+
+// NewDeploymentRevisionClient returns a client for the DeploymentRevision from the given config.
+func NewDeploymentRevisionClient(c config) *DeploymentRevisionClient {
+	return &DeploymentRevisionClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `deploymentrevision.Hooks(f(g(h())))`.
+func (c *DeploymentRevisionClient) Use(hooks ...Hook) {
+	c.hooks.DeploymentRevision = append(c.hooks.DeploymentRevision, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `deploymentrevision.Intercept(f(g(h())))`.
+func (c *DeploymentRevisionClient) Intercept(interceptors ...Interceptor) {
+	c.inters.DeploymentRevision = append(c.inters.DeploymentRevision, interceptors...)
+}
+
+// Create returns a builder for creating a DeploymentRevision entity.
+func (c *DeploymentRevisionClient) Create() *DeploymentRevisionCreate {
+	mutation := newDeploymentRevisionMutation(c.config, OpCreate)
+	return &DeploymentRevisionCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of DeploymentRevision entities.
+func (c *DeploymentRevisionClient) CreateBulk(builders ...*DeploymentRevisionCreate) *DeploymentRevisionCreateBulk {
+	return &DeploymentRevisionCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *DeploymentRevisionClient) MapCreateBulk(slice any, setFunc func(*DeploymentRevisionCreate, int)) *DeploymentRevisionCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &DeploymentRevisionCreateBulk{err: fmt.Errorf("calling to DeploymentRevisionClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*DeploymentRevisionCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &DeploymentRevisionCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for DeploymentRevision.
+func (c *DeploymentRevisionClient) Update() *DeploymentRevisionUpdate {
+	mutation := newDeploymentRevisionMutation(c.config, OpUpdate)
+	return &DeploymentRevisionUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *DeploymentRevisionClient) UpdateOne(_m *DeploymentRevision) *DeploymentRevisionUpdateOne {
+	mutation := newDeploymentRevisionMutation(c.config, OpUpdateOne, withDeploymentRevision(_m))
+	return &DeploymentRevisionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *DeploymentRevisionClient) UpdateOneID(id uuid.UUID) *DeploymentRevisionUpdateOne {
+	mutation := newDeploymentRevisionMutation(c.config, OpUpdateOne, withDeploymentRevisionID(id))
+	return &DeploymentRevisionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for DeploymentRevision.
+func (c *DeploymentRevisionClient) Delete() *DeploymentRevisionDelete {
+	mutation := newDeploymentRevisionMutation(c.config, OpDelete)
+	return &DeploymentRevisionDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *DeploymentRevisionClient) DeleteOne(_m *DeploymentRevision) *DeploymentRevisionDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *DeploymentRevisionClient) DeleteOneID(id uuid.UUID) *DeploymentRevisionDeleteOne {
+	builder := c.Delete().Where(deploymentrevision.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &DeploymentRevisionDeleteOne{builder}
+}
+
+// Query returns a query builder for DeploymentRevision.
+func (c *DeploymentRevisionClient) Query() *DeploymentRevisionQuery {
+	return &DeploymentRevisionQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeDeploymentRevision},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a DeploymentRevision entity by its id.
+func (c *DeploymentRevisionClient) Get(ctx context.Context, id uuid.UUID) (*DeploymentRevision, error) {
+	return c.Query().Where(deploymentrevision.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *DeploymentRevisionClient) GetX(ctx context.Context, id uuid.UUID) *DeploymentRevision {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryDeployment queries the deployment edge of a DeploymentRevision.
+func (c *DeploymentRevisionClient) QueryDeployment(_m *DeploymentRevision) *DeploymentQuery {
+	query := (&DeploymentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deploymentrevision.Table, deploymentrevision.FieldID, id),
+			sqlgraph.To(deployment.Table, deployment.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, deploymentrevision.DeploymentTable, deploymentrevision.DeploymentColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryVfolder queries the vfolder edge of a DeploymentRevision.
+func (c *DeploymentRevisionClient) QueryVfolder(_m *DeploymentRevision) *VfolderQuery {
+	query := (&VfolderClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deploymentrevision.Table, deploymentrevision.FieldID, id),
+			sqlgraph.To(vfolder.Table, vfolder.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, deploymentrevision.VfolderTable, deploymentrevision.VfolderColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryCreator queries the creator edge of a DeploymentRevision.
+func (c *DeploymentRevisionClient) QueryCreator(_m *DeploymentRevision) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deploymentrevision.Table, deploymentrevision.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, deploymentrevision.CreatorTable, deploymentrevision.CreatorColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *DeploymentRevisionClient) Hooks() []Hook {
+	return c.hooks.DeploymentRevision
+}
+
+// Interceptors returns the client interceptors.
+func (c *DeploymentRevisionClient) Interceptors() []Interceptor {
+	inters := c.inters.DeploymentRevision
+	return append(inters[:len(inters):len(inters)], deploymentrevision.Interceptors[:]...)
+}
+
+func (c *DeploymentRevisionClient) mutate(ctx context.Context, m *DeploymentRevisionMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&DeploymentRevisionCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&DeploymentRevisionUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&DeploymentRevisionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&DeploymentRevisionDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown DeploymentRevision mutation op: %q", m.Op())
 	}
 }
 
@@ -11209,7 +12161,8 @@ func (c *VolumeGrantClient) mutate(ctx context.Context, m *VolumeGrantMutation) 
 type (
 	hooks struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
-		ClusterIdentity, Device, Domain, ExternalIdentity, Fence, GroupGrant,
+		ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
+		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
 		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
 		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
 		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
@@ -11221,7 +12174,8 @@ type (
 	}
 	inters struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
-		ClusterIdentity, Device, Domain, ExternalIdentity, Fence, GroupGrant,
+		ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
+		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
 		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
 		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
 		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,

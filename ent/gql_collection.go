@@ -16,6 +16,11 @@ import (
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
+	"github.com/berthhq/berth/ent/deployment"
+	"github.com/berthhq/berth/ent/deploymentevent"
+	"github.com/berthhq/berth/ent/deploymentkey"
+	"github.com/berthhq/berth/ent/deploymentreplica"
+	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -928,6 +933,1178 @@ func newClusterIdentityPaginateArgs(rv map[string]any) *clusteridentityPaginateA
 				args.opts = append(args.opts, WithClusterIdentityOrder(v))
 			}
 		}
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *DeploymentQuery) CollectFields(ctx context.Context, satisfies ...string) (*DeploymentQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *DeploymentQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(deployment.Columns))
+		selectedFields = []string{deployment.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[deployment.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldProjectID)
+				fieldSeen[deployment.FieldProjectID] = struct{}{}
+			}
+
+		case "owner":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withOwner = query
+			if _, ok := fieldSeen[deployment.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldOwnerID)
+				fieldSeen[deployment.FieldOwnerID] = struct{}{}
+			}
+
+		case "revisions":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DeploymentRevisionClient{config: _q.config}).Query()
+			)
+			args := newDeploymentRevisionPaginateArgs(fieldArgs(ctx, new(DeploymentRevisionWhereInput), path...))
+			if err := validateFirstLast(args.first, args.last); err != nil {
+				return fmt.Errorf("validate first and last in path %q: %w", path, err)
+			}
+			pager, err := newDeploymentRevisionPager(args.opts, args.last != nil)
+			if err != nil {
+				return fmt.Errorf("create new pager in path %q: %w", path, err)
+			}
+			if query, err = pager.applyFilter(query); err != nil {
+				return err
+			}
+			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
+			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
+				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
+				if hasPagination || ignoredEdges {
+					query := query.Clone()
+					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Deployment) error {
+						ids := make([]driver.Value, len(nodes))
+						for i := range nodes {
+							ids[i] = nodes[i].ID
+						}
+						var v []struct {
+							NodeID uuid.UUID `sql:"deployment_id"`
+							Count  int       `sql:"count"`
+						}
+						query.Where(func(s *sql.Selector) {
+							s.Where(sql.InValues(s.C(deployment.RevisionsColumn), ids...))
+						})
+						if err := query.GroupBy(deployment.RevisionsColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
+							return err
+						}
+						m := make(map[uuid.UUID]int, len(v))
+						for i := range v {
+							m[v[i].NodeID] = v[i].Count
+						}
+						for i := range nodes {
+							n := m[nodes[i].ID]
+							if nodes[i].Edges.totalCount[2] == nil {
+								nodes[i].Edges.totalCount[2] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[2][alias] = n
+						}
+						return nil
+					})
+				} else {
+					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Deployment) error {
+						for i := range nodes {
+							n := len(nodes[i].Edges.Revisions)
+							if nodes[i].Edges.totalCount[2] == nil {
+								nodes[i].Edges.totalCount[2] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[2][alias] = n
+						}
+						return nil
+					})
+				}
+			}
+			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
+				continue
+			}
+			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
+				return err
+			}
+			path = append(path, edgesField, nodeField)
+			if field := collectedField(ctx, path...); field != nil {
+				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, deploymentrevisionImplementors)...); err != nil {
+					return err
+				}
+			}
+			if limit := paginateLimit(args.first, args.last); limit > 0 {
+				if oneNode {
+					pager.applyOrder(query.Limit(limit))
+				} else {
+					modify := entgql.LimitPerRow(deployment.RevisionsColumn, limit, pager.orderExpr(query))
+					query.modifiers = append(query.modifiers, modify)
+				}
+			} else {
+				query = pager.applyOrder(query)
+			}
+			_q.WithNamedRevisions(alias, func(wq *DeploymentRevisionQuery) {
+				*wq = *query
+			})
+
+		case "replicas":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DeploymentReplicaClient{config: _q.config}).Query()
+			)
+			args := newDeploymentReplicaPaginateArgs(fieldArgs(ctx, new(DeploymentReplicaWhereInput), path...))
+			if err := validateFirstLast(args.first, args.last); err != nil {
+				return fmt.Errorf("validate first and last in path %q: %w", path, err)
+			}
+			pager, err := newDeploymentReplicaPager(args.opts, args.last != nil)
+			if err != nil {
+				return fmt.Errorf("create new pager in path %q: %w", path, err)
+			}
+			if query, err = pager.applyFilter(query); err != nil {
+				return err
+			}
+			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
+			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
+				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
+				if hasPagination || ignoredEdges {
+					query := query.Clone()
+					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Deployment) error {
+						ids := make([]driver.Value, len(nodes))
+						for i := range nodes {
+							ids[i] = nodes[i].ID
+						}
+						var v []struct {
+							NodeID uuid.UUID `sql:"deployment_id"`
+							Count  int       `sql:"count"`
+						}
+						query.Where(func(s *sql.Selector) {
+							s.Where(sql.InValues(s.C(deployment.ReplicasColumn), ids...))
+						})
+						if err := query.GroupBy(deployment.ReplicasColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
+							return err
+						}
+						m := make(map[uuid.UUID]int, len(v))
+						for i := range v {
+							m[v[i].NodeID] = v[i].Count
+						}
+						for i := range nodes {
+							n := m[nodes[i].ID]
+							if nodes[i].Edges.totalCount[3] == nil {
+								nodes[i].Edges.totalCount[3] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[3][alias] = n
+						}
+						return nil
+					})
+				} else {
+					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Deployment) error {
+						for i := range nodes {
+							n := len(nodes[i].Edges.Replicas)
+							if nodes[i].Edges.totalCount[3] == nil {
+								nodes[i].Edges.totalCount[3] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[3][alias] = n
+						}
+						return nil
+					})
+				}
+			}
+			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
+				continue
+			}
+			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
+				return err
+			}
+			path = append(path, edgesField, nodeField)
+			if field := collectedField(ctx, path...); field != nil {
+				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, deploymentreplicaImplementors)...); err != nil {
+					return err
+				}
+			}
+			if limit := paginateLimit(args.first, args.last); limit > 0 {
+				if oneNode {
+					pager.applyOrder(query.Limit(limit))
+				} else {
+					modify := entgql.LimitPerRow(deployment.ReplicasColumn, limit, pager.orderExpr(query))
+					query.modifiers = append(query.modifiers, modify)
+				}
+			} else {
+				query = pager.applyOrder(query)
+			}
+			_q.WithNamedReplicas(alias, func(wq *DeploymentReplicaQuery) {
+				*wq = *query
+			})
+
+		case "events":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DeploymentEventClient{config: _q.config}).Query()
+			)
+			args := newDeploymentEventPaginateArgs(fieldArgs(ctx, new(DeploymentEventWhereInput), path...))
+			if err := validateFirstLast(args.first, args.last); err != nil {
+				return fmt.Errorf("validate first and last in path %q: %w", path, err)
+			}
+			pager, err := newDeploymentEventPager(args.opts, args.last != nil)
+			if err != nil {
+				return fmt.Errorf("create new pager in path %q: %w", path, err)
+			}
+			if query, err = pager.applyFilter(query); err != nil {
+				return err
+			}
+			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
+			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
+				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
+				if hasPagination || ignoredEdges {
+					query := query.Clone()
+					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Deployment) error {
+						ids := make([]driver.Value, len(nodes))
+						for i := range nodes {
+							ids[i] = nodes[i].ID
+						}
+						var v []struct {
+							NodeID uuid.UUID `sql:"deployment_id"`
+							Count  int       `sql:"count"`
+						}
+						query.Where(func(s *sql.Selector) {
+							s.Where(sql.InValues(s.C(deployment.EventsColumn), ids...))
+						})
+						if err := query.GroupBy(deployment.EventsColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
+							return err
+						}
+						m := make(map[uuid.UUID]int, len(v))
+						for i := range v {
+							m[v[i].NodeID] = v[i].Count
+						}
+						for i := range nodes {
+							n := m[nodes[i].ID]
+							if nodes[i].Edges.totalCount[4] == nil {
+								nodes[i].Edges.totalCount[4] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[4][alias] = n
+						}
+						return nil
+					})
+				} else {
+					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Deployment) error {
+						for i := range nodes {
+							n := len(nodes[i].Edges.Events)
+							if nodes[i].Edges.totalCount[4] == nil {
+								nodes[i].Edges.totalCount[4] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[4][alias] = n
+						}
+						return nil
+					})
+				}
+			}
+			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
+				continue
+			}
+			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
+				return err
+			}
+			path = append(path, edgesField, nodeField)
+			if field := collectedField(ctx, path...); field != nil {
+				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, deploymenteventImplementors)...); err != nil {
+					return err
+				}
+			}
+			if limit := paginateLimit(args.first, args.last); limit > 0 {
+				if oneNode {
+					pager.applyOrder(query.Limit(limit))
+				} else {
+					modify := entgql.LimitPerRow(deployment.EventsColumn, limit, pager.orderExpr(query))
+					query.modifiers = append(query.modifiers, modify)
+				}
+			} else {
+				query = pager.applyOrder(query)
+			}
+			_q.WithNamedEvents(alias, func(wq *DeploymentEventQuery) {
+				*wq = *query
+			})
+		case "createdAt":
+			if _, ok := fieldSeen[deployment.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldCreatedAt)
+				fieldSeen[deployment.FieldCreatedAt] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[deployment.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldDomainID)
+				fieldSeen[deployment.FieldDomainID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[deployment.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldProjectID)
+				fieldSeen[deployment.FieldProjectID] = struct{}{}
+			}
+		case "ownerID":
+			if _, ok := fieldSeen[deployment.FieldOwnerID]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldOwnerID)
+				fieldSeen[deployment.FieldOwnerID] = struct{}{}
+			}
+		case "version":
+			if _, ok := fieldSeen[deployment.FieldVersion]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldVersion)
+				fieldSeen[deployment.FieldVersion] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[deployment.FieldName]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldName)
+				fieldSeen[deployment.FieldName] = struct{}{}
+			}
+		case "description":
+			if _, ok := fieldSeen[deployment.FieldDescription]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldDescription)
+				fieldSeen[deployment.FieldDescription] = struct{}{}
+			}
+		case "status":
+			if _, ok := fieldSeen[deployment.FieldStatus]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldStatus)
+				fieldSeen[deployment.FieldStatus] = struct{}{}
+			}
+		case "message":
+			if _, ok := fieldSeen[deployment.FieldMessage]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldMessage)
+				fieldSeen[deployment.FieldMessage] = struct{}{}
+			}
+		case "shared":
+			if _, ok := fieldSeen[deployment.FieldShared]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldShared)
+				fieldSeen[deployment.FieldShared] = struct{}{}
+			}
+		case "open":
+			if _, ok := fieldSeen[deployment.FieldOpen]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldOpen)
+				fieldSeen[deployment.FieldOpen] = struct{}{}
+			}
+		case "wanted":
+			if _, ok := fieldSeen[deployment.FieldWanted]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldWanted)
+				fieldSeen[deployment.FieldWanted] = struct{}{}
+			}
+		case "current":
+			if _, ok := fieldSeen[deployment.FieldCurrent]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldCurrent)
+				fieldSeen[deployment.FieldCurrent] = struct{}{}
+			}
+		case "target":
+			if _, ok := fieldSeen[deployment.FieldTarget]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldTarget)
+				fieldSeen[deployment.FieldTarget] = struct{}{}
+			}
+		case "concurrency":
+			if _, ok := fieldSeen[deployment.FieldConcurrency]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldConcurrency)
+				fieldSeen[deployment.FieldConcurrency] = struct{}{}
+			}
+		case "drainSeconds":
+			if _, ok := fieldSeen[deployment.FieldDrainSeconds]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldDrainSeconds)
+				fieldSeen[deployment.FieldDrainSeconds] = struct{}{}
+			}
+		case "lastRequestAt":
+			if _, ok := fieldSeen[deployment.FieldLastRequestAt]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldLastRequestAt)
+				fieldSeen[deployment.FieldLastRequestAt] = struct{}{}
+			}
+		case "endedAt":
+			if _, ok := fieldSeen[deployment.FieldEndedAt]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldEndedAt)
+				fieldSeen[deployment.FieldEndedAt] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type deploymentPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []DeploymentPaginateOption
+}
+
+func newDeploymentPaginateArgs(rv map[string]any) *deploymentPaginateArgs {
+	args := &deploymentPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*DeploymentOrder:
+			args.opts = append(args.opts, WithDeploymentOrder(v))
+		case []any:
+			var orders []*DeploymentOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &DeploymentOrder{Field: &DeploymentOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithDeploymentOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*DeploymentWhereInput); ok {
+		args.opts = append(args.opts, WithDeploymentFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *DeploymentEventQuery) CollectFields(ctx context.Context, satisfies ...string) (*DeploymentEventQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *DeploymentEventQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(deploymentevent.Columns))
+		selectedFields = []string{deploymentevent.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "deployment":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DeploymentClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, deploymentImplementors)...); err != nil {
+				return err
+			}
+			_q.withDeployment = query
+			if _, ok := fieldSeen[deploymentevent.FieldDeploymentID]; !ok {
+				selectedFields = append(selectedFields, deploymentevent.FieldDeploymentID)
+				fieldSeen[deploymentevent.FieldDeploymentID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[deploymentevent.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, deploymentevent.FieldCreatedAt)
+				fieldSeen[deploymentevent.FieldCreatedAt] = struct{}{}
+			}
+		case "kind":
+			if _, ok := fieldSeen[deploymentevent.FieldKind]; !ok {
+				selectedFields = append(selectedFields, deploymentevent.FieldKind)
+				fieldSeen[deploymentevent.FieldKind] = struct{}{}
+			}
+		case "revision":
+			if _, ok := fieldSeen[deploymentevent.FieldRevision]; !ok {
+				selectedFields = append(selectedFields, deploymentevent.FieldRevision)
+				fieldSeen[deploymentevent.FieldRevision] = struct{}{}
+			}
+		case "replicasBefore":
+			if _, ok := fieldSeen[deploymentevent.FieldReplicasBefore]; !ok {
+				selectedFields = append(selectedFields, deploymentevent.FieldReplicasBefore)
+				fieldSeen[deploymentevent.FieldReplicasBefore] = struct{}{}
+			}
+		case "replicasAfter":
+			if _, ok := fieldSeen[deploymentevent.FieldReplicasAfter]; !ok {
+				selectedFields = append(selectedFields, deploymentevent.FieldReplicasAfter)
+				fieldSeen[deploymentevent.FieldReplicasAfter] = struct{}{}
+			}
+		case "metric":
+			if _, ok := fieldSeen[deploymentevent.FieldMetric]; !ok {
+				selectedFields = append(selectedFields, deploymentevent.FieldMetric)
+				fieldSeen[deploymentevent.FieldMetric] = struct{}{}
+			}
+		case "value":
+			if _, ok := fieldSeen[deploymentevent.FieldValue]; !ok {
+				selectedFields = append(selectedFields, deploymentevent.FieldValue)
+				fieldSeen[deploymentevent.FieldValue] = struct{}{}
+			}
+		case "limit":
+			if _, ok := fieldSeen[deploymentevent.FieldLimit]; !ok {
+				selectedFields = append(selectedFields, deploymentevent.FieldLimit)
+				fieldSeen[deploymentevent.FieldLimit] = struct{}{}
+			}
+		case "message":
+			if _, ok := fieldSeen[deploymentevent.FieldMessage]; !ok {
+				selectedFields = append(selectedFields, deploymentevent.FieldMessage)
+				fieldSeen[deploymentevent.FieldMessage] = struct{}{}
+			}
+		case "deploymentID":
+			if _, ok := fieldSeen[deploymentevent.FieldDeploymentID]; !ok {
+				selectedFields = append(selectedFields, deploymentevent.FieldDeploymentID)
+				fieldSeen[deploymentevent.FieldDeploymentID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type deploymenteventPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []DeploymentEventPaginateOption
+}
+
+func newDeploymentEventPaginateArgs(rv map[string]any) *deploymenteventPaginateArgs {
+	args := &deploymenteventPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*DeploymentEventOrder:
+			args.opts = append(args.opts, WithDeploymentEventOrder(v))
+		case []any:
+			var orders []*DeploymentEventOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &DeploymentEventOrder{Field: &DeploymentEventOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithDeploymentEventOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*DeploymentEventWhereInput); ok {
+		args.opts = append(args.opts, WithDeploymentEventFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *DeploymentKeyQuery) CollectFields(ctx context.Context, satisfies ...string) (*DeploymentKeyQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *DeploymentKeyQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(deploymentkey.Columns))
+		selectedFields = []string{deploymentkey.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "user":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withUser = query
+			if _, ok := fieldSeen[deploymentkey.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldUserID)
+				fieldSeen[deploymentkey.FieldUserID] = struct{}{}
+			}
+
+		case "deployment":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DeploymentClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, deploymentImplementors)...); err != nil {
+				return err
+			}
+			_q.withDeployment = query
+			if _, ok := fieldSeen[deploymentkey.FieldDeploymentID]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldDeploymentID)
+				fieldSeen[deploymentkey.FieldDeploymentID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[deploymentkey.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldCreatedAt)
+				fieldSeen[deploymentkey.FieldCreatedAt] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[deploymentkey.FieldName]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldName)
+				fieldSeen[deploymentkey.FieldName] = struct{}{}
+			}
+		case "prefix":
+			if _, ok := fieldSeen[deploymentkey.FieldPrefix]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldPrefix)
+				fieldSeen[deploymentkey.FieldPrefix] = struct{}{}
+			}
+		case "requestsPerMinute":
+			if _, ok := fieldSeen[deploymentkey.FieldRequestsPerMinute]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldRequestsPerMinute)
+				fieldSeen[deploymentkey.FieldRequestsPerMinute] = struct{}{}
+			}
+		case "tokensPerMinute":
+			if _, ok := fieldSeen[deploymentkey.FieldTokensPerMinute]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldTokensPerMinute)
+				fieldSeen[deploymentkey.FieldTokensPerMinute] = struct{}{}
+			}
+		case "tokenBudget":
+			if _, ok := fieldSeen[deploymentkey.FieldTokenBudget]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldTokenBudget)
+				fieldSeen[deploymentkey.FieldTokenBudget] = struct{}{}
+			}
+		case "usedRequests":
+			if _, ok := fieldSeen[deploymentkey.FieldUsedRequests]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldUsedRequests)
+				fieldSeen[deploymentkey.FieldUsedRequests] = struct{}{}
+			}
+		case "usedTokens":
+			if _, ok := fieldSeen[deploymentkey.FieldUsedTokens]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldUsedTokens)
+				fieldSeen[deploymentkey.FieldUsedTokens] = struct{}{}
+			}
+		case "expiresAt":
+			if _, ok := fieldSeen[deploymentkey.FieldExpiresAt]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldExpiresAt)
+				fieldSeen[deploymentkey.FieldExpiresAt] = struct{}{}
+			}
+		case "lastUsedAt":
+			if _, ok := fieldSeen[deploymentkey.FieldLastUsedAt]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldLastUsedAt)
+				fieldSeen[deploymentkey.FieldLastUsedAt] = struct{}{}
+			}
+		case "revokedAt":
+			if _, ok := fieldSeen[deploymentkey.FieldRevokedAt]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldRevokedAt)
+				fieldSeen[deploymentkey.FieldRevokedAt] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[deploymentkey.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldUserID)
+				fieldSeen[deploymentkey.FieldUserID] = struct{}{}
+			}
+		case "deploymentID":
+			if _, ok := fieldSeen[deploymentkey.FieldDeploymentID]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldDeploymentID)
+				fieldSeen[deploymentkey.FieldDeploymentID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type deploymentkeyPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []DeploymentKeyPaginateOption
+}
+
+func newDeploymentKeyPaginateArgs(rv map[string]any) *deploymentkeyPaginateArgs {
+	args := &deploymentkeyPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*DeploymentKeyOrder:
+			args.opts = append(args.opts, WithDeploymentKeyOrder(v))
+		case []any:
+			var orders []*DeploymentKeyOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &DeploymentKeyOrder{Field: &DeploymentKeyOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithDeploymentKeyOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*DeploymentKeyWhereInput); ok {
+		args.opts = append(args.opts, WithDeploymentKeyFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *DeploymentReplicaQuery) CollectFields(ctx context.Context, satisfies ...string) (*DeploymentReplicaQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *DeploymentReplicaQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(deploymentreplica.Columns))
+		selectedFields = []string{deploymentreplica.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "deployment":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DeploymentClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, deploymentImplementors)...); err != nil {
+				return err
+			}
+			_q.withDeployment = query
+			if _, ok := fieldSeen[deploymentreplica.FieldDeploymentID]; !ok {
+				selectedFields = append(selectedFields, deploymentreplica.FieldDeploymentID)
+				fieldSeen[deploymentreplica.FieldDeploymentID] = struct{}{}
+			}
+
+		case "session":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&SessionClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, sessionImplementors)...); err != nil {
+				return err
+			}
+			_q.withSession = query
+			if _, ok := fieldSeen[deploymentreplica.FieldSessionID]; !ok {
+				selectedFields = append(selectedFields, deploymentreplica.FieldSessionID)
+				fieldSeen[deploymentreplica.FieldSessionID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[deploymentreplica.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, deploymentreplica.FieldCreatedAt)
+				fieldSeen[deploymentreplica.FieldCreatedAt] = struct{}{}
+			}
+		case "revision":
+			if _, ok := fieldSeen[deploymentreplica.FieldRevision]; !ok {
+				selectedFields = append(selectedFields, deploymentreplica.FieldRevision)
+				fieldSeen[deploymentreplica.FieldRevision] = struct{}{}
+			}
+		case "phase":
+			if _, ok := fieldSeen[deploymentreplica.FieldPhase]; !ok {
+				selectedFields = append(selectedFields, deploymentreplica.FieldPhase)
+				fieldSeen[deploymentreplica.FieldPhase] = struct{}{}
+			}
+		case "phaseSince":
+			if _, ok := fieldSeen[deploymentreplica.FieldPhaseSince]; !ok {
+				selectedFields = append(selectedFields, deploymentreplica.FieldPhaseSince)
+				fieldSeen[deploymentreplica.FieldPhaseSince] = struct{}{}
+			}
+		case "message":
+			if _, ok := fieldSeen[deploymentreplica.FieldMessage]; !ok {
+				selectedFields = append(selectedFields, deploymentreplica.FieldMessage)
+				fieldSeen[deploymentreplica.FieldMessage] = struct{}{}
+			}
+		case "failed":
+			if _, ok := fieldSeen[deploymentreplica.FieldFailed]; !ok {
+				selectedFields = append(selectedFields, deploymentreplica.FieldFailed)
+				fieldSeen[deploymentreplica.FieldFailed] = struct{}{}
+			}
+		case "deploymentID":
+			if _, ok := fieldSeen[deploymentreplica.FieldDeploymentID]; !ok {
+				selectedFields = append(selectedFields, deploymentreplica.FieldDeploymentID)
+				fieldSeen[deploymentreplica.FieldDeploymentID] = struct{}{}
+			}
+		case "sessionID":
+			if _, ok := fieldSeen[deploymentreplica.FieldSessionID]; !ok {
+				selectedFields = append(selectedFields, deploymentreplica.FieldSessionID)
+				fieldSeen[deploymentreplica.FieldSessionID] = struct{}{}
+			}
+		case "endedAt":
+			if _, ok := fieldSeen[deploymentreplica.FieldEndedAt]; !ok {
+				selectedFields = append(selectedFields, deploymentreplica.FieldEndedAt)
+				fieldSeen[deploymentreplica.FieldEndedAt] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type deploymentreplicaPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []DeploymentReplicaPaginateOption
+}
+
+func newDeploymentReplicaPaginateArgs(rv map[string]any) *deploymentreplicaPaginateArgs {
+	args := &deploymentreplicaPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*DeploymentReplicaOrder:
+			args.opts = append(args.opts, WithDeploymentReplicaOrder(v))
+		case []any:
+			var orders []*DeploymentReplicaOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &DeploymentReplicaOrder{Field: &DeploymentReplicaOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithDeploymentReplicaOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*DeploymentReplicaWhereInput); ok {
+		args.opts = append(args.opts, WithDeploymentReplicaFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *DeploymentRevisionQuery) CollectFields(ctx context.Context, satisfies ...string) (*DeploymentRevisionQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *DeploymentRevisionQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(deploymentrevision.Columns))
+		selectedFields = []string{deploymentrevision.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "deployment":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DeploymentClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, deploymentImplementors)...); err != nil {
+				return err
+			}
+			_q.withDeployment = query
+			if _, ok := fieldSeen[deploymentrevision.FieldDeploymentID]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldDeploymentID)
+				fieldSeen[deploymentrevision.FieldDeploymentID] = struct{}{}
+			}
+
+		case "vfolder":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&VfolderClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, vfolderImplementors)...); err != nil {
+				return err
+			}
+			_q.withVfolder = query
+			if _, ok := fieldSeen[deploymentrevision.FieldVfolderID]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldVfolderID)
+				fieldSeen[deploymentrevision.FieldVfolderID] = struct{}{}
+			}
+
+		case "creator":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withCreator = query
+			if _, ok := fieldSeen[deploymentrevision.FieldCreatorID]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldCreatorID)
+				fieldSeen[deploymentrevision.FieldCreatorID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[deploymentrevision.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldCreatedAt)
+				fieldSeen[deploymentrevision.FieldCreatedAt] = struct{}{}
+			}
+		case "number":
+			if _, ok := fieldSeen[deploymentrevision.FieldNumber]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldNumber)
+				fieldSeen[deploymentrevision.FieldNumber] = struct{}{}
+			}
+		case "variant":
+			if _, ok := fieldSeen[deploymentrevision.FieldVariant]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldVariant)
+				fieldSeen[deploymentrevision.FieldVariant] = struct{}{}
+			}
+		case "options":
+			if _, ok := fieldSeen[deploymentrevision.FieldOptions]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldOptions)
+				fieldSeen[deploymentrevision.FieldOptions] = struct{}{}
+			}
+		case "subpath":
+			if _, ok := fieldSeen[deploymentrevision.FieldSubpath]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldSubpath)
+				fieldSeen[deploymentrevision.FieldSubpath] = struct{}{}
+			}
+		case "image":
+			if _, ok := fieldSeen[deploymentrevision.FieldImage]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldImage)
+				fieldSeen[deploymentrevision.FieldImage] = struct{}{}
+			}
+		case "imageDigest":
+			if _, ok := fieldSeen[deploymentrevision.FieldImageDigest]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldImageDigest)
+				fieldSeen[deploymentrevision.FieldImageDigest] = struct{}{}
+			}
+		case "comment":
+			if _, ok := fieldSeen[deploymentrevision.FieldComment]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldComment)
+				fieldSeen[deploymentrevision.FieldComment] = struct{}{}
+			}
+		case "deploymentID":
+			if _, ok := fieldSeen[deploymentrevision.FieldDeploymentID]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldDeploymentID)
+				fieldSeen[deploymentrevision.FieldDeploymentID] = struct{}{}
+			}
+		case "vfolderID":
+			if _, ok := fieldSeen[deploymentrevision.FieldVfolderID]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldVfolderID)
+				fieldSeen[deploymentrevision.FieldVfolderID] = struct{}{}
+			}
+		case "creatorID":
+			if _, ok := fieldSeen[deploymentrevision.FieldCreatorID]; !ok {
+				selectedFields = append(selectedFields, deploymentrevision.FieldCreatorID)
+				fieldSeen[deploymentrevision.FieldCreatorID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type deploymentrevisionPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []DeploymentRevisionPaginateOption
+}
+
+func newDeploymentRevisionPaginateArgs(rv map[string]any) *deploymentrevisionPaginateArgs {
+	args := &deploymentrevisionPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*DeploymentRevisionOrder:
+			args.opts = append(args.opts, WithDeploymentRevisionOrder(v))
+		case []any:
+			var orders []*DeploymentRevisionOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &DeploymentRevisionOrder{Field: &DeploymentRevisionOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithDeploymentRevisionOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*DeploymentRevisionWhereInput); ok {
+		args.opts = append(args.opts, WithDeploymentRevisionFilter(v.Filter))
 	}
 	return args
 }

@@ -52,6 +52,149 @@ func (_m *Allocation) Device(ctx context.Context) (*Device, error) {
 	return result, err
 }
 
+func (_m *Deployment) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *Deployment) Owner(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.OwnerOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryOwner().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *Deployment) Revisions(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy []*DeploymentRevisionOrder, where *DeploymentRevisionWhereInput,
+) (*DeploymentRevisionConnection, error) {
+	opts := []DeploymentRevisionPaginateOption{
+		WithDeploymentRevisionOrder(orderBy),
+		WithDeploymentRevisionFilter(where.Filter),
+	}
+	alias := graphql.GetFieldContext(ctx).Field.Alias
+	totalCount, hasTotalCount := _m.Edges.totalCount[2][alias]
+	if nodes, err := _m.NamedRevisions(alias); err == nil || hasTotalCount {
+		pager, err := newDeploymentRevisionPager(opts, last != nil)
+		if err != nil {
+			return nil, err
+		}
+		conn := &DeploymentRevisionConnection{Edges: []*DeploymentRevisionEdge{}, TotalCount: totalCount}
+		conn.build(nodes, pager, after, first, before, last)
+		return conn, nil
+	}
+	return _m.QueryRevisions().Paginate(ctx, after, first, before, last, opts...)
+}
+
+func (_m *Deployment) Replicas(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy []*DeploymentReplicaOrder, where *DeploymentReplicaWhereInput,
+) (*DeploymentReplicaConnection, error) {
+	opts := []DeploymentReplicaPaginateOption{
+		WithDeploymentReplicaOrder(orderBy),
+		WithDeploymentReplicaFilter(where.Filter),
+	}
+	alias := graphql.GetFieldContext(ctx).Field.Alias
+	totalCount, hasTotalCount := _m.Edges.totalCount[3][alias]
+	if nodes, err := _m.NamedReplicas(alias); err == nil || hasTotalCount {
+		pager, err := newDeploymentReplicaPager(opts, last != nil)
+		if err != nil {
+			return nil, err
+		}
+		conn := &DeploymentReplicaConnection{Edges: []*DeploymentReplicaEdge{}, TotalCount: totalCount}
+		conn.build(nodes, pager, after, first, before, last)
+		return conn, nil
+	}
+	return _m.QueryReplicas().Paginate(ctx, after, first, before, last, opts...)
+}
+
+func (_m *Deployment) Events(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy []*DeploymentEventOrder, where *DeploymentEventWhereInput,
+) (*DeploymentEventConnection, error) {
+	opts := []DeploymentEventPaginateOption{
+		WithDeploymentEventOrder(orderBy),
+		WithDeploymentEventFilter(where.Filter),
+	}
+	alias := graphql.GetFieldContext(ctx).Field.Alias
+	totalCount, hasTotalCount := _m.Edges.totalCount[4][alias]
+	if nodes, err := _m.NamedEvents(alias); err == nil || hasTotalCount {
+		pager, err := newDeploymentEventPager(opts, last != nil)
+		if err != nil {
+			return nil, err
+		}
+		conn := &DeploymentEventConnection{Edges: []*DeploymentEventEdge{}, TotalCount: totalCount}
+		conn.build(nodes, pager, after, first, before, last)
+		return conn, nil
+	}
+	return _m.QueryEvents().Paginate(ctx, after, first, before, last, opts...)
+}
+
+func (_m *DeploymentEvent) Deployment(ctx context.Context) (*Deployment, error) {
+	result, err := _m.Edges.DeploymentOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDeployment().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *DeploymentKey) User(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.UserOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryUser().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *DeploymentKey) Deployment(ctx context.Context) (*Deployment, error) {
+	result, err := _m.Edges.DeploymentOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDeployment().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *DeploymentReplica) Deployment(ctx context.Context) (*Deployment, error) {
+	result, err := _m.Edges.DeploymentOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDeployment().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *DeploymentReplica) Session(ctx context.Context) (*Session, error) {
+	result, err := _m.Edges.SessionOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QuerySession().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *DeploymentRevision) Deployment(ctx context.Context) (*Deployment, error) {
+	result, err := _m.Edges.DeploymentOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDeployment().Only(ctx)
+	}
+	return result, err
+}
+
+func (_m *DeploymentRevision) Vfolder(ctx context.Context) (*Vfolder, error) {
+	result, err := _m.Edges.VfolderOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryVfolder().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *DeploymentRevision) Creator(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.CreatorOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryCreator().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
 func (_m *Device) Agent(ctx context.Context) (*Agent, error) {
 	result, err := _m.Edges.AgentOrErr()
 	if IsNotLoaded(err) {

@@ -14,6 +14,11 @@ import (
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
+	"github.com/berthhq/berth/ent/deployment"
+	"github.com/berthhq/berth/ent/deploymentevent"
+	"github.com/berthhq/berth/ent/deploymentkey"
+	"github.com/berthhq/berth/ent/deploymentreplica"
+	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -101,6 +106,31 @@ var clusteridentityImplementors = []string{"ClusterIdentity", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*ClusterIdentity) IsNode() {}
+
+var deploymentImplementors = []string{"Deployment", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*Deployment) IsNode() {}
+
+var deploymenteventImplementors = []string{"DeploymentEvent", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*DeploymentEvent) IsNode() {}
+
+var deploymentkeyImplementors = []string{"DeploymentKey", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*DeploymentKey) IsNode() {}
+
+var deploymentreplicaImplementors = []string{"DeploymentReplica", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*DeploymentReplica) IsNode() {}
+
+var deploymentrevisionImplementors = []string{"DeploymentRevision", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*DeploymentRevision) IsNode() {}
 
 var deviceImplementors = []string{"Device", "Node"}
 
@@ -455,6 +485,51 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(clusteridentity.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, clusteridentityImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case deployment.Table:
+		query := c.Deployment.Query().
+			Where(deployment.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, deploymentImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case deploymentevent.Table:
+		query := c.DeploymentEvent.Query().
+			Where(deploymentevent.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, deploymenteventImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case deploymentkey.Table:
+		query := c.DeploymentKey.Query().
+			Where(deploymentkey.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, deploymentkeyImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case deploymentreplica.Table:
+		query := c.DeploymentReplica.Query().
+			Where(deploymentreplica.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, deploymentreplicaImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case deploymentrevision.Table:
+		query := c.DeploymentRevision.Query().
+			Where(deploymentrevision.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, deploymentrevisionImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -1057,6 +1132,86 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.ClusterIdentity.Query().
 			Where(clusteridentity.IDIn(ids...))
 		query, err := query.CollectFields(ctx, clusteridentityImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case deployment.Table:
+		query := c.Deployment.Query().
+			Where(deployment.IDIn(ids...))
+		query, err := query.CollectFields(ctx, deploymentImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case deploymentevent.Table:
+		query := c.DeploymentEvent.Query().
+			Where(deploymentevent.IDIn(ids...))
+		query, err := query.CollectFields(ctx, deploymenteventImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case deploymentkey.Table:
+		query := c.DeploymentKey.Query().
+			Where(deploymentkey.IDIn(ids...))
+		query, err := query.CollectFields(ctx, deploymentkeyImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case deploymentreplica.Table:
+		query := c.DeploymentReplica.Query().
+			Where(deploymentreplica.IDIn(ids...))
+		query, err := query.CollectFields(ctx, deploymentreplicaImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case deploymentrevision.Table:
+		query := c.DeploymentRevision.Query().
+			Where(deploymentrevision.IDIn(ids...))
+		query, err := query.CollectFields(ctx, deploymentrevisionImplementors...)
 		if err != nil {
 			return nil, err
 		}

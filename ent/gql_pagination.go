@@ -20,6 +20,11 @@ import (
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
+	"github.com/berthhq/berth/ent/deployment"
+	"github.com/berthhq/berth/ent/deploymentevent"
+	"github.com/berthhq/berth/ent/deploymentkey"
+	"github.com/berthhq/berth/ent/deploymentreplica"
+	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -2021,6 +2026,1702 @@ func (_m *ClusterIdentity) ToEdge(order *ClusterIdentityOrder) *ClusterIdentityE
 		order = DefaultClusterIdentityOrder
 	}
 	return &ClusterIdentityEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// DeploymentEdge is the edge representation of Deployment.
+type DeploymentEdge struct {
+	Node   *Deployment `json:"node"`
+	Cursor Cursor      `json:"cursor"`
+}
+
+// DeploymentConnection is the connection containing edges to Deployment.
+type DeploymentConnection struct {
+	Edges      []*DeploymentEdge `json:"edges"`
+	PageInfo   PageInfo          `json:"pageInfo"`
+	TotalCount int               `json:"totalCount"`
+}
+
+func (c *DeploymentConnection) build(nodes []*Deployment, pager *deploymentPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *Deployment
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *Deployment {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *Deployment {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*DeploymentEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &DeploymentEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// DeploymentPaginateOption enables pagination customization.
+type DeploymentPaginateOption func(*deploymentPager) error
+
+// WithDeploymentOrder configures pagination ordering.
+func WithDeploymentOrder(order []*DeploymentOrder) DeploymentPaginateOption {
+	return func(pager *deploymentPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithDeploymentFilter configures pagination filter.
+func WithDeploymentFilter(filter func(*DeploymentQuery) (*DeploymentQuery, error)) DeploymentPaginateOption {
+	return func(pager *deploymentPager) error {
+		if filter == nil {
+			return errors.New("DeploymentQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type deploymentPager struct {
+	reverse bool
+	order   []*DeploymentOrder
+	filter  func(*DeploymentQuery) (*DeploymentQuery, error)
+}
+
+func newDeploymentPager(opts []DeploymentPaginateOption, reverse bool) (*deploymentPager, error) {
+	pager := &deploymentPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *deploymentPager) applyFilter(query *DeploymentQuery) (*DeploymentQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *deploymentPager) toCursor(_m *Deployment) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *deploymentPager) applyCursors(query *DeploymentQuery, after, before *Cursor) (*DeploymentQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultDeploymentOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *deploymentPager) applyOrder(query *DeploymentQuery) *DeploymentQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultDeploymentOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultDeploymentOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *deploymentPager) orderExpr(query *DeploymentQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultDeploymentOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to Deployment.
+func (_m *DeploymentQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...DeploymentPaginateOption,
+) (*DeploymentConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newDeploymentPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &DeploymentConnection{Edges: []*DeploymentEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// DeploymentOrderFieldCreatedAt orders Deployment by created_at.
+	DeploymentOrderFieldCreatedAt = &DeploymentOrderField{
+		Value: func(_m *Deployment) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: deployment.FieldCreatedAt,
+		toTerm: deployment.ByCreatedAt,
+		toCursor: func(_m *Deployment) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+	// DeploymentOrderFieldName orders Deployment by name.
+	DeploymentOrderFieldName = &DeploymentOrderField{
+		Value: func(_m *Deployment) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: deployment.FieldName,
+		toTerm: deployment.ByName,
+		toCursor: func(_m *Deployment) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f DeploymentOrderField) String() string {
+	var str string
+	switch f.column {
+	case DeploymentOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	case DeploymentOrderFieldName.column:
+		str = "NAME"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f DeploymentOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *DeploymentOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("DeploymentOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *DeploymentOrderFieldCreatedAt
+	case "NAME":
+		*f = *DeploymentOrderFieldName
+	default:
+		return fmt.Errorf("%s is not a valid DeploymentOrderField", str)
+	}
+	return nil
+}
+
+// DeploymentOrderField defines the ordering field of Deployment.
+type DeploymentOrderField struct {
+	// Value extracts the ordering value from the given Deployment.
+	Value    func(*Deployment) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) deployment.OrderOption
+	toCursor func(*Deployment) Cursor
+}
+
+// DeploymentOrder defines the ordering of Deployment.
+type DeploymentOrder struct {
+	Direction OrderDirection        `json:"direction"`
+	Field     *DeploymentOrderField `json:"field"`
+}
+
+// DefaultDeploymentOrder is the default ordering of Deployment.
+var DefaultDeploymentOrder = &DeploymentOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &DeploymentOrderField{
+		Value: func(_m *Deployment) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: deployment.FieldID,
+		toTerm: deployment.ByID,
+		toCursor: func(_m *Deployment) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts Deployment into DeploymentEdge.
+func (_m *Deployment) ToEdge(order *DeploymentOrder) *DeploymentEdge {
+	if order == nil {
+		order = DefaultDeploymentOrder
+	}
+	return &DeploymentEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// DeploymentEventEdge is the edge representation of DeploymentEvent.
+type DeploymentEventEdge struct {
+	Node   *DeploymentEvent `json:"node"`
+	Cursor Cursor           `json:"cursor"`
+}
+
+// DeploymentEventConnection is the connection containing edges to DeploymentEvent.
+type DeploymentEventConnection struct {
+	Edges      []*DeploymentEventEdge `json:"edges"`
+	PageInfo   PageInfo               `json:"pageInfo"`
+	TotalCount int                    `json:"totalCount"`
+}
+
+func (c *DeploymentEventConnection) build(nodes []*DeploymentEvent, pager *deploymenteventPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *DeploymentEvent
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *DeploymentEvent {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *DeploymentEvent {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*DeploymentEventEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &DeploymentEventEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// DeploymentEventPaginateOption enables pagination customization.
+type DeploymentEventPaginateOption func(*deploymenteventPager) error
+
+// WithDeploymentEventOrder configures pagination ordering.
+func WithDeploymentEventOrder(order []*DeploymentEventOrder) DeploymentEventPaginateOption {
+	return func(pager *deploymenteventPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithDeploymentEventFilter configures pagination filter.
+func WithDeploymentEventFilter(filter func(*DeploymentEventQuery) (*DeploymentEventQuery, error)) DeploymentEventPaginateOption {
+	return func(pager *deploymenteventPager) error {
+		if filter == nil {
+			return errors.New("DeploymentEventQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type deploymenteventPager struct {
+	reverse bool
+	order   []*DeploymentEventOrder
+	filter  func(*DeploymentEventQuery) (*DeploymentEventQuery, error)
+}
+
+func newDeploymentEventPager(opts []DeploymentEventPaginateOption, reverse bool) (*deploymenteventPager, error) {
+	pager := &deploymenteventPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *deploymenteventPager) applyFilter(query *DeploymentEventQuery) (*DeploymentEventQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *deploymenteventPager) toCursor(_m *DeploymentEvent) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *deploymenteventPager) applyCursors(query *DeploymentEventQuery, after, before *Cursor) (*DeploymentEventQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultDeploymentEventOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *deploymenteventPager) applyOrder(query *DeploymentEventQuery) *DeploymentEventQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultDeploymentEventOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultDeploymentEventOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *deploymenteventPager) orderExpr(query *DeploymentEventQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultDeploymentEventOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to DeploymentEvent.
+func (_m *DeploymentEventQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...DeploymentEventPaginateOption,
+) (*DeploymentEventConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newDeploymentEventPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &DeploymentEventConnection{Edges: []*DeploymentEventEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// DeploymentEventOrderFieldCreatedAt orders DeploymentEvent by created_at.
+	DeploymentEventOrderFieldCreatedAt = &DeploymentEventOrderField{
+		Value: func(_m *DeploymentEvent) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: deploymentevent.FieldCreatedAt,
+		toTerm: deploymentevent.ByCreatedAt,
+		toCursor: func(_m *DeploymentEvent) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f DeploymentEventOrderField) String() string {
+	var str string
+	switch f.column {
+	case DeploymentEventOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f DeploymentEventOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *DeploymentEventOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("DeploymentEventOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *DeploymentEventOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid DeploymentEventOrderField", str)
+	}
+	return nil
+}
+
+// DeploymentEventOrderField defines the ordering field of DeploymentEvent.
+type DeploymentEventOrderField struct {
+	// Value extracts the ordering value from the given DeploymentEvent.
+	Value    func(*DeploymentEvent) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) deploymentevent.OrderOption
+	toCursor func(*DeploymentEvent) Cursor
+}
+
+// DeploymentEventOrder defines the ordering of DeploymentEvent.
+type DeploymentEventOrder struct {
+	Direction OrderDirection             `json:"direction"`
+	Field     *DeploymentEventOrderField `json:"field"`
+}
+
+// DefaultDeploymentEventOrder is the default ordering of DeploymentEvent.
+var DefaultDeploymentEventOrder = &DeploymentEventOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &DeploymentEventOrderField{
+		Value: func(_m *DeploymentEvent) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: deploymentevent.FieldID,
+		toTerm: deploymentevent.ByID,
+		toCursor: func(_m *DeploymentEvent) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts DeploymentEvent into DeploymentEventEdge.
+func (_m *DeploymentEvent) ToEdge(order *DeploymentEventOrder) *DeploymentEventEdge {
+	if order == nil {
+		order = DefaultDeploymentEventOrder
+	}
+	return &DeploymentEventEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// DeploymentKeyEdge is the edge representation of DeploymentKey.
+type DeploymentKeyEdge struct {
+	Node   *DeploymentKey `json:"node"`
+	Cursor Cursor         `json:"cursor"`
+}
+
+// DeploymentKeyConnection is the connection containing edges to DeploymentKey.
+type DeploymentKeyConnection struct {
+	Edges      []*DeploymentKeyEdge `json:"edges"`
+	PageInfo   PageInfo             `json:"pageInfo"`
+	TotalCount int                  `json:"totalCount"`
+}
+
+func (c *DeploymentKeyConnection) build(nodes []*DeploymentKey, pager *deploymentkeyPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *DeploymentKey
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *DeploymentKey {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *DeploymentKey {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*DeploymentKeyEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &DeploymentKeyEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// DeploymentKeyPaginateOption enables pagination customization.
+type DeploymentKeyPaginateOption func(*deploymentkeyPager) error
+
+// WithDeploymentKeyOrder configures pagination ordering.
+func WithDeploymentKeyOrder(order []*DeploymentKeyOrder) DeploymentKeyPaginateOption {
+	return func(pager *deploymentkeyPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithDeploymentKeyFilter configures pagination filter.
+func WithDeploymentKeyFilter(filter func(*DeploymentKeyQuery) (*DeploymentKeyQuery, error)) DeploymentKeyPaginateOption {
+	return func(pager *deploymentkeyPager) error {
+		if filter == nil {
+			return errors.New("DeploymentKeyQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type deploymentkeyPager struct {
+	reverse bool
+	order   []*DeploymentKeyOrder
+	filter  func(*DeploymentKeyQuery) (*DeploymentKeyQuery, error)
+}
+
+func newDeploymentKeyPager(opts []DeploymentKeyPaginateOption, reverse bool) (*deploymentkeyPager, error) {
+	pager := &deploymentkeyPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *deploymentkeyPager) applyFilter(query *DeploymentKeyQuery) (*DeploymentKeyQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *deploymentkeyPager) toCursor(_m *DeploymentKey) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *deploymentkeyPager) applyCursors(query *DeploymentKeyQuery, after, before *Cursor) (*DeploymentKeyQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultDeploymentKeyOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *deploymentkeyPager) applyOrder(query *DeploymentKeyQuery) *DeploymentKeyQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultDeploymentKeyOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultDeploymentKeyOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *deploymentkeyPager) orderExpr(query *DeploymentKeyQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultDeploymentKeyOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to DeploymentKey.
+func (_m *DeploymentKeyQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...DeploymentKeyPaginateOption,
+) (*DeploymentKeyConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newDeploymentKeyPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &DeploymentKeyConnection{Edges: []*DeploymentKeyEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// DeploymentKeyOrderFieldCreatedAt orders DeploymentKey by created_at.
+	DeploymentKeyOrderFieldCreatedAt = &DeploymentKeyOrderField{
+		Value: func(_m *DeploymentKey) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: deploymentkey.FieldCreatedAt,
+		toTerm: deploymentkey.ByCreatedAt,
+		toCursor: func(_m *DeploymentKey) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+	// DeploymentKeyOrderFieldName orders DeploymentKey by name.
+	DeploymentKeyOrderFieldName = &DeploymentKeyOrderField{
+		Value: func(_m *DeploymentKey) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: deploymentkey.FieldName,
+		toTerm: deploymentkey.ByName,
+		toCursor: func(_m *DeploymentKey) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f DeploymentKeyOrderField) String() string {
+	var str string
+	switch f.column {
+	case DeploymentKeyOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	case DeploymentKeyOrderFieldName.column:
+		str = "NAME"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f DeploymentKeyOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *DeploymentKeyOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("DeploymentKeyOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *DeploymentKeyOrderFieldCreatedAt
+	case "NAME":
+		*f = *DeploymentKeyOrderFieldName
+	default:
+		return fmt.Errorf("%s is not a valid DeploymentKeyOrderField", str)
+	}
+	return nil
+}
+
+// DeploymentKeyOrderField defines the ordering field of DeploymentKey.
+type DeploymentKeyOrderField struct {
+	// Value extracts the ordering value from the given DeploymentKey.
+	Value    func(*DeploymentKey) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) deploymentkey.OrderOption
+	toCursor func(*DeploymentKey) Cursor
+}
+
+// DeploymentKeyOrder defines the ordering of DeploymentKey.
+type DeploymentKeyOrder struct {
+	Direction OrderDirection           `json:"direction"`
+	Field     *DeploymentKeyOrderField `json:"field"`
+}
+
+// DefaultDeploymentKeyOrder is the default ordering of DeploymentKey.
+var DefaultDeploymentKeyOrder = &DeploymentKeyOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &DeploymentKeyOrderField{
+		Value: func(_m *DeploymentKey) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: deploymentkey.FieldID,
+		toTerm: deploymentkey.ByID,
+		toCursor: func(_m *DeploymentKey) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts DeploymentKey into DeploymentKeyEdge.
+func (_m *DeploymentKey) ToEdge(order *DeploymentKeyOrder) *DeploymentKeyEdge {
+	if order == nil {
+		order = DefaultDeploymentKeyOrder
+	}
+	return &DeploymentKeyEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// DeploymentReplicaEdge is the edge representation of DeploymentReplica.
+type DeploymentReplicaEdge struct {
+	Node   *DeploymentReplica `json:"node"`
+	Cursor Cursor             `json:"cursor"`
+}
+
+// DeploymentReplicaConnection is the connection containing edges to DeploymentReplica.
+type DeploymentReplicaConnection struct {
+	Edges      []*DeploymentReplicaEdge `json:"edges"`
+	PageInfo   PageInfo                 `json:"pageInfo"`
+	TotalCount int                      `json:"totalCount"`
+}
+
+func (c *DeploymentReplicaConnection) build(nodes []*DeploymentReplica, pager *deploymentreplicaPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *DeploymentReplica
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *DeploymentReplica {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *DeploymentReplica {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*DeploymentReplicaEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &DeploymentReplicaEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// DeploymentReplicaPaginateOption enables pagination customization.
+type DeploymentReplicaPaginateOption func(*deploymentreplicaPager) error
+
+// WithDeploymentReplicaOrder configures pagination ordering.
+func WithDeploymentReplicaOrder(order []*DeploymentReplicaOrder) DeploymentReplicaPaginateOption {
+	return func(pager *deploymentreplicaPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithDeploymentReplicaFilter configures pagination filter.
+func WithDeploymentReplicaFilter(filter func(*DeploymentReplicaQuery) (*DeploymentReplicaQuery, error)) DeploymentReplicaPaginateOption {
+	return func(pager *deploymentreplicaPager) error {
+		if filter == nil {
+			return errors.New("DeploymentReplicaQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type deploymentreplicaPager struct {
+	reverse bool
+	order   []*DeploymentReplicaOrder
+	filter  func(*DeploymentReplicaQuery) (*DeploymentReplicaQuery, error)
+}
+
+func newDeploymentReplicaPager(opts []DeploymentReplicaPaginateOption, reverse bool) (*deploymentreplicaPager, error) {
+	pager := &deploymentreplicaPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *deploymentreplicaPager) applyFilter(query *DeploymentReplicaQuery) (*DeploymentReplicaQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *deploymentreplicaPager) toCursor(_m *DeploymentReplica) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *deploymentreplicaPager) applyCursors(query *DeploymentReplicaQuery, after, before *Cursor) (*DeploymentReplicaQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultDeploymentReplicaOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *deploymentreplicaPager) applyOrder(query *DeploymentReplicaQuery) *DeploymentReplicaQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultDeploymentReplicaOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultDeploymentReplicaOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *deploymentreplicaPager) orderExpr(query *DeploymentReplicaQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultDeploymentReplicaOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to DeploymentReplica.
+func (_m *DeploymentReplicaQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...DeploymentReplicaPaginateOption,
+) (*DeploymentReplicaConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newDeploymentReplicaPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &DeploymentReplicaConnection{Edges: []*DeploymentReplicaEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// DeploymentReplicaOrderFieldCreatedAt orders DeploymentReplica by created_at.
+	DeploymentReplicaOrderFieldCreatedAt = &DeploymentReplicaOrderField{
+		Value: func(_m *DeploymentReplica) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: deploymentreplica.FieldCreatedAt,
+		toTerm: deploymentreplica.ByCreatedAt,
+		toCursor: func(_m *DeploymentReplica) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f DeploymentReplicaOrderField) String() string {
+	var str string
+	switch f.column {
+	case DeploymentReplicaOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f DeploymentReplicaOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *DeploymentReplicaOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("DeploymentReplicaOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *DeploymentReplicaOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid DeploymentReplicaOrderField", str)
+	}
+	return nil
+}
+
+// DeploymentReplicaOrderField defines the ordering field of DeploymentReplica.
+type DeploymentReplicaOrderField struct {
+	// Value extracts the ordering value from the given DeploymentReplica.
+	Value    func(*DeploymentReplica) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) deploymentreplica.OrderOption
+	toCursor func(*DeploymentReplica) Cursor
+}
+
+// DeploymentReplicaOrder defines the ordering of DeploymentReplica.
+type DeploymentReplicaOrder struct {
+	Direction OrderDirection               `json:"direction"`
+	Field     *DeploymentReplicaOrderField `json:"field"`
+}
+
+// DefaultDeploymentReplicaOrder is the default ordering of DeploymentReplica.
+var DefaultDeploymentReplicaOrder = &DeploymentReplicaOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &DeploymentReplicaOrderField{
+		Value: func(_m *DeploymentReplica) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: deploymentreplica.FieldID,
+		toTerm: deploymentreplica.ByID,
+		toCursor: func(_m *DeploymentReplica) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts DeploymentReplica into DeploymentReplicaEdge.
+func (_m *DeploymentReplica) ToEdge(order *DeploymentReplicaOrder) *DeploymentReplicaEdge {
+	if order == nil {
+		order = DefaultDeploymentReplicaOrder
+	}
+	return &DeploymentReplicaEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// DeploymentRevisionEdge is the edge representation of DeploymentRevision.
+type DeploymentRevisionEdge struct {
+	Node   *DeploymentRevision `json:"node"`
+	Cursor Cursor              `json:"cursor"`
+}
+
+// DeploymentRevisionConnection is the connection containing edges to DeploymentRevision.
+type DeploymentRevisionConnection struct {
+	Edges      []*DeploymentRevisionEdge `json:"edges"`
+	PageInfo   PageInfo                  `json:"pageInfo"`
+	TotalCount int                       `json:"totalCount"`
+}
+
+func (c *DeploymentRevisionConnection) build(nodes []*DeploymentRevision, pager *deploymentrevisionPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *DeploymentRevision
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *DeploymentRevision {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *DeploymentRevision {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*DeploymentRevisionEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &DeploymentRevisionEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// DeploymentRevisionPaginateOption enables pagination customization.
+type DeploymentRevisionPaginateOption func(*deploymentrevisionPager) error
+
+// WithDeploymentRevisionOrder configures pagination ordering.
+func WithDeploymentRevisionOrder(order []*DeploymentRevisionOrder) DeploymentRevisionPaginateOption {
+	return func(pager *deploymentrevisionPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithDeploymentRevisionFilter configures pagination filter.
+func WithDeploymentRevisionFilter(filter func(*DeploymentRevisionQuery) (*DeploymentRevisionQuery, error)) DeploymentRevisionPaginateOption {
+	return func(pager *deploymentrevisionPager) error {
+		if filter == nil {
+			return errors.New("DeploymentRevisionQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type deploymentrevisionPager struct {
+	reverse bool
+	order   []*DeploymentRevisionOrder
+	filter  func(*DeploymentRevisionQuery) (*DeploymentRevisionQuery, error)
+}
+
+func newDeploymentRevisionPager(opts []DeploymentRevisionPaginateOption, reverse bool) (*deploymentrevisionPager, error) {
+	pager := &deploymentrevisionPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *deploymentrevisionPager) applyFilter(query *DeploymentRevisionQuery) (*DeploymentRevisionQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *deploymentrevisionPager) toCursor(_m *DeploymentRevision) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *deploymentrevisionPager) applyCursors(query *DeploymentRevisionQuery, after, before *Cursor) (*DeploymentRevisionQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultDeploymentRevisionOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *deploymentrevisionPager) applyOrder(query *DeploymentRevisionQuery) *DeploymentRevisionQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultDeploymentRevisionOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultDeploymentRevisionOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *deploymentrevisionPager) orderExpr(query *DeploymentRevisionQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultDeploymentRevisionOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to DeploymentRevision.
+func (_m *DeploymentRevisionQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...DeploymentRevisionPaginateOption,
+) (*DeploymentRevisionConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newDeploymentRevisionPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &DeploymentRevisionConnection{Edges: []*DeploymentRevisionEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// DeploymentRevisionOrderFieldCreatedAt orders DeploymentRevision by created_at.
+	DeploymentRevisionOrderFieldCreatedAt = &DeploymentRevisionOrderField{
+		Value: func(_m *DeploymentRevision) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: deploymentrevision.FieldCreatedAt,
+		toTerm: deploymentrevision.ByCreatedAt,
+		toCursor: func(_m *DeploymentRevision) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f DeploymentRevisionOrderField) String() string {
+	var str string
+	switch f.column {
+	case DeploymentRevisionOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f DeploymentRevisionOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *DeploymentRevisionOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("DeploymentRevisionOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *DeploymentRevisionOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid DeploymentRevisionOrderField", str)
+	}
+	return nil
+}
+
+// DeploymentRevisionOrderField defines the ordering field of DeploymentRevision.
+type DeploymentRevisionOrderField struct {
+	// Value extracts the ordering value from the given DeploymentRevision.
+	Value    func(*DeploymentRevision) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) deploymentrevision.OrderOption
+	toCursor func(*DeploymentRevision) Cursor
+}
+
+// DeploymentRevisionOrder defines the ordering of DeploymentRevision.
+type DeploymentRevisionOrder struct {
+	Direction OrderDirection                `json:"direction"`
+	Field     *DeploymentRevisionOrderField `json:"field"`
+}
+
+// DefaultDeploymentRevisionOrder is the default ordering of DeploymentRevision.
+var DefaultDeploymentRevisionOrder = &DeploymentRevisionOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &DeploymentRevisionOrderField{
+		Value: func(_m *DeploymentRevision) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: deploymentrevision.FieldID,
+		toTerm: deploymentrevision.ByID,
+		toCursor: func(_m *DeploymentRevision) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts DeploymentRevision into DeploymentRevisionEdge.
+func (_m *DeploymentRevision) ToEdge(order *DeploymentRevisionOrder) *DeploymentRevisionEdge {
+	if order == nil {
+		order = DefaultDeploymentRevisionOrder
+	}
+	return &DeploymentRevisionEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

@@ -10,6 +10,11 @@ import (
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/deployment"
+	"github.com/berthhq/berth/ent/deploymentevent"
+	"github.com/berthhq/berth/ent/deploymentkey"
+	"github.com/berthhq/berth/ent/deploymentreplica"
+	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/identityprovider"
@@ -2049,6 +2054,3036 @@ func (i *AuditEntryWhereInput) P() (predicate.AuditEntry, error) {
 		return predicates[0], nil
 	default:
 		return auditentry.And(predicates...), nil
+	}
+}
+
+// DeploymentWhereInput represents a where input for filtering Deployment queries.
+type DeploymentWhereInput struct {
+	Predicates []predicate.Deployment  `json:"-"`
+	Not        *DeploymentWhereInput   `json:"not,omitempty"`
+	Or         []*DeploymentWhereInput `json:"or,omitempty"`
+	And        []*DeploymentWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "domain_id" field predicates.
+	DomainID      *uuid.UUID  `json:"domainID,omitempty"`
+	DomainIDNEQ   *uuid.UUID  `json:"domainIDNEQ,omitempty"`
+	DomainIDIn    []uuid.UUID `json:"domainIDIn,omitempty"`
+	DomainIDNotIn []uuid.UUID `json:"domainIDNotIn,omitempty"`
+
+	// "project_id" field predicates.
+	ProjectID      *uuid.UUID  `json:"projectID,omitempty"`
+	ProjectIDNEQ   *uuid.UUID  `json:"projectIDNEQ,omitempty"`
+	ProjectIDIn    []uuid.UUID `json:"projectIDIn,omitempty"`
+	ProjectIDNotIn []uuid.UUID `json:"projectIDNotIn,omitempty"`
+
+	// "owner_id" field predicates.
+	OwnerID      *uuid.UUID  `json:"ownerID,omitempty"`
+	OwnerIDNEQ   *uuid.UUID  `json:"ownerIDNEQ,omitempty"`
+	OwnerIDIn    []uuid.UUID `json:"ownerIDIn,omitempty"`
+	OwnerIDNotIn []uuid.UUID `json:"ownerIDNotIn,omitempty"`
+
+	// "version" field predicates.
+	Version      *int  `json:"version,omitempty"`
+	VersionNEQ   *int  `json:"versionNEQ,omitempty"`
+	VersionIn    []int `json:"versionIn,omitempty"`
+	VersionNotIn []int `json:"versionNotIn,omitempty"`
+	VersionGT    *int  `json:"versionGT,omitempty"`
+	VersionGTE   *int  `json:"versionGTE,omitempty"`
+	VersionLT    *int  `json:"versionLT,omitempty"`
+	VersionLTE   *int  `json:"versionLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "description" field predicates.
+	Description             *string  `json:"description,omitempty"`
+	DescriptionNEQ          *string  `json:"descriptionNEQ,omitempty"`
+	DescriptionIn           []string `json:"descriptionIn,omitempty"`
+	DescriptionNotIn        []string `json:"descriptionNotIn,omitempty"`
+	DescriptionGT           *string  `json:"descriptionGT,omitempty"`
+	DescriptionGTE          *string  `json:"descriptionGTE,omitempty"`
+	DescriptionLT           *string  `json:"descriptionLT,omitempty"`
+	DescriptionLTE          *string  `json:"descriptionLTE,omitempty"`
+	DescriptionContains     *string  `json:"descriptionContains,omitempty"`
+	DescriptionHasPrefix    *string  `json:"descriptionHasPrefix,omitempty"`
+	DescriptionHasSuffix    *string  `json:"descriptionHasSuffix,omitempty"`
+	DescriptionEqualFold    *string  `json:"descriptionEqualFold,omitempty"`
+	DescriptionContainsFold *string  `json:"descriptionContainsFold,omitempty"`
+
+	// "status" field predicates.
+	Status      *deployment.Status  `json:"status,omitempty"`
+	StatusNEQ   *deployment.Status  `json:"statusNEQ,omitempty"`
+	StatusIn    []deployment.Status `json:"statusIn,omitempty"`
+	StatusNotIn []deployment.Status `json:"statusNotIn,omitempty"`
+
+	// "message" field predicates.
+	Message             *string  `json:"message,omitempty"`
+	MessageNEQ          *string  `json:"messageNEQ,omitempty"`
+	MessageIn           []string `json:"messageIn,omitempty"`
+	MessageNotIn        []string `json:"messageNotIn,omitempty"`
+	MessageGT           *string  `json:"messageGT,omitempty"`
+	MessageGTE          *string  `json:"messageGTE,omitempty"`
+	MessageLT           *string  `json:"messageLT,omitempty"`
+	MessageLTE          *string  `json:"messageLTE,omitempty"`
+	MessageContains     *string  `json:"messageContains,omitempty"`
+	MessageHasPrefix    *string  `json:"messageHasPrefix,omitempty"`
+	MessageHasSuffix    *string  `json:"messageHasSuffix,omitempty"`
+	MessageEqualFold    *string  `json:"messageEqualFold,omitempty"`
+	MessageContainsFold *string  `json:"messageContainsFold,omitempty"`
+
+	// "shared" field predicates.
+	Shared    *bool `json:"shared,omitempty"`
+	SharedNEQ *bool `json:"sharedNEQ,omitempty"`
+
+	// "open" field predicates.
+	Open    *bool `json:"open,omitempty"`
+	OpenNEQ *bool `json:"openNEQ,omitempty"`
+
+	// "wanted" field predicates.
+	Wanted      *int  `json:"wanted,omitempty"`
+	WantedNEQ   *int  `json:"wantedNEQ,omitempty"`
+	WantedIn    []int `json:"wantedIn,omitempty"`
+	WantedNotIn []int `json:"wantedNotIn,omitempty"`
+	WantedGT    *int  `json:"wantedGT,omitempty"`
+	WantedGTE   *int  `json:"wantedGTE,omitempty"`
+	WantedLT    *int  `json:"wantedLT,omitempty"`
+	WantedLTE   *int  `json:"wantedLTE,omitempty"`
+
+	// "current" field predicates.
+	Current      *int  `json:"current,omitempty"`
+	CurrentNEQ   *int  `json:"currentNEQ,omitempty"`
+	CurrentIn    []int `json:"currentIn,omitempty"`
+	CurrentNotIn []int `json:"currentNotIn,omitempty"`
+	CurrentGT    *int  `json:"currentGT,omitempty"`
+	CurrentGTE   *int  `json:"currentGTE,omitempty"`
+	CurrentLT    *int  `json:"currentLT,omitempty"`
+	CurrentLTE   *int  `json:"currentLTE,omitempty"`
+
+	// "target" field predicates.
+	Target      *int  `json:"target,omitempty"`
+	TargetNEQ   *int  `json:"targetNEQ,omitempty"`
+	TargetIn    []int `json:"targetIn,omitempty"`
+	TargetNotIn []int `json:"targetNotIn,omitempty"`
+	TargetGT    *int  `json:"targetGT,omitempty"`
+	TargetGTE   *int  `json:"targetGTE,omitempty"`
+	TargetLT    *int  `json:"targetLT,omitempty"`
+	TargetLTE   *int  `json:"targetLTE,omitempty"`
+
+	// "concurrency" field predicates.
+	Concurrency      *int  `json:"concurrency,omitempty"`
+	ConcurrencyNEQ   *int  `json:"concurrencyNEQ,omitempty"`
+	ConcurrencyIn    []int `json:"concurrencyIn,omitempty"`
+	ConcurrencyNotIn []int `json:"concurrencyNotIn,omitempty"`
+	ConcurrencyGT    *int  `json:"concurrencyGT,omitempty"`
+	ConcurrencyGTE   *int  `json:"concurrencyGTE,omitempty"`
+	ConcurrencyLT    *int  `json:"concurrencyLT,omitempty"`
+	ConcurrencyLTE   *int  `json:"concurrencyLTE,omitempty"`
+
+	// "drain_seconds" field predicates.
+	DrainSeconds      *int  `json:"drainSeconds,omitempty"`
+	DrainSecondsNEQ   *int  `json:"drainSecondsNEQ,omitempty"`
+	DrainSecondsIn    []int `json:"drainSecondsIn,omitempty"`
+	DrainSecondsNotIn []int `json:"drainSecondsNotIn,omitempty"`
+	DrainSecondsGT    *int  `json:"drainSecondsGT,omitempty"`
+	DrainSecondsGTE   *int  `json:"drainSecondsGTE,omitempty"`
+	DrainSecondsLT    *int  `json:"drainSecondsLT,omitempty"`
+	DrainSecondsLTE   *int  `json:"drainSecondsLTE,omitempty"`
+
+	// "last_request_at" field predicates.
+	LastRequestAt       *time.Time  `json:"lastRequestAt,omitempty"`
+	LastRequestAtNEQ    *time.Time  `json:"lastRequestAtNEQ,omitempty"`
+	LastRequestAtIn     []time.Time `json:"lastRequestAtIn,omitempty"`
+	LastRequestAtNotIn  []time.Time `json:"lastRequestAtNotIn,omitempty"`
+	LastRequestAtGT     *time.Time  `json:"lastRequestAtGT,omitempty"`
+	LastRequestAtGTE    *time.Time  `json:"lastRequestAtGTE,omitempty"`
+	LastRequestAtLT     *time.Time  `json:"lastRequestAtLT,omitempty"`
+	LastRequestAtLTE    *time.Time  `json:"lastRequestAtLTE,omitempty"`
+	LastRequestAtIsNil  bool        `json:"lastRequestAtIsNil,omitempty"`
+	LastRequestAtNotNil bool        `json:"lastRequestAtNotNil,omitempty"`
+
+	// "ended_at" field predicates.
+	EndedAt       *time.Time  `json:"endedAt,omitempty"`
+	EndedAtNEQ    *time.Time  `json:"endedAtNEQ,omitempty"`
+	EndedAtIn     []time.Time `json:"endedAtIn,omitempty"`
+	EndedAtNotIn  []time.Time `json:"endedAtNotIn,omitempty"`
+	EndedAtGT     *time.Time  `json:"endedAtGT,omitempty"`
+	EndedAtGTE    *time.Time  `json:"endedAtGTE,omitempty"`
+	EndedAtLT     *time.Time  `json:"endedAtLT,omitempty"`
+	EndedAtLTE    *time.Time  `json:"endedAtLTE,omitempty"`
+	EndedAtIsNil  bool        `json:"endedAtIsNil,omitempty"`
+	EndedAtNotNil bool        `json:"endedAtNotNil,omitempty"`
+
+	// "project" edge predicates.
+	HasProject     *bool                `json:"hasProject,omitempty"`
+	HasProjectWith []*ProjectWhereInput `json:"hasProjectWith,omitempty"`
+
+	// "owner" edge predicates.
+	HasOwner     *bool             `json:"hasOwner,omitempty"`
+	HasOwnerWith []*UserWhereInput `json:"hasOwnerWith,omitempty"`
+
+	// "revisions" edge predicates.
+	HasRevisions     *bool                           `json:"hasRevisions,omitempty"`
+	HasRevisionsWith []*DeploymentRevisionWhereInput `json:"hasRevisionsWith,omitempty"`
+
+	// "replicas" edge predicates.
+	HasReplicas     *bool                          `json:"hasReplicas,omitempty"`
+	HasReplicasWith []*DeploymentReplicaWhereInput `json:"hasReplicasWith,omitempty"`
+
+	// "events" edge predicates.
+	HasEvents     *bool                        `json:"hasEvents,omitempty"`
+	HasEventsWith []*DeploymentEventWhereInput `json:"hasEventsWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *DeploymentWhereInput) AddPredicates(predicates ...predicate.Deployment) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the DeploymentWhereInput filter on the DeploymentQuery builder.
+func (i *DeploymentWhereInput) Filter(q *DeploymentQuery) (*DeploymentQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyDeploymentWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyDeploymentWhereInput is returned in case the DeploymentWhereInput is empty.
+var ErrEmptyDeploymentWhereInput = errors.New("ent: empty predicate DeploymentWhereInput")
+
+// P returns a predicate for filtering deployments.
+// An error is returned if the input is empty or invalid.
+func (i *DeploymentWhereInput) P() (predicate.Deployment, error) {
+	var predicates []predicate.Deployment
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, deployment.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Deployment, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, deployment.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Deployment, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, deployment.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, deployment.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, deployment.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, deployment.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, deployment.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, deployment.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, deployment.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, deployment.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, deployment.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, deployment.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, deployment.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, deployment.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, deployment.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, deployment.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, deployment.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, deployment.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, deployment.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.DomainID != nil {
+		predicates = append(predicates, deployment.DomainIDEQ(*i.DomainID))
+	}
+	if i.DomainIDNEQ != nil {
+		predicates = append(predicates, deployment.DomainIDNEQ(*i.DomainIDNEQ))
+	}
+	if len(i.DomainIDIn) > 0 {
+		predicates = append(predicates, deployment.DomainIDIn(i.DomainIDIn...))
+	}
+	if len(i.DomainIDNotIn) > 0 {
+		predicates = append(predicates, deployment.DomainIDNotIn(i.DomainIDNotIn...))
+	}
+	if i.ProjectID != nil {
+		predicates = append(predicates, deployment.ProjectIDEQ(*i.ProjectID))
+	}
+	if i.ProjectIDNEQ != nil {
+		predicates = append(predicates, deployment.ProjectIDNEQ(*i.ProjectIDNEQ))
+	}
+	if len(i.ProjectIDIn) > 0 {
+		predicates = append(predicates, deployment.ProjectIDIn(i.ProjectIDIn...))
+	}
+	if len(i.ProjectIDNotIn) > 0 {
+		predicates = append(predicates, deployment.ProjectIDNotIn(i.ProjectIDNotIn...))
+	}
+	if i.OwnerID != nil {
+		predicates = append(predicates, deployment.OwnerIDEQ(*i.OwnerID))
+	}
+	if i.OwnerIDNEQ != nil {
+		predicates = append(predicates, deployment.OwnerIDNEQ(*i.OwnerIDNEQ))
+	}
+	if len(i.OwnerIDIn) > 0 {
+		predicates = append(predicates, deployment.OwnerIDIn(i.OwnerIDIn...))
+	}
+	if len(i.OwnerIDNotIn) > 0 {
+		predicates = append(predicates, deployment.OwnerIDNotIn(i.OwnerIDNotIn...))
+	}
+	if i.Version != nil {
+		predicates = append(predicates, deployment.VersionEQ(*i.Version))
+	}
+	if i.VersionNEQ != nil {
+		predicates = append(predicates, deployment.VersionNEQ(*i.VersionNEQ))
+	}
+	if len(i.VersionIn) > 0 {
+		predicates = append(predicates, deployment.VersionIn(i.VersionIn...))
+	}
+	if len(i.VersionNotIn) > 0 {
+		predicates = append(predicates, deployment.VersionNotIn(i.VersionNotIn...))
+	}
+	if i.VersionGT != nil {
+		predicates = append(predicates, deployment.VersionGT(*i.VersionGT))
+	}
+	if i.VersionGTE != nil {
+		predicates = append(predicates, deployment.VersionGTE(*i.VersionGTE))
+	}
+	if i.VersionLT != nil {
+		predicates = append(predicates, deployment.VersionLT(*i.VersionLT))
+	}
+	if i.VersionLTE != nil {
+		predicates = append(predicates, deployment.VersionLTE(*i.VersionLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, deployment.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, deployment.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, deployment.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, deployment.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, deployment.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, deployment.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, deployment.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, deployment.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, deployment.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, deployment.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, deployment.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, deployment.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, deployment.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Description != nil {
+		predicates = append(predicates, deployment.DescriptionEQ(*i.Description))
+	}
+	if i.DescriptionNEQ != nil {
+		predicates = append(predicates, deployment.DescriptionNEQ(*i.DescriptionNEQ))
+	}
+	if len(i.DescriptionIn) > 0 {
+		predicates = append(predicates, deployment.DescriptionIn(i.DescriptionIn...))
+	}
+	if len(i.DescriptionNotIn) > 0 {
+		predicates = append(predicates, deployment.DescriptionNotIn(i.DescriptionNotIn...))
+	}
+	if i.DescriptionGT != nil {
+		predicates = append(predicates, deployment.DescriptionGT(*i.DescriptionGT))
+	}
+	if i.DescriptionGTE != nil {
+		predicates = append(predicates, deployment.DescriptionGTE(*i.DescriptionGTE))
+	}
+	if i.DescriptionLT != nil {
+		predicates = append(predicates, deployment.DescriptionLT(*i.DescriptionLT))
+	}
+	if i.DescriptionLTE != nil {
+		predicates = append(predicates, deployment.DescriptionLTE(*i.DescriptionLTE))
+	}
+	if i.DescriptionContains != nil {
+		predicates = append(predicates, deployment.DescriptionContains(*i.DescriptionContains))
+	}
+	if i.DescriptionHasPrefix != nil {
+		predicates = append(predicates, deployment.DescriptionHasPrefix(*i.DescriptionHasPrefix))
+	}
+	if i.DescriptionHasSuffix != nil {
+		predicates = append(predicates, deployment.DescriptionHasSuffix(*i.DescriptionHasSuffix))
+	}
+	if i.DescriptionEqualFold != nil {
+		predicates = append(predicates, deployment.DescriptionEqualFold(*i.DescriptionEqualFold))
+	}
+	if i.DescriptionContainsFold != nil {
+		predicates = append(predicates, deployment.DescriptionContainsFold(*i.DescriptionContainsFold))
+	}
+	if i.Status != nil {
+		predicates = append(predicates, deployment.StatusEQ(*i.Status))
+	}
+	if i.StatusNEQ != nil {
+		predicates = append(predicates, deployment.StatusNEQ(*i.StatusNEQ))
+	}
+	if len(i.StatusIn) > 0 {
+		predicates = append(predicates, deployment.StatusIn(i.StatusIn...))
+	}
+	if len(i.StatusNotIn) > 0 {
+		predicates = append(predicates, deployment.StatusNotIn(i.StatusNotIn...))
+	}
+	if i.Message != nil {
+		predicates = append(predicates, deployment.MessageEQ(*i.Message))
+	}
+	if i.MessageNEQ != nil {
+		predicates = append(predicates, deployment.MessageNEQ(*i.MessageNEQ))
+	}
+	if len(i.MessageIn) > 0 {
+		predicates = append(predicates, deployment.MessageIn(i.MessageIn...))
+	}
+	if len(i.MessageNotIn) > 0 {
+		predicates = append(predicates, deployment.MessageNotIn(i.MessageNotIn...))
+	}
+	if i.MessageGT != nil {
+		predicates = append(predicates, deployment.MessageGT(*i.MessageGT))
+	}
+	if i.MessageGTE != nil {
+		predicates = append(predicates, deployment.MessageGTE(*i.MessageGTE))
+	}
+	if i.MessageLT != nil {
+		predicates = append(predicates, deployment.MessageLT(*i.MessageLT))
+	}
+	if i.MessageLTE != nil {
+		predicates = append(predicates, deployment.MessageLTE(*i.MessageLTE))
+	}
+	if i.MessageContains != nil {
+		predicates = append(predicates, deployment.MessageContains(*i.MessageContains))
+	}
+	if i.MessageHasPrefix != nil {
+		predicates = append(predicates, deployment.MessageHasPrefix(*i.MessageHasPrefix))
+	}
+	if i.MessageHasSuffix != nil {
+		predicates = append(predicates, deployment.MessageHasSuffix(*i.MessageHasSuffix))
+	}
+	if i.MessageEqualFold != nil {
+		predicates = append(predicates, deployment.MessageEqualFold(*i.MessageEqualFold))
+	}
+	if i.MessageContainsFold != nil {
+		predicates = append(predicates, deployment.MessageContainsFold(*i.MessageContainsFold))
+	}
+	if i.Shared != nil {
+		predicates = append(predicates, deployment.SharedEQ(*i.Shared))
+	}
+	if i.SharedNEQ != nil {
+		predicates = append(predicates, deployment.SharedNEQ(*i.SharedNEQ))
+	}
+	if i.Open != nil {
+		predicates = append(predicates, deployment.OpenEQ(*i.Open))
+	}
+	if i.OpenNEQ != nil {
+		predicates = append(predicates, deployment.OpenNEQ(*i.OpenNEQ))
+	}
+	if i.Wanted != nil {
+		predicates = append(predicates, deployment.WantedEQ(*i.Wanted))
+	}
+	if i.WantedNEQ != nil {
+		predicates = append(predicates, deployment.WantedNEQ(*i.WantedNEQ))
+	}
+	if len(i.WantedIn) > 0 {
+		predicates = append(predicates, deployment.WantedIn(i.WantedIn...))
+	}
+	if len(i.WantedNotIn) > 0 {
+		predicates = append(predicates, deployment.WantedNotIn(i.WantedNotIn...))
+	}
+	if i.WantedGT != nil {
+		predicates = append(predicates, deployment.WantedGT(*i.WantedGT))
+	}
+	if i.WantedGTE != nil {
+		predicates = append(predicates, deployment.WantedGTE(*i.WantedGTE))
+	}
+	if i.WantedLT != nil {
+		predicates = append(predicates, deployment.WantedLT(*i.WantedLT))
+	}
+	if i.WantedLTE != nil {
+		predicates = append(predicates, deployment.WantedLTE(*i.WantedLTE))
+	}
+	if i.Current != nil {
+		predicates = append(predicates, deployment.CurrentEQ(*i.Current))
+	}
+	if i.CurrentNEQ != nil {
+		predicates = append(predicates, deployment.CurrentNEQ(*i.CurrentNEQ))
+	}
+	if len(i.CurrentIn) > 0 {
+		predicates = append(predicates, deployment.CurrentIn(i.CurrentIn...))
+	}
+	if len(i.CurrentNotIn) > 0 {
+		predicates = append(predicates, deployment.CurrentNotIn(i.CurrentNotIn...))
+	}
+	if i.CurrentGT != nil {
+		predicates = append(predicates, deployment.CurrentGT(*i.CurrentGT))
+	}
+	if i.CurrentGTE != nil {
+		predicates = append(predicates, deployment.CurrentGTE(*i.CurrentGTE))
+	}
+	if i.CurrentLT != nil {
+		predicates = append(predicates, deployment.CurrentLT(*i.CurrentLT))
+	}
+	if i.CurrentLTE != nil {
+		predicates = append(predicates, deployment.CurrentLTE(*i.CurrentLTE))
+	}
+	if i.Target != nil {
+		predicates = append(predicates, deployment.TargetEQ(*i.Target))
+	}
+	if i.TargetNEQ != nil {
+		predicates = append(predicates, deployment.TargetNEQ(*i.TargetNEQ))
+	}
+	if len(i.TargetIn) > 0 {
+		predicates = append(predicates, deployment.TargetIn(i.TargetIn...))
+	}
+	if len(i.TargetNotIn) > 0 {
+		predicates = append(predicates, deployment.TargetNotIn(i.TargetNotIn...))
+	}
+	if i.TargetGT != nil {
+		predicates = append(predicates, deployment.TargetGT(*i.TargetGT))
+	}
+	if i.TargetGTE != nil {
+		predicates = append(predicates, deployment.TargetGTE(*i.TargetGTE))
+	}
+	if i.TargetLT != nil {
+		predicates = append(predicates, deployment.TargetLT(*i.TargetLT))
+	}
+	if i.TargetLTE != nil {
+		predicates = append(predicates, deployment.TargetLTE(*i.TargetLTE))
+	}
+	if i.Concurrency != nil {
+		predicates = append(predicates, deployment.ConcurrencyEQ(*i.Concurrency))
+	}
+	if i.ConcurrencyNEQ != nil {
+		predicates = append(predicates, deployment.ConcurrencyNEQ(*i.ConcurrencyNEQ))
+	}
+	if len(i.ConcurrencyIn) > 0 {
+		predicates = append(predicates, deployment.ConcurrencyIn(i.ConcurrencyIn...))
+	}
+	if len(i.ConcurrencyNotIn) > 0 {
+		predicates = append(predicates, deployment.ConcurrencyNotIn(i.ConcurrencyNotIn...))
+	}
+	if i.ConcurrencyGT != nil {
+		predicates = append(predicates, deployment.ConcurrencyGT(*i.ConcurrencyGT))
+	}
+	if i.ConcurrencyGTE != nil {
+		predicates = append(predicates, deployment.ConcurrencyGTE(*i.ConcurrencyGTE))
+	}
+	if i.ConcurrencyLT != nil {
+		predicates = append(predicates, deployment.ConcurrencyLT(*i.ConcurrencyLT))
+	}
+	if i.ConcurrencyLTE != nil {
+		predicates = append(predicates, deployment.ConcurrencyLTE(*i.ConcurrencyLTE))
+	}
+	if i.DrainSeconds != nil {
+		predicates = append(predicates, deployment.DrainSecondsEQ(*i.DrainSeconds))
+	}
+	if i.DrainSecondsNEQ != nil {
+		predicates = append(predicates, deployment.DrainSecondsNEQ(*i.DrainSecondsNEQ))
+	}
+	if len(i.DrainSecondsIn) > 0 {
+		predicates = append(predicates, deployment.DrainSecondsIn(i.DrainSecondsIn...))
+	}
+	if len(i.DrainSecondsNotIn) > 0 {
+		predicates = append(predicates, deployment.DrainSecondsNotIn(i.DrainSecondsNotIn...))
+	}
+	if i.DrainSecondsGT != nil {
+		predicates = append(predicates, deployment.DrainSecondsGT(*i.DrainSecondsGT))
+	}
+	if i.DrainSecondsGTE != nil {
+		predicates = append(predicates, deployment.DrainSecondsGTE(*i.DrainSecondsGTE))
+	}
+	if i.DrainSecondsLT != nil {
+		predicates = append(predicates, deployment.DrainSecondsLT(*i.DrainSecondsLT))
+	}
+	if i.DrainSecondsLTE != nil {
+		predicates = append(predicates, deployment.DrainSecondsLTE(*i.DrainSecondsLTE))
+	}
+	if i.LastRequestAt != nil {
+		predicates = append(predicates, deployment.LastRequestAtEQ(*i.LastRequestAt))
+	}
+	if i.LastRequestAtNEQ != nil {
+		predicates = append(predicates, deployment.LastRequestAtNEQ(*i.LastRequestAtNEQ))
+	}
+	if len(i.LastRequestAtIn) > 0 {
+		predicates = append(predicates, deployment.LastRequestAtIn(i.LastRequestAtIn...))
+	}
+	if len(i.LastRequestAtNotIn) > 0 {
+		predicates = append(predicates, deployment.LastRequestAtNotIn(i.LastRequestAtNotIn...))
+	}
+	if i.LastRequestAtGT != nil {
+		predicates = append(predicates, deployment.LastRequestAtGT(*i.LastRequestAtGT))
+	}
+	if i.LastRequestAtGTE != nil {
+		predicates = append(predicates, deployment.LastRequestAtGTE(*i.LastRequestAtGTE))
+	}
+	if i.LastRequestAtLT != nil {
+		predicates = append(predicates, deployment.LastRequestAtLT(*i.LastRequestAtLT))
+	}
+	if i.LastRequestAtLTE != nil {
+		predicates = append(predicates, deployment.LastRequestAtLTE(*i.LastRequestAtLTE))
+	}
+	if i.LastRequestAtIsNil {
+		predicates = append(predicates, deployment.LastRequestAtIsNil())
+	}
+	if i.LastRequestAtNotNil {
+		predicates = append(predicates, deployment.LastRequestAtNotNil())
+	}
+	if i.EndedAt != nil {
+		predicates = append(predicates, deployment.EndedAtEQ(*i.EndedAt))
+	}
+	if i.EndedAtNEQ != nil {
+		predicates = append(predicates, deployment.EndedAtNEQ(*i.EndedAtNEQ))
+	}
+	if len(i.EndedAtIn) > 0 {
+		predicates = append(predicates, deployment.EndedAtIn(i.EndedAtIn...))
+	}
+	if len(i.EndedAtNotIn) > 0 {
+		predicates = append(predicates, deployment.EndedAtNotIn(i.EndedAtNotIn...))
+	}
+	if i.EndedAtGT != nil {
+		predicates = append(predicates, deployment.EndedAtGT(*i.EndedAtGT))
+	}
+	if i.EndedAtGTE != nil {
+		predicates = append(predicates, deployment.EndedAtGTE(*i.EndedAtGTE))
+	}
+	if i.EndedAtLT != nil {
+		predicates = append(predicates, deployment.EndedAtLT(*i.EndedAtLT))
+	}
+	if i.EndedAtLTE != nil {
+		predicates = append(predicates, deployment.EndedAtLTE(*i.EndedAtLTE))
+	}
+	if i.EndedAtIsNil {
+		predicates = append(predicates, deployment.EndedAtIsNil())
+	}
+	if i.EndedAtNotNil {
+		predicates = append(predicates, deployment.EndedAtNotNil())
+	}
+
+	if i.HasProject != nil {
+		p := deployment.HasProject()
+		if !*i.HasProject {
+			p = deployment.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasProjectWith) > 0 {
+		with := make([]predicate.Project, 0, len(i.HasProjectWith))
+		for _, w := range i.HasProjectWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasProjectWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deployment.HasProjectWith(with...))
+	}
+	if i.HasOwner != nil {
+		p := deployment.HasOwner()
+		if !*i.HasOwner {
+			p = deployment.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasOwnerWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasOwnerWith))
+		for _, w := range i.HasOwnerWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasOwnerWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deployment.HasOwnerWith(with...))
+	}
+	if i.HasRevisions != nil {
+		p := deployment.HasRevisions()
+		if !*i.HasRevisions {
+			p = deployment.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasRevisionsWith) > 0 {
+		with := make([]predicate.DeploymentRevision, 0, len(i.HasRevisionsWith))
+		for _, w := range i.HasRevisionsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasRevisionsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deployment.HasRevisionsWith(with...))
+	}
+	if i.HasReplicas != nil {
+		p := deployment.HasReplicas()
+		if !*i.HasReplicas {
+			p = deployment.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasReplicasWith) > 0 {
+		with := make([]predicate.DeploymentReplica, 0, len(i.HasReplicasWith))
+		for _, w := range i.HasReplicasWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasReplicasWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deployment.HasReplicasWith(with...))
+	}
+	if i.HasEvents != nil {
+		p := deployment.HasEvents()
+		if !*i.HasEvents {
+			p = deployment.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasEventsWith) > 0 {
+		with := make([]predicate.DeploymentEvent, 0, len(i.HasEventsWith))
+		for _, w := range i.HasEventsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasEventsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deployment.HasEventsWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyDeploymentWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return deployment.And(predicates...), nil
+	}
+}
+
+// DeploymentEventWhereInput represents a where input for filtering DeploymentEvent queries.
+type DeploymentEventWhereInput struct {
+	Predicates []predicate.DeploymentEvent  `json:"-"`
+	Not        *DeploymentEventWhereInput   `json:"not,omitempty"`
+	Or         []*DeploymentEventWhereInput `json:"or,omitempty"`
+	And        []*DeploymentEventWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "kind" field predicates.
+	Kind      *deploymentevent.Kind  `json:"kind,omitempty"`
+	KindNEQ   *deploymentevent.Kind  `json:"kindNEQ,omitempty"`
+	KindIn    []deploymentevent.Kind `json:"kindIn,omitempty"`
+	KindNotIn []deploymentevent.Kind `json:"kindNotIn,omitempty"`
+
+	// "revision" field predicates.
+	Revision       *int  `json:"revision,omitempty"`
+	RevisionNEQ    *int  `json:"revisionNEQ,omitempty"`
+	RevisionIn     []int `json:"revisionIn,omitempty"`
+	RevisionNotIn  []int `json:"revisionNotIn,omitempty"`
+	RevisionGT     *int  `json:"revisionGT,omitempty"`
+	RevisionGTE    *int  `json:"revisionGTE,omitempty"`
+	RevisionLT     *int  `json:"revisionLT,omitempty"`
+	RevisionLTE    *int  `json:"revisionLTE,omitempty"`
+	RevisionIsNil  bool  `json:"revisionIsNil,omitempty"`
+	RevisionNotNil bool  `json:"revisionNotNil,omitempty"`
+
+	// "replicas_before" field predicates.
+	ReplicasBefore       *int  `json:"replicasBefore,omitempty"`
+	ReplicasBeforeNEQ    *int  `json:"replicasBeforeNEQ,omitempty"`
+	ReplicasBeforeIn     []int `json:"replicasBeforeIn,omitempty"`
+	ReplicasBeforeNotIn  []int `json:"replicasBeforeNotIn,omitempty"`
+	ReplicasBeforeGT     *int  `json:"replicasBeforeGT,omitempty"`
+	ReplicasBeforeGTE    *int  `json:"replicasBeforeGTE,omitempty"`
+	ReplicasBeforeLT     *int  `json:"replicasBeforeLT,omitempty"`
+	ReplicasBeforeLTE    *int  `json:"replicasBeforeLTE,omitempty"`
+	ReplicasBeforeIsNil  bool  `json:"replicasBeforeIsNil,omitempty"`
+	ReplicasBeforeNotNil bool  `json:"replicasBeforeNotNil,omitempty"`
+
+	// "replicas_after" field predicates.
+	ReplicasAfter       *int  `json:"replicasAfter,omitempty"`
+	ReplicasAfterNEQ    *int  `json:"replicasAfterNEQ,omitempty"`
+	ReplicasAfterIn     []int `json:"replicasAfterIn,omitempty"`
+	ReplicasAfterNotIn  []int `json:"replicasAfterNotIn,omitempty"`
+	ReplicasAfterGT     *int  `json:"replicasAfterGT,omitempty"`
+	ReplicasAfterGTE    *int  `json:"replicasAfterGTE,omitempty"`
+	ReplicasAfterLT     *int  `json:"replicasAfterLT,omitempty"`
+	ReplicasAfterLTE    *int  `json:"replicasAfterLTE,omitempty"`
+	ReplicasAfterIsNil  bool  `json:"replicasAfterIsNil,omitempty"`
+	ReplicasAfterNotNil bool  `json:"replicasAfterNotNil,omitempty"`
+
+	// "metric" field predicates.
+	Metric             *string  `json:"metric,omitempty"`
+	MetricNEQ          *string  `json:"metricNEQ,omitempty"`
+	MetricIn           []string `json:"metricIn,omitempty"`
+	MetricNotIn        []string `json:"metricNotIn,omitempty"`
+	MetricGT           *string  `json:"metricGT,omitempty"`
+	MetricGTE          *string  `json:"metricGTE,omitempty"`
+	MetricLT           *string  `json:"metricLT,omitempty"`
+	MetricLTE          *string  `json:"metricLTE,omitempty"`
+	MetricContains     *string  `json:"metricContains,omitempty"`
+	MetricHasPrefix    *string  `json:"metricHasPrefix,omitempty"`
+	MetricHasSuffix    *string  `json:"metricHasSuffix,omitempty"`
+	MetricEqualFold    *string  `json:"metricEqualFold,omitempty"`
+	MetricContainsFold *string  `json:"metricContainsFold,omitempty"`
+
+	// "value" field predicates.
+	Value       *float64  `json:"value,omitempty"`
+	ValueNEQ    *float64  `json:"valueNEQ,omitempty"`
+	ValueIn     []float64 `json:"valueIn,omitempty"`
+	ValueNotIn  []float64 `json:"valueNotIn,omitempty"`
+	ValueGT     *float64  `json:"valueGT,omitempty"`
+	ValueGTE    *float64  `json:"valueGTE,omitempty"`
+	ValueLT     *float64  `json:"valueLT,omitempty"`
+	ValueLTE    *float64  `json:"valueLTE,omitempty"`
+	ValueIsNil  bool      `json:"valueIsNil,omitempty"`
+	ValueNotNil bool      `json:"valueNotNil,omitempty"`
+
+	// "limit" field predicates.
+	Limit       *float64  `json:"limit,omitempty"`
+	LimitNEQ    *float64  `json:"limitNEQ,omitempty"`
+	LimitIn     []float64 `json:"limitIn,omitempty"`
+	LimitNotIn  []float64 `json:"limitNotIn,omitempty"`
+	LimitGT     *float64  `json:"limitGT,omitempty"`
+	LimitGTE    *float64  `json:"limitGTE,omitempty"`
+	LimitLT     *float64  `json:"limitLT,omitempty"`
+	LimitLTE    *float64  `json:"limitLTE,omitempty"`
+	LimitIsNil  bool      `json:"limitIsNil,omitempty"`
+	LimitNotNil bool      `json:"limitNotNil,omitempty"`
+
+	// "message" field predicates.
+	Message             *string  `json:"message,omitempty"`
+	MessageNEQ          *string  `json:"messageNEQ,omitempty"`
+	MessageIn           []string `json:"messageIn,omitempty"`
+	MessageNotIn        []string `json:"messageNotIn,omitempty"`
+	MessageGT           *string  `json:"messageGT,omitempty"`
+	MessageGTE          *string  `json:"messageGTE,omitempty"`
+	MessageLT           *string  `json:"messageLT,omitempty"`
+	MessageLTE          *string  `json:"messageLTE,omitempty"`
+	MessageContains     *string  `json:"messageContains,omitempty"`
+	MessageHasPrefix    *string  `json:"messageHasPrefix,omitempty"`
+	MessageHasSuffix    *string  `json:"messageHasSuffix,omitempty"`
+	MessageEqualFold    *string  `json:"messageEqualFold,omitempty"`
+	MessageContainsFold *string  `json:"messageContainsFold,omitempty"`
+
+	// "deployment_id" field predicates.
+	DeploymentID      *uuid.UUID  `json:"deploymentID,omitempty"`
+	DeploymentIDNEQ   *uuid.UUID  `json:"deploymentIDNEQ,omitempty"`
+	DeploymentIDIn    []uuid.UUID `json:"deploymentIDIn,omitempty"`
+	DeploymentIDNotIn []uuid.UUID `json:"deploymentIDNotIn,omitempty"`
+
+	// "deployment" edge predicates.
+	HasDeployment     *bool                   `json:"hasDeployment,omitempty"`
+	HasDeploymentWith []*DeploymentWhereInput `json:"hasDeploymentWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *DeploymentEventWhereInput) AddPredicates(predicates ...predicate.DeploymentEvent) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the DeploymentEventWhereInput filter on the DeploymentEventQuery builder.
+func (i *DeploymentEventWhereInput) Filter(q *DeploymentEventQuery) (*DeploymentEventQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyDeploymentEventWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyDeploymentEventWhereInput is returned in case the DeploymentEventWhereInput is empty.
+var ErrEmptyDeploymentEventWhereInput = errors.New("ent: empty predicate DeploymentEventWhereInput")
+
+// P returns a predicate for filtering deploymentevents.
+// An error is returned if the input is empty or invalid.
+func (i *DeploymentEventWhereInput) P() (predicate.DeploymentEvent, error) {
+	var predicates []predicate.DeploymentEvent
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, deploymentevent.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.DeploymentEvent, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, deploymentevent.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.DeploymentEvent, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, deploymentevent.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, deploymentevent.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, deploymentevent.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, deploymentevent.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, deploymentevent.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, deploymentevent.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, deploymentevent.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, deploymentevent.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, deploymentevent.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, deploymentevent.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, deploymentevent.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, deploymentevent.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, deploymentevent.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, deploymentevent.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, deploymentevent.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, deploymentevent.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, deploymentevent.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Kind != nil {
+		predicates = append(predicates, deploymentevent.KindEQ(*i.Kind))
+	}
+	if i.KindNEQ != nil {
+		predicates = append(predicates, deploymentevent.KindNEQ(*i.KindNEQ))
+	}
+	if len(i.KindIn) > 0 {
+		predicates = append(predicates, deploymentevent.KindIn(i.KindIn...))
+	}
+	if len(i.KindNotIn) > 0 {
+		predicates = append(predicates, deploymentevent.KindNotIn(i.KindNotIn...))
+	}
+	if i.Revision != nil {
+		predicates = append(predicates, deploymentevent.RevisionEQ(*i.Revision))
+	}
+	if i.RevisionNEQ != nil {
+		predicates = append(predicates, deploymentevent.RevisionNEQ(*i.RevisionNEQ))
+	}
+	if len(i.RevisionIn) > 0 {
+		predicates = append(predicates, deploymentevent.RevisionIn(i.RevisionIn...))
+	}
+	if len(i.RevisionNotIn) > 0 {
+		predicates = append(predicates, deploymentevent.RevisionNotIn(i.RevisionNotIn...))
+	}
+	if i.RevisionGT != nil {
+		predicates = append(predicates, deploymentevent.RevisionGT(*i.RevisionGT))
+	}
+	if i.RevisionGTE != nil {
+		predicates = append(predicates, deploymentevent.RevisionGTE(*i.RevisionGTE))
+	}
+	if i.RevisionLT != nil {
+		predicates = append(predicates, deploymentevent.RevisionLT(*i.RevisionLT))
+	}
+	if i.RevisionLTE != nil {
+		predicates = append(predicates, deploymentevent.RevisionLTE(*i.RevisionLTE))
+	}
+	if i.RevisionIsNil {
+		predicates = append(predicates, deploymentevent.RevisionIsNil())
+	}
+	if i.RevisionNotNil {
+		predicates = append(predicates, deploymentevent.RevisionNotNil())
+	}
+	if i.ReplicasBefore != nil {
+		predicates = append(predicates, deploymentevent.ReplicasBeforeEQ(*i.ReplicasBefore))
+	}
+	if i.ReplicasBeforeNEQ != nil {
+		predicates = append(predicates, deploymentevent.ReplicasBeforeNEQ(*i.ReplicasBeforeNEQ))
+	}
+	if len(i.ReplicasBeforeIn) > 0 {
+		predicates = append(predicates, deploymentevent.ReplicasBeforeIn(i.ReplicasBeforeIn...))
+	}
+	if len(i.ReplicasBeforeNotIn) > 0 {
+		predicates = append(predicates, deploymentevent.ReplicasBeforeNotIn(i.ReplicasBeforeNotIn...))
+	}
+	if i.ReplicasBeforeGT != nil {
+		predicates = append(predicates, deploymentevent.ReplicasBeforeGT(*i.ReplicasBeforeGT))
+	}
+	if i.ReplicasBeforeGTE != nil {
+		predicates = append(predicates, deploymentevent.ReplicasBeforeGTE(*i.ReplicasBeforeGTE))
+	}
+	if i.ReplicasBeforeLT != nil {
+		predicates = append(predicates, deploymentevent.ReplicasBeforeLT(*i.ReplicasBeforeLT))
+	}
+	if i.ReplicasBeforeLTE != nil {
+		predicates = append(predicates, deploymentevent.ReplicasBeforeLTE(*i.ReplicasBeforeLTE))
+	}
+	if i.ReplicasBeforeIsNil {
+		predicates = append(predicates, deploymentevent.ReplicasBeforeIsNil())
+	}
+	if i.ReplicasBeforeNotNil {
+		predicates = append(predicates, deploymentevent.ReplicasBeforeNotNil())
+	}
+	if i.ReplicasAfter != nil {
+		predicates = append(predicates, deploymentevent.ReplicasAfterEQ(*i.ReplicasAfter))
+	}
+	if i.ReplicasAfterNEQ != nil {
+		predicates = append(predicates, deploymentevent.ReplicasAfterNEQ(*i.ReplicasAfterNEQ))
+	}
+	if len(i.ReplicasAfterIn) > 0 {
+		predicates = append(predicates, deploymentevent.ReplicasAfterIn(i.ReplicasAfterIn...))
+	}
+	if len(i.ReplicasAfterNotIn) > 0 {
+		predicates = append(predicates, deploymentevent.ReplicasAfterNotIn(i.ReplicasAfterNotIn...))
+	}
+	if i.ReplicasAfterGT != nil {
+		predicates = append(predicates, deploymentevent.ReplicasAfterGT(*i.ReplicasAfterGT))
+	}
+	if i.ReplicasAfterGTE != nil {
+		predicates = append(predicates, deploymentevent.ReplicasAfterGTE(*i.ReplicasAfterGTE))
+	}
+	if i.ReplicasAfterLT != nil {
+		predicates = append(predicates, deploymentevent.ReplicasAfterLT(*i.ReplicasAfterLT))
+	}
+	if i.ReplicasAfterLTE != nil {
+		predicates = append(predicates, deploymentevent.ReplicasAfterLTE(*i.ReplicasAfterLTE))
+	}
+	if i.ReplicasAfterIsNil {
+		predicates = append(predicates, deploymentevent.ReplicasAfterIsNil())
+	}
+	if i.ReplicasAfterNotNil {
+		predicates = append(predicates, deploymentevent.ReplicasAfterNotNil())
+	}
+	if i.Metric != nil {
+		predicates = append(predicates, deploymentevent.MetricEQ(*i.Metric))
+	}
+	if i.MetricNEQ != nil {
+		predicates = append(predicates, deploymentevent.MetricNEQ(*i.MetricNEQ))
+	}
+	if len(i.MetricIn) > 0 {
+		predicates = append(predicates, deploymentevent.MetricIn(i.MetricIn...))
+	}
+	if len(i.MetricNotIn) > 0 {
+		predicates = append(predicates, deploymentevent.MetricNotIn(i.MetricNotIn...))
+	}
+	if i.MetricGT != nil {
+		predicates = append(predicates, deploymentevent.MetricGT(*i.MetricGT))
+	}
+	if i.MetricGTE != nil {
+		predicates = append(predicates, deploymentevent.MetricGTE(*i.MetricGTE))
+	}
+	if i.MetricLT != nil {
+		predicates = append(predicates, deploymentevent.MetricLT(*i.MetricLT))
+	}
+	if i.MetricLTE != nil {
+		predicates = append(predicates, deploymentevent.MetricLTE(*i.MetricLTE))
+	}
+	if i.MetricContains != nil {
+		predicates = append(predicates, deploymentevent.MetricContains(*i.MetricContains))
+	}
+	if i.MetricHasPrefix != nil {
+		predicates = append(predicates, deploymentevent.MetricHasPrefix(*i.MetricHasPrefix))
+	}
+	if i.MetricHasSuffix != nil {
+		predicates = append(predicates, deploymentevent.MetricHasSuffix(*i.MetricHasSuffix))
+	}
+	if i.MetricEqualFold != nil {
+		predicates = append(predicates, deploymentevent.MetricEqualFold(*i.MetricEqualFold))
+	}
+	if i.MetricContainsFold != nil {
+		predicates = append(predicates, deploymentevent.MetricContainsFold(*i.MetricContainsFold))
+	}
+	if i.Value != nil {
+		predicates = append(predicates, deploymentevent.ValueEQ(*i.Value))
+	}
+	if i.ValueNEQ != nil {
+		predicates = append(predicates, deploymentevent.ValueNEQ(*i.ValueNEQ))
+	}
+	if len(i.ValueIn) > 0 {
+		predicates = append(predicates, deploymentevent.ValueIn(i.ValueIn...))
+	}
+	if len(i.ValueNotIn) > 0 {
+		predicates = append(predicates, deploymentevent.ValueNotIn(i.ValueNotIn...))
+	}
+	if i.ValueGT != nil {
+		predicates = append(predicates, deploymentevent.ValueGT(*i.ValueGT))
+	}
+	if i.ValueGTE != nil {
+		predicates = append(predicates, deploymentevent.ValueGTE(*i.ValueGTE))
+	}
+	if i.ValueLT != nil {
+		predicates = append(predicates, deploymentevent.ValueLT(*i.ValueLT))
+	}
+	if i.ValueLTE != nil {
+		predicates = append(predicates, deploymentevent.ValueLTE(*i.ValueLTE))
+	}
+	if i.ValueIsNil {
+		predicates = append(predicates, deploymentevent.ValueIsNil())
+	}
+	if i.ValueNotNil {
+		predicates = append(predicates, deploymentevent.ValueNotNil())
+	}
+	if i.Limit != nil {
+		predicates = append(predicates, deploymentevent.LimitEQ(*i.Limit))
+	}
+	if i.LimitNEQ != nil {
+		predicates = append(predicates, deploymentevent.LimitNEQ(*i.LimitNEQ))
+	}
+	if len(i.LimitIn) > 0 {
+		predicates = append(predicates, deploymentevent.LimitIn(i.LimitIn...))
+	}
+	if len(i.LimitNotIn) > 0 {
+		predicates = append(predicates, deploymentevent.LimitNotIn(i.LimitNotIn...))
+	}
+	if i.LimitGT != nil {
+		predicates = append(predicates, deploymentevent.LimitGT(*i.LimitGT))
+	}
+	if i.LimitGTE != nil {
+		predicates = append(predicates, deploymentevent.LimitGTE(*i.LimitGTE))
+	}
+	if i.LimitLT != nil {
+		predicates = append(predicates, deploymentevent.LimitLT(*i.LimitLT))
+	}
+	if i.LimitLTE != nil {
+		predicates = append(predicates, deploymentevent.LimitLTE(*i.LimitLTE))
+	}
+	if i.LimitIsNil {
+		predicates = append(predicates, deploymentevent.LimitIsNil())
+	}
+	if i.LimitNotNil {
+		predicates = append(predicates, deploymentevent.LimitNotNil())
+	}
+	if i.Message != nil {
+		predicates = append(predicates, deploymentevent.MessageEQ(*i.Message))
+	}
+	if i.MessageNEQ != nil {
+		predicates = append(predicates, deploymentevent.MessageNEQ(*i.MessageNEQ))
+	}
+	if len(i.MessageIn) > 0 {
+		predicates = append(predicates, deploymentevent.MessageIn(i.MessageIn...))
+	}
+	if len(i.MessageNotIn) > 0 {
+		predicates = append(predicates, deploymentevent.MessageNotIn(i.MessageNotIn...))
+	}
+	if i.MessageGT != nil {
+		predicates = append(predicates, deploymentevent.MessageGT(*i.MessageGT))
+	}
+	if i.MessageGTE != nil {
+		predicates = append(predicates, deploymentevent.MessageGTE(*i.MessageGTE))
+	}
+	if i.MessageLT != nil {
+		predicates = append(predicates, deploymentevent.MessageLT(*i.MessageLT))
+	}
+	if i.MessageLTE != nil {
+		predicates = append(predicates, deploymentevent.MessageLTE(*i.MessageLTE))
+	}
+	if i.MessageContains != nil {
+		predicates = append(predicates, deploymentevent.MessageContains(*i.MessageContains))
+	}
+	if i.MessageHasPrefix != nil {
+		predicates = append(predicates, deploymentevent.MessageHasPrefix(*i.MessageHasPrefix))
+	}
+	if i.MessageHasSuffix != nil {
+		predicates = append(predicates, deploymentevent.MessageHasSuffix(*i.MessageHasSuffix))
+	}
+	if i.MessageEqualFold != nil {
+		predicates = append(predicates, deploymentevent.MessageEqualFold(*i.MessageEqualFold))
+	}
+	if i.MessageContainsFold != nil {
+		predicates = append(predicates, deploymentevent.MessageContainsFold(*i.MessageContainsFold))
+	}
+	if i.DeploymentID != nil {
+		predicates = append(predicates, deploymentevent.DeploymentIDEQ(*i.DeploymentID))
+	}
+	if i.DeploymentIDNEQ != nil {
+		predicates = append(predicates, deploymentevent.DeploymentIDNEQ(*i.DeploymentIDNEQ))
+	}
+	if len(i.DeploymentIDIn) > 0 {
+		predicates = append(predicates, deploymentevent.DeploymentIDIn(i.DeploymentIDIn...))
+	}
+	if len(i.DeploymentIDNotIn) > 0 {
+		predicates = append(predicates, deploymentevent.DeploymentIDNotIn(i.DeploymentIDNotIn...))
+	}
+
+	if i.HasDeployment != nil {
+		p := deploymentevent.HasDeployment()
+		if !*i.HasDeployment {
+			p = deploymentevent.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDeploymentWith) > 0 {
+		with := make([]predicate.Deployment, 0, len(i.HasDeploymentWith))
+		for _, w := range i.HasDeploymentWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDeploymentWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deploymentevent.HasDeploymentWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyDeploymentEventWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return deploymentevent.And(predicates...), nil
+	}
+}
+
+// DeploymentKeyWhereInput represents a where input for filtering DeploymentKey queries.
+type DeploymentKeyWhereInput struct {
+	Predicates []predicate.DeploymentKey  `json:"-"`
+	Not        *DeploymentKeyWhereInput   `json:"not,omitempty"`
+	Or         []*DeploymentKeyWhereInput `json:"or,omitempty"`
+	And        []*DeploymentKeyWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "prefix" field predicates.
+	Prefix             *string  `json:"prefix,omitempty"`
+	PrefixNEQ          *string  `json:"prefixNEQ,omitempty"`
+	PrefixIn           []string `json:"prefixIn,omitempty"`
+	PrefixNotIn        []string `json:"prefixNotIn,omitempty"`
+	PrefixGT           *string  `json:"prefixGT,omitempty"`
+	PrefixGTE          *string  `json:"prefixGTE,omitempty"`
+	PrefixLT           *string  `json:"prefixLT,omitempty"`
+	PrefixLTE          *string  `json:"prefixLTE,omitempty"`
+	PrefixContains     *string  `json:"prefixContains,omitempty"`
+	PrefixHasPrefix    *string  `json:"prefixHasPrefix,omitempty"`
+	PrefixHasSuffix    *string  `json:"prefixHasSuffix,omitempty"`
+	PrefixEqualFold    *string  `json:"prefixEqualFold,omitempty"`
+	PrefixContainsFold *string  `json:"prefixContainsFold,omitempty"`
+
+	// "requests_per_minute" field predicates.
+	RequestsPerMinute      *int  `json:"requestsPerMinute,omitempty"`
+	RequestsPerMinuteNEQ   *int  `json:"requestsPerMinuteNEQ,omitempty"`
+	RequestsPerMinuteIn    []int `json:"requestsPerMinuteIn,omitempty"`
+	RequestsPerMinuteNotIn []int `json:"requestsPerMinuteNotIn,omitempty"`
+	RequestsPerMinuteGT    *int  `json:"requestsPerMinuteGT,omitempty"`
+	RequestsPerMinuteGTE   *int  `json:"requestsPerMinuteGTE,omitempty"`
+	RequestsPerMinuteLT    *int  `json:"requestsPerMinuteLT,omitempty"`
+	RequestsPerMinuteLTE   *int  `json:"requestsPerMinuteLTE,omitempty"`
+
+	// "tokens_per_minute" field predicates.
+	TokensPerMinute      *int  `json:"tokensPerMinute,omitempty"`
+	TokensPerMinuteNEQ   *int  `json:"tokensPerMinuteNEQ,omitempty"`
+	TokensPerMinuteIn    []int `json:"tokensPerMinuteIn,omitempty"`
+	TokensPerMinuteNotIn []int `json:"tokensPerMinuteNotIn,omitempty"`
+	TokensPerMinuteGT    *int  `json:"tokensPerMinuteGT,omitempty"`
+	TokensPerMinuteGTE   *int  `json:"tokensPerMinuteGTE,omitempty"`
+	TokensPerMinuteLT    *int  `json:"tokensPerMinuteLT,omitempty"`
+	TokensPerMinuteLTE   *int  `json:"tokensPerMinuteLTE,omitempty"`
+
+	// "token_budget" field predicates.
+	TokenBudget      *int64  `json:"tokenBudget,omitempty"`
+	TokenBudgetNEQ   *int64  `json:"tokenBudgetNEQ,omitempty"`
+	TokenBudgetIn    []int64 `json:"tokenBudgetIn,omitempty"`
+	TokenBudgetNotIn []int64 `json:"tokenBudgetNotIn,omitempty"`
+	TokenBudgetGT    *int64  `json:"tokenBudgetGT,omitempty"`
+	TokenBudgetGTE   *int64  `json:"tokenBudgetGTE,omitempty"`
+	TokenBudgetLT    *int64  `json:"tokenBudgetLT,omitempty"`
+	TokenBudgetLTE   *int64  `json:"tokenBudgetLTE,omitempty"`
+
+	// "used_requests" field predicates.
+	UsedRequests      *int64  `json:"usedRequests,omitempty"`
+	UsedRequestsNEQ   *int64  `json:"usedRequestsNEQ,omitempty"`
+	UsedRequestsIn    []int64 `json:"usedRequestsIn,omitempty"`
+	UsedRequestsNotIn []int64 `json:"usedRequestsNotIn,omitempty"`
+	UsedRequestsGT    *int64  `json:"usedRequestsGT,omitempty"`
+	UsedRequestsGTE   *int64  `json:"usedRequestsGTE,omitempty"`
+	UsedRequestsLT    *int64  `json:"usedRequestsLT,omitempty"`
+	UsedRequestsLTE   *int64  `json:"usedRequestsLTE,omitempty"`
+
+	// "used_tokens" field predicates.
+	UsedTokens      *int64  `json:"usedTokens,omitempty"`
+	UsedTokensNEQ   *int64  `json:"usedTokensNEQ,omitempty"`
+	UsedTokensIn    []int64 `json:"usedTokensIn,omitempty"`
+	UsedTokensNotIn []int64 `json:"usedTokensNotIn,omitempty"`
+	UsedTokensGT    *int64  `json:"usedTokensGT,omitempty"`
+	UsedTokensGTE   *int64  `json:"usedTokensGTE,omitempty"`
+	UsedTokensLT    *int64  `json:"usedTokensLT,omitempty"`
+	UsedTokensLTE   *int64  `json:"usedTokensLTE,omitempty"`
+
+	// "expires_at" field predicates.
+	ExpiresAt       *time.Time  `json:"expiresAt,omitempty"`
+	ExpiresAtNEQ    *time.Time  `json:"expiresAtNEQ,omitempty"`
+	ExpiresAtIn     []time.Time `json:"expiresAtIn,omitempty"`
+	ExpiresAtNotIn  []time.Time `json:"expiresAtNotIn,omitempty"`
+	ExpiresAtGT     *time.Time  `json:"expiresAtGT,omitempty"`
+	ExpiresAtGTE    *time.Time  `json:"expiresAtGTE,omitempty"`
+	ExpiresAtLT     *time.Time  `json:"expiresAtLT,omitempty"`
+	ExpiresAtLTE    *time.Time  `json:"expiresAtLTE,omitempty"`
+	ExpiresAtIsNil  bool        `json:"expiresAtIsNil,omitempty"`
+	ExpiresAtNotNil bool        `json:"expiresAtNotNil,omitempty"`
+
+	// "last_used_at" field predicates.
+	LastUsedAt       *time.Time  `json:"lastUsedAt,omitempty"`
+	LastUsedAtNEQ    *time.Time  `json:"lastUsedAtNEQ,omitempty"`
+	LastUsedAtIn     []time.Time `json:"lastUsedAtIn,omitempty"`
+	LastUsedAtNotIn  []time.Time `json:"lastUsedAtNotIn,omitempty"`
+	LastUsedAtGT     *time.Time  `json:"lastUsedAtGT,omitempty"`
+	LastUsedAtGTE    *time.Time  `json:"lastUsedAtGTE,omitempty"`
+	LastUsedAtLT     *time.Time  `json:"lastUsedAtLT,omitempty"`
+	LastUsedAtLTE    *time.Time  `json:"lastUsedAtLTE,omitempty"`
+	LastUsedAtIsNil  bool        `json:"lastUsedAtIsNil,omitempty"`
+	LastUsedAtNotNil bool        `json:"lastUsedAtNotNil,omitempty"`
+
+	// "revoked_at" field predicates.
+	RevokedAt       *time.Time  `json:"revokedAt,omitempty"`
+	RevokedAtNEQ    *time.Time  `json:"revokedAtNEQ,omitempty"`
+	RevokedAtIn     []time.Time `json:"revokedAtIn,omitempty"`
+	RevokedAtNotIn  []time.Time `json:"revokedAtNotIn,omitempty"`
+	RevokedAtGT     *time.Time  `json:"revokedAtGT,omitempty"`
+	RevokedAtGTE    *time.Time  `json:"revokedAtGTE,omitempty"`
+	RevokedAtLT     *time.Time  `json:"revokedAtLT,omitempty"`
+	RevokedAtLTE    *time.Time  `json:"revokedAtLTE,omitempty"`
+	RevokedAtIsNil  bool        `json:"revokedAtIsNil,omitempty"`
+	RevokedAtNotNil bool        `json:"revokedAtNotNil,omitempty"`
+
+	// "user_id" field predicates.
+	UserID      *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ   *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn    []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn []uuid.UUID `json:"userIDNotIn,omitempty"`
+
+	// "deployment_id" field predicates.
+	DeploymentID       *uuid.UUID  `json:"deploymentID,omitempty"`
+	DeploymentIDNEQ    *uuid.UUID  `json:"deploymentIDNEQ,omitempty"`
+	DeploymentIDIn     []uuid.UUID `json:"deploymentIDIn,omitempty"`
+	DeploymentIDNotIn  []uuid.UUID `json:"deploymentIDNotIn,omitempty"`
+	DeploymentIDIsNil  bool        `json:"deploymentIDIsNil,omitempty"`
+	DeploymentIDNotNil bool        `json:"deploymentIDNotNil,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+
+	// "deployment" edge predicates.
+	HasDeployment     *bool                   `json:"hasDeployment,omitempty"`
+	HasDeploymentWith []*DeploymentWhereInput `json:"hasDeploymentWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *DeploymentKeyWhereInput) AddPredicates(predicates ...predicate.DeploymentKey) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the DeploymentKeyWhereInput filter on the DeploymentKeyQuery builder.
+func (i *DeploymentKeyWhereInput) Filter(q *DeploymentKeyQuery) (*DeploymentKeyQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyDeploymentKeyWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyDeploymentKeyWhereInput is returned in case the DeploymentKeyWhereInput is empty.
+var ErrEmptyDeploymentKeyWhereInput = errors.New("ent: empty predicate DeploymentKeyWhereInput")
+
+// P returns a predicate for filtering deploymentkeys.
+// An error is returned if the input is empty or invalid.
+func (i *DeploymentKeyWhereInput) P() (predicate.DeploymentKey, error) {
+	var predicates []predicate.DeploymentKey
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, deploymentkey.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.DeploymentKey, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, deploymentkey.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.DeploymentKey, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, deploymentkey.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, deploymentkey.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, deploymentkey.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, deploymentkey.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, deploymentkey.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, deploymentkey.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, deploymentkey.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, deploymentkey.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, deploymentkey.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, deploymentkey.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, deploymentkey.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, deploymentkey.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, deploymentkey.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, deploymentkey.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, deploymentkey.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, deploymentkey.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, deploymentkey.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, deploymentkey.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, deploymentkey.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, deploymentkey.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, deploymentkey.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, deploymentkey.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, deploymentkey.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, deploymentkey.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, deploymentkey.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, deploymentkey.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, deploymentkey.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Prefix != nil {
+		predicates = append(predicates, deploymentkey.PrefixEQ(*i.Prefix))
+	}
+	if i.PrefixNEQ != nil {
+		predicates = append(predicates, deploymentkey.PrefixNEQ(*i.PrefixNEQ))
+	}
+	if len(i.PrefixIn) > 0 {
+		predicates = append(predicates, deploymentkey.PrefixIn(i.PrefixIn...))
+	}
+	if len(i.PrefixNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.PrefixNotIn(i.PrefixNotIn...))
+	}
+	if i.PrefixGT != nil {
+		predicates = append(predicates, deploymentkey.PrefixGT(*i.PrefixGT))
+	}
+	if i.PrefixGTE != nil {
+		predicates = append(predicates, deploymentkey.PrefixGTE(*i.PrefixGTE))
+	}
+	if i.PrefixLT != nil {
+		predicates = append(predicates, deploymentkey.PrefixLT(*i.PrefixLT))
+	}
+	if i.PrefixLTE != nil {
+		predicates = append(predicates, deploymentkey.PrefixLTE(*i.PrefixLTE))
+	}
+	if i.PrefixContains != nil {
+		predicates = append(predicates, deploymentkey.PrefixContains(*i.PrefixContains))
+	}
+	if i.PrefixHasPrefix != nil {
+		predicates = append(predicates, deploymentkey.PrefixHasPrefix(*i.PrefixHasPrefix))
+	}
+	if i.PrefixHasSuffix != nil {
+		predicates = append(predicates, deploymentkey.PrefixHasSuffix(*i.PrefixHasSuffix))
+	}
+	if i.PrefixEqualFold != nil {
+		predicates = append(predicates, deploymentkey.PrefixEqualFold(*i.PrefixEqualFold))
+	}
+	if i.PrefixContainsFold != nil {
+		predicates = append(predicates, deploymentkey.PrefixContainsFold(*i.PrefixContainsFold))
+	}
+	if i.RequestsPerMinute != nil {
+		predicates = append(predicates, deploymentkey.RequestsPerMinuteEQ(*i.RequestsPerMinute))
+	}
+	if i.RequestsPerMinuteNEQ != nil {
+		predicates = append(predicates, deploymentkey.RequestsPerMinuteNEQ(*i.RequestsPerMinuteNEQ))
+	}
+	if len(i.RequestsPerMinuteIn) > 0 {
+		predicates = append(predicates, deploymentkey.RequestsPerMinuteIn(i.RequestsPerMinuteIn...))
+	}
+	if len(i.RequestsPerMinuteNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.RequestsPerMinuteNotIn(i.RequestsPerMinuteNotIn...))
+	}
+	if i.RequestsPerMinuteGT != nil {
+		predicates = append(predicates, deploymentkey.RequestsPerMinuteGT(*i.RequestsPerMinuteGT))
+	}
+	if i.RequestsPerMinuteGTE != nil {
+		predicates = append(predicates, deploymentkey.RequestsPerMinuteGTE(*i.RequestsPerMinuteGTE))
+	}
+	if i.RequestsPerMinuteLT != nil {
+		predicates = append(predicates, deploymentkey.RequestsPerMinuteLT(*i.RequestsPerMinuteLT))
+	}
+	if i.RequestsPerMinuteLTE != nil {
+		predicates = append(predicates, deploymentkey.RequestsPerMinuteLTE(*i.RequestsPerMinuteLTE))
+	}
+	if i.TokensPerMinute != nil {
+		predicates = append(predicates, deploymentkey.TokensPerMinuteEQ(*i.TokensPerMinute))
+	}
+	if i.TokensPerMinuteNEQ != nil {
+		predicates = append(predicates, deploymentkey.TokensPerMinuteNEQ(*i.TokensPerMinuteNEQ))
+	}
+	if len(i.TokensPerMinuteIn) > 0 {
+		predicates = append(predicates, deploymentkey.TokensPerMinuteIn(i.TokensPerMinuteIn...))
+	}
+	if len(i.TokensPerMinuteNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.TokensPerMinuteNotIn(i.TokensPerMinuteNotIn...))
+	}
+	if i.TokensPerMinuteGT != nil {
+		predicates = append(predicates, deploymentkey.TokensPerMinuteGT(*i.TokensPerMinuteGT))
+	}
+	if i.TokensPerMinuteGTE != nil {
+		predicates = append(predicates, deploymentkey.TokensPerMinuteGTE(*i.TokensPerMinuteGTE))
+	}
+	if i.TokensPerMinuteLT != nil {
+		predicates = append(predicates, deploymentkey.TokensPerMinuteLT(*i.TokensPerMinuteLT))
+	}
+	if i.TokensPerMinuteLTE != nil {
+		predicates = append(predicates, deploymentkey.TokensPerMinuteLTE(*i.TokensPerMinuteLTE))
+	}
+	if i.TokenBudget != nil {
+		predicates = append(predicates, deploymentkey.TokenBudgetEQ(*i.TokenBudget))
+	}
+	if i.TokenBudgetNEQ != nil {
+		predicates = append(predicates, deploymentkey.TokenBudgetNEQ(*i.TokenBudgetNEQ))
+	}
+	if len(i.TokenBudgetIn) > 0 {
+		predicates = append(predicates, deploymentkey.TokenBudgetIn(i.TokenBudgetIn...))
+	}
+	if len(i.TokenBudgetNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.TokenBudgetNotIn(i.TokenBudgetNotIn...))
+	}
+	if i.TokenBudgetGT != nil {
+		predicates = append(predicates, deploymentkey.TokenBudgetGT(*i.TokenBudgetGT))
+	}
+	if i.TokenBudgetGTE != nil {
+		predicates = append(predicates, deploymentkey.TokenBudgetGTE(*i.TokenBudgetGTE))
+	}
+	if i.TokenBudgetLT != nil {
+		predicates = append(predicates, deploymentkey.TokenBudgetLT(*i.TokenBudgetLT))
+	}
+	if i.TokenBudgetLTE != nil {
+		predicates = append(predicates, deploymentkey.TokenBudgetLTE(*i.TokenBudgetLTE))
+	}
+	if i.UsedRequests != nil {
+		predicates = append(predicates, deploymentkey.UsedRequestsEQ(*i.UsedRequests))
+	}
+	if i.UsedRequestsNEQ != nil {
+		predicates = append(predicates, deploymentkey.UsedRequestsNEQ(*i.UsedRequestsNEQ))
+	}
+	if len(i.UsedRequestsIn) > 0 {
+		predicates = append(predicates, deploymentkey.UsedRequestsIn(i.UsedRequestsIn...))
+	}
+	if len(i.UsedRequestsNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.UsedRequestsNotIn(i.UsedRequestsNotIn...))
+	}
+	if i.UsedRequestsGT != nil {
+		predicates = append(predicates, deploymentkey.UsedRequestsGT(*i.UsedRequestsGT))
+	}
+	if i.UsedRequestsGTE != nil {
+		predicates = append(predicates, deploymentkey.UsedRequestsGTE(*i.UsedRequestsGTE))
+	}
+	if i.UsedRequestsLT != nil {
+		predicates = append(predicates, deploymentkey.UsedRequestsLT(*i.UsedRequestsLT))
+	}
+	if i.UsedRequestsLTE != nil {
+		predicates = append(predicates, deploymentkey.UsedRequestsLTE(*i.UsedRequestsLTE))
+	}
+	if i.UsedTokens != nil {
+		predicates = append(predicates, deploymentkey.UsedTokensEQ(*i.UsedTokens))
+	}
+	if i.UsedTokensNEQ != nil {
+		predicates = append(predicates, deploymentkey.UsedTokensNEQ(*i.UsedTokensNEQ))
+	}
+	if len(i.UsedTokensIn) > 0 {
+		predicates = append(predicates, deploymentkey.UsedTokensIn(i.UsedTokensIn...))
+	}
+	if len(i.UsedTokensNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.UsedTokensNotIn(i.UsedTokensNotIn...))
+	}
+	if i.UsedTokensGT != nil {
+		predicates = append(predicates, deploymentkey.UsedTokensGT(*i.UsedTokensGT))
+	}
+	if i.UsedTokensGTE != nil {
+		predicates = append(predicates, deploymentkey.UsedTokensGTE(*i.UsedTokensGTE))
+	}
+	if i.UsedTokensLT != nil {
+		predicates = append(predicates, deploymentkey.UsedTokensLT(*i.UsedTokensLT))
+	}
+	if i.UsedTokensLTE != nil {
+		predicates = append(predicates, deploymentkey.UsedTokensLTE(*i.UsedTokensLTE))
+	}
+	if i.ExpiresAt != nil {
+		predicates = append(predicates, deploymentkey.ExpiresAtEQ(*i.ExpiresAt))
+	}
+	if i.ExpiresAtNEQ != nil {
+		predicates = append(predicates, deploymentkey.ExpiresAtNEQ(*i.ExpiresAtNEQ))
+	}
+	if len(i.ExpiresAtIn) > 0 {
+		predicates = append(predicates, deploymentkey.ExpiresAtIn(i.ExpiresAtIn...))
+	}
+	if len(i.ExpiresAtNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.ExpiresAtNotIn(i.ExpiresAtNotIn...))
+	}
+	if i.ExpiresAtGT != nil {
+		predicates = append(predicates, deploymentkey.ExpiresAtGT(*i.ExpiresAtGT))
+	}
+	if i.ExpiresAtGTE != nil {
+		predicates = append(predicates, deploymentkey.ExpiresAtGTE(*i.ExpiresAtGTE))
+	}
+	if i.ExpiresAtLT != nil {
+		predicates = append(predicates, deploymentkey.ExpiresAtLT(*i.ExpiresAtLT))
+	}
+	if i.ExpiresAtLTE != nil {
+		predicates = append(predicates, deploymentkey.ExpiresAtLTE(*i.ExpiresAtLTE))
+	}
+	if i.ExpiresAtIsNil {
+		predicates = append(predicates, deploymentkey.ExpiresAtIsNil())
+	}
+	if i.ExpiresAtNotNil {
+		predicates = append(predicates, deploymentkey.ExpiresAtNotNil())
+	}
+	if i.LastUsedAt != nil {
+		predicates = append(predicates, deploymentkey.LastUsedAtEQ(*i.LastUsedAt))
+	}
+	if i.LastUsedAtNEQ != nil {
+		predicates = append(predicates, deploymentkey.LastUsedAtNEQ(*i.LastUsedAtNEQ))
+	}
+	if len(i.LastUsedAtIn) > 0 {
+		predicates = append(predicates, deploymentkey.LastUsedAtIn(i.LastUsedAtIn...))
+	}
+	if len(i.LastUsedAtNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.LastUsedAtNotIn(i.LastUsedAtNotIn...))
+	}
+	if i.LastUsedAtGT != nil {
+		predicates = append(predicates, deploymentkey.LastUsedAtGT(*i.LastUsedAtGT))
+	}
+	if i.LastUsedAtGTE != nil {
+		predicates = append(predicates, deploymentkey.LastUsedAtGTE(*i.LastUsedAtGTE))
+	}
+	if i.LastUsedAtLT != nil {
+		predicates = append(predicates, deploymentkey.LastUsedAtLT(*i.LastUsedAtLT))
+	}
+	if i.LastUsedAtLTE != nil {
+		predicates = append(predicates, deploymentkey.LastUsedAtLTE(*i.LastUsedAtLTE))
+	}
+	if i.LastUsedAtIsNil {
+		predicates = append(predicates, deploymentkey.LastUsedAtIsNil())
+	}
+	if i.LastUsedAtNotNil {
+		predicates = append(predicates, deploymentkey.LastUsedAtNotNil())
+	}
+	if i.RevokedAt != nil {
+		predicates = append(predicates, deploymentkey.RevokedAtEQ(*i.RevokedAt))
+	}
+	if i.RevokedAtNEQ != nil {
+		predicates = append(predicates, deploymentkey.RevokedAtNEQ(*i.RevokedAtNEQ))
+	}
+	if len(i.RevokedAtIn) > 0 {
+		predicates = append(predicates, deploymentkey.RevokedAtIn(i.RevokedAtIn...))
+	}
+	if len(i.RevokedAtNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.RevokedAtNotIn(i.RevokedAtNotIn...))
+	}
+	if i.RevokedAtGT != nil {
+		predicates = append(predicates, deploymentkey.RevokedAtGT(*i.RevokedAtGT))
+	}
+	if i.RevokedAtGTE != nil {
+		predicates = append(predicates, deploymentkey.RevokedAtGTE(*i.RevokedAtGTE))
+	}
+	if i.RevokedAtLT != nil {
+		predicates = append(predicates, deploymentkey.RevokedAtLT(*i.RevokedAtLT))
+	}
+	if i.RevokedAtLTE != nil {
+		predicates = append(predicates, deploymentkey.RevokedAtLTE(*i.RevokedAtLTE))
+	}
+	if i.RevokedAtIsNil {
+		predicates = append(predicates, deploymentkey.RevokedAtIsNil())
+	}
+	if i.RevokedAtNotNil {
+		predicates = append(predicates, deploymentkey.RevokedAtNotNil())
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, deploymentkey.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, deploymentkey.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, deploymentkey.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.UserIDNotIn(i.UserIDNotIn...))
+	}
+	if i.DeploymentID != nil {
+		predicates = append(predicates, deploymentkey.DeploymentIDEQ(*i.DeploymentID))
+	}
+	if i.DeploymentIDNEQ != nil {
+		predicates = append(predicates, deploymentkey.DeploymentIDNEQ(*i.DeploymentIDNEQ))
+	}
+	if len(i.DeploymentIDIn) > 0 {
+		predicates = append(predicates, deploymentkey.DeploymentIDIn(i.DeploymentIDIn...))
+	}
+	if len(i.DeploymentIDNotIn) > 0 {
+		predicates = append(predicates, deploymentkey.DeploymentIDNotIn(i.DeploymentIDNotIn...))
+	}
+	if i.DeploymentIDIsNil {
+		predicates = append(predicates, deploymentkey.DeploymentIDIsNil())
+	}
+	if i.DeploymentIDNotNil {
+		predicates = append(predicates, deploymentkey.DeploymentIDNotNil())
+	}
+
+	if i.HasUser != nil {
+		p := deploymentkey.HasUser()
+		if !*i.HasUser {
+			p = deploymentkey.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deploymentkey.HasUserWith(with...))
+	}
+	if i.HasDeployment != nil {
+		p := deploymentkey.HasDeployment()
+		if !*i.HasDeployment {
+			p = deploymentkey.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDeploymentWith) > 0 {
+		with := make([]predicate.Deployment, 0, len(i.HasDeploymentWith))
+		for _, w := range i.HasDeploymentWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDeploymentWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deploymentkey.HasDeploymentWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyDeploymentKeyWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return deploymentkey.And(predicates...), nil
+	}
+}
+
+// DeploymentReplicaWhereInput represents a where input for filtering DeploymentReplica queries.
+type DeploymentReplicaWhereInput struct {
+	Predicates []predicate.DeploymentReplica  `json:"-"`
+	Not        *DeploymentReplicaWhereInput   `json:"not,omitempty"`
+	Or         []*DeploymentReplicaWhereInput `json:"or,omitempty"`
+	And        []*DeploymentReplicaWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "revision" field predicates.
+	Revision      *int  `json:"revision,omitempty"`
+	RevisionNEQ   *int  `json:"revisionNEQ,omitempty"`
+	RevisionIn    []int `json:"revisionIn,omitempty"`
+	RevisionNotIn []int `json:"revisionNotIn,omitempty"`
+	RevisionGT    *int  `json:"revisionGT,omitempty"`
+	RevisionGTE   *int  `json:"revisionGTE,omitempty"`
+	RevisionLT    *int  `json:"revisionLT,omitempty"`
+	RevisionLTE   *int  `json:"revisionLTE,omitempty"`
+
+	// "phase" field predicates.
+	Phase      *deploymentreplica.Phase  `json:"phase,omitempty"`
+	PhaseNEQ   *deploymentreplica.Phase  `json:"phaseNEQ,omitempty"`
+	PhaseIn    []deploymentreplica.Phase `json:"phaseIn,omitempty"`
+	PhaseNotIn []deploymentreplica.Phase `json:"phaseNotIn,omitempty"`
+
+	// "phase_since" field predicates.
+	PhaseSince      *time.Time  `json:"phaseSince,omitempty"`
+	PhaseSinceNEQ   *time.Time  `json:"phaseSinceNEQ,omitempty"`
+	PhaseSinceIn    []time.Time `json:"phaseSinceIn,omitempty"`
+	PhaseSinceNotIn []time.Time `json:"phaseSinceNotIn,omitempty"`
+	PhaseSinceGT    *time.Time  `json:"phaseSinceGT,omitempty"`
+	PhaseSinceGTE   *time.Time  `json:"phaseSinceGTE,omitempty"`
+	PhaseSinceLT    *time.Time  `json:"phaseSinceLT,omitempty"`
+	PhaseSinceLTE   *time.Time  `json:"phaseSinceLTE,omitempty"`
+
+	// "message" field predicates.
+	Message             *string  `json:"message,omitempty"`
+	MessageNEQ          *string  `json:"messageNEQ,omitempty"`
+	MessageIn           []string `json:"messageIn,omitempty"`
+	MessageNotIn        []string `json:"messageNotIn,omitempty"`
+	MessageGT           *string  `json:"messageGT,omitempty"`
+	MessageGTE          *string  `json:"messageGTE,omitempty"`
+	MessageLT           *string  `json:"messageLT,omitempty"`
+	MessageLTE          *string  `json:"messageLTE,omitempty"`
+	MessageContains     *string  `json:"messageContains,omitempty"`
+	MessageHasPrefix    *string  `json:"messageHasPrefix,omitempty"`
+	MessageHasSuffix    *string  `json:"messageHasSuffix,omitempty"`
+	MessageEqualFold    *string  `json:"messageEqualFold,omitempty"`
+	MessageContainsFold *string  `json:"messageContainsFold,omitempty"`
+
+	// "failed" field predicates.
+	Failed    *bool `json:"failed,omitempty"`
+	FailedNEQ *bool `json:"failedNEQ,omitempty"`
+
+	// "deployment_id" field predicates.
+	DeploymentID      *uuid.UUID  `json:"deploymentID,omitempty"`
+	DeploymentIDNEQ   *uuid.UUID  `json:"deploymentIDNEQ,omitempty"`
+	DeploymentIDIn    []uuid.UUID `json:"deploymentIDIn,omitempty"`
+	DeploymentIDNotIn []uuid.UUID `json:"deploymentIDNotIn,omitempty"`
+
+	// "session_id" field predicates.
+	SessionID       *uuid.UUID  `json:"sessionID,omitempty"`
+	SessionIDNEQ    *uuid.UUID  `json:"sessionIDNEQ,omitempty"`
+	SessionIDIn     []uuid.UUID `json:"sessionIDIn,omitempty"`
+	SessionIDNotIn  []uuid.UUID `json:"sessionIDNotIn,omitempty"`
+	SessionIDIsNil  bool        `json:"sessionIDIsNil,omitempty"`
+	SessionIDNotNil bool        `json:"sessionIDNotNil,omitempty"`
+
+	// "ended_at" field predicates.
+	EndedAt       *time.Time  `json:"endedAt,omitempty"`
+	EndedAtNEQ    *time.Time  `json:"endedAtNEQ,omitempty"`
+	EndedAtIn     []time.Time `json:"endedAtIn,omitempty"`
+	EndedAtNotIn  []time.Time `json:"endedAtNotIn,omitempty"`
+	EndedAtGT     *time.Time  `json:"endedAtGT,omitempty"`
+	EndedAtGTE    *time.Time  `json:"endedAtGTE,omitempty"`
+	EndedAtLT     *time.Time  `json:"endedAtLT,omitempty"`
+	EndedAtLTE    *time.Time  `json:"endedAtLTE,omitempty"`
+	EndedAtIsNil  bool        `json:"endedAtIsNil,omitempty"`
+	EndedAtNotNil bool        `json:"endedAtNotNil,omitempty"`
+
+	// "deployment" edge predicates.
+	HasDeployment     *bool                   `json:"hasDeployment,omitempty"`
+	HasDeploymentWith []*DeploymentWhereInput `json:"hasDeploymentWith,omitempty"`
+
+	// "session" edge predicates.
+	HasSession     *bool                `json:"hasSession,omitempty"`
+	HasSessionWith []*SessionWhereInput `json:"hasSessionWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *DeploymentReplicaWhereInput) AddPredicates(predicates ...predicate.DeploymentReplica) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the DeploymentReplicaWhereInput filter on the DeploymentReplicaQuery builder.
+func (i *DeploymentReplicaWhereInput) Filter(q *DeploymentReplicaQuery) (*DeploymentReplicaQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyDeploymentReplicaWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyDeploymentReplicaWhereInput is returned in case the DeploymentReplicaWhereInput is empty.
+var ErrEmptyDeploymentReplicaWhereInput = errors.New("ent: empty predicate DeploymentReplicaWhereInput")
+
+// P returns a predicate for filtering deploymentreplicas.
+// An error is returned if the input is empty or invalid.
+func (i *DeploymentReplicaWhereInput) P() (predicate.DeploymentReplica, error) {
+	var predicates []predicate.DeploymentReplica
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, deploymentreplica.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.DeploymentReplica, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, deploymentreplica.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.DeploymentReplica, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, deploymentreplica.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, deploymentreplica.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, deploymentreplica.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, deploymentreplica.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, deploymentreplica.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, deploymentreplica.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, deploymentreplica.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, deploymentreplica.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, deploymentreplica.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, deploymentreplica.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, deploymentreplica.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, deploymentreplica.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, deploymentreplica.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, deploymentreplica.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, deploymentreplica.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, deploymentreplica.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, deploymentreplica.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Revision != nil {
+		predicates = append(predicates, deploymentreplica.RevisionEQ(*i.Revision))
+	}
+	if i.RevisionNEQ != nil {
+		predicates = append(predicates, deploymentreplica.RevisionNEQ(*i.RevisionNEQ))
+	}
+	if len(i.RevisionIn) > 0 {
+		predicates = append(predicates, deploymentreplica.RevisionIn(i.RevisionIn...))
+	}
+	if len(i.RevisionNotIn) > 0 {
+		predicates = append(predicates, deploymentreplica.RevisionNotIn(i.RevisionNotIn...))
+	}
+	if i.RevisionGT != nil {
+		predicates = append(predicates, deploymentreplica.RevisionGT(*i.RevisionGT))
+	}
+	if i.RevisionGTE != nil {
+		predicates = append(predicates, deploymentreplica.RevisionGTE(*i.RevisionGTE))
+	}
+	if i.RevisionLT != nil {
+		predicates = append(predicates, deploymentreplica.RevisionLT(*i.RevisionLT))
+	}
+	if i.RevisionLTE != nil {
+		predicates = append(predicates, deploymentreplica.RevisionLTE(*i.RevisionLTE))
+	}
+	if i.Phase != nil {
+		predicates = append(predicates, deploymentreplica.PhaseEQ(*i.Phase))
+	}
+	if i.PhaseNEQ != nil {
+		predicates = append(predicates, deploymentreplica.PhaseNEQ(*i.PhaseNEQ))
+	}
+	if len(i.PhaseIn) > 0 {
+		predicates = append(predicates, deploymentreplica.PhaseIn(i.PhaseIn...))
+	}
+	if len(i.PhaseNotIn) > 0 {
+		predicates = append(predicates, deploymentreplica.PhaseNotIn(i.PhaseNotIn...))
+	}
+	if i.PhaseSince != nil {
+		predicates = append(predicates, deploymentreplica.PhaseSinceEQ(*i.PhaseSince))
+	}
+	if i.PhaseSinceNEQ != nil {
+		predicates = append(predicates, deploymentreplica.PhaseSinceNEQ(*i.PhaseSinceNEQ))
+	}
+	if len(i.PhaseSinceIn) > 0 {
+		predicates = append(predicates, deploymentreplica.PhaseSinceIn(i.PhaseSinceIn...))
+	}
+	if len(i.PhaseSinceNotIn) > 0 {
+		predicates = append(predicates, deploymentreplica.PhaseSinceNotIn(i.PhaseSinceNotIn...))
+	}
+	if i.PhaseSinceGT != nil {
+		predicates = append(predicates, deploymentreplica.PhaseSinceGT(*i.PhaseSinceGT))
+	}
+	if i.PhaseSinceGTE != nil {
+		predicates = append(predicates, deploymentreplica.PhaseSinceGTE(*i.PhaseSinceGTE))
+	}
+	if i.PhaseSinceLT != nil {
+		predicates = append(predicates, deploymentreplica.PhaseSinceLT(*i.PhaseSinceLT))
+	}
+	if i.PhaseSinceLTE != nil {
+		predicates = append(predicates, deploymentreplica.PhaseSinceLTE(*i.PhaseSinceLTE))
+	}
+	if i.Message != nil {
+		predicates = append(predicates, deploymentreplica.MessageEQ(*i.Message))
+	}
+	if i.MessageNEQ != nil {
+		predicates = append(predicates, deploymentreplica.MessageNEQ(*i.MessageNEQ))
+	}
+	if len(i.MessageIn) > 0 {
+		predicates = append(predicates, deploymentreplica.MessageIn(i.MessageIn...))
+	}
+	if len(i.MessageNotIn) > 0 {
+		predicates = append(predicates, deploymentreplica.MessageNotIn(i.MessageNotIn...))
+	}
+	if i.MessageGT != nil {
+		predicates = append(predicates, deploymentreplica.MessageGT(*i.MessageGT))
+	}
+	if i.MessageGTE != nil {
+		predicates = append(predicates, deploymentreplica.MessageGTE(*i.MessageGTE))
+	}
+	if i.MessageLT != nil {
+		predicates = append(predicates, deploymentreplica.MessageLT(*i.MessageLT))
+	}
+	if i.MessageLTE != nil {
+		predicates = append(predicates, deploymentreplica.MessageLTE(*i.MessageLTE))
+	}
+	if i.MessageContains != nil {
+		predicates = append(predicates, deploymentreplica.MessageContains(*i.MessageContains))
+	}
+	if i.MessageHasPrefix != nil {
+		predicates = append(predicates, deploymentreplica.MessageHasPrefix(*i.MessageHasPrefix))
+	}
+	if i.MessageHasSuffix != nil {
+		predicates = append(predicates, deploymentreplica.MessageHasSuffix(*i.MessageHasSuffix))
+	}
+	if i.MessageEqualFold != nil {
+		predicates = append(predicates, deploymentreplica.MessageEqualFold(*i.MessageEqualFold))
+	}
+	if i.MessageContainsFold != nil {
+		predicates = append(predicates, deploymentreplica.MessageContainsFold(*i.MessageContainsFold))
+	}
+	if i.Failed != nil {
+		predicates = append(predicates, deploymentreplica.FailedEQ(*i.Failed))
+	}
+	if i.FailedNEQ != nil {
+		predicates = append(predicates, deploymentreplica.FailedNEQ(*i.FailedNEQ))
+	}
+	if i.DeploymentID != nil {
+		predicates = append(predicates, deploymentreplica.DeploymentIDEQ(*i.DeploymentID))
+	}
+	if i.DeploymentIDNEQ != nil {
+		predicates = append(predicates, deploymentreplica.DeploymentIDNEQ(*i.DeploymentIDNEQ))
+	}
+	if len(i.DeploymentIDIn) > 0 {
+		predicates = append(predicates, deploymentreplica.DeploymentIDIn(i.DeploymentIDIn...))
+	}
+	if len(i.DeploymentIDNotIn) > 0 {
+		predicates = append(predicates, deploymentreplica.DeploymentIDNotIn(i.DeploymentIDNotIn...))
+	}
+	if i.SessionID != nil {
+		predicates = append(predicates, deploymentreplica.SessionIDEQ(*i.SessionID))
+	}
+	if i.SessionIDNEQ != nil {
+		predicates = append(predicates, deploymentreplica.SessionIDNEQ(*i.SessionIDNEQ))
+	}
+	if len(i.SessionIDIn) > 0 {
+		predicates = append(predicates, deploymentreplica.SessionIDIn(i.SessionIDIn...))
+	}
+	if len(i.SessionIDNotIn) > 0 {
+		predicates = append(predicates, deploymentreplica.SessionIDNotIn(i.SessionIDNotIn...))
+	}
+	if i.SessionIDIsNil {
+		predicates = append(predicates, deploymentreplica.SessionIDIsNil())
+	}
+	if i.SessionIDNotNil {
+		predicates = append(predicates, deploymentreplica.SessionIDNotNil())
+	}
+	if i.EndedAt != nil {
+		predicates = append(predicates, deploymentreplica.EndedAtEQ(*i.EndedAt))
+	}
+	if i.EndedAtNEQ != nil {
+		predicates = append(predicates, deploymentreplica.EndedAtNEQ(*i.EndedAtNEQ))
+	}
+	if len(i.EndedAtIn) > 0 {
+		predicates = append(predicates, deploymentreplica.EndedAtIn(i.EndedAtIn...))
+	}
+	if len(i.EndedAtNotIn) > 0 {
+		predicates = append(predicates, deploymentreplica.EndedAtNotIn(i.EndedAtNotIn...))
+	}
+	if i.EndedAtGT != nil {
+		predicates = append(predicates, deploymentreplica.EndedAtGT(*i.EndedAtGT))
+	}
+	if i.EndedAtGTE != nil {
+		predicates = append(predicates, deploymentreplica.EndedAtGTE(*i.EndedAtGTE))
+	}
+	if i.EndedAtLT != nil {
+		predicates = append(predicates, deploymentreplica.EndedAtLT(*i.EndedAtLT))
+	}
+	if i.EndedAtLTE != nil {
+		predicates = append(predicates, deploymentreplica.EndedAtLTE(*i.EndedAtLTE))
+	}
+	if i.EndedAtIsNil {
+		predicates = append(predicates, deploymentreplica.EndedAtIsNil())
+	}
+	if i.EndedAtNotNil {
+		predicates = append(predicates, deploymentreplica.EndedAtNotNil())
+	}
+
+	if i.HasDeployment != nil {
+		p := deploymentreplica.HasDeployment()
+		if !*i.HasDeployment {
+			p = deploymentreplica.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDeploymentWith) > 0 {
+		with := make([]predicate.Deployment, 0, len(i.HasDeploymentWith))
+		for _, w := range i.HasDeploymentWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDeploymentWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deploymentreplica.HasDeploymentWith(with...))
+	}
+	if i.HasSession != nil {
+		p := deploymentreplica.HasSession()
+		if !*i.HasSession {
+			p = deploymentreplica.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasSessionWith) > 0 {
+		with := make([]predicate.Session, 0, len(i.HasSessionWith))
+		for _, w := range i.HasSessionWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasSessionWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deploymentreplica.HasSessionWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyDeploymentReplicaWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return deploymentreplica.And(predicates...), nil
+	}
+}
+
+// DeploymentRevisionWhereInput represents a where input for filtering DeploymentRevision queries.
+type DeploymentRevisionWhereInput struct {
+	Predicates []predicate.DeploymentRevision  `json:"-"`
+	Not        *DeploymentRevisionWhereInput   `json:"not,omitempty"`
+	Or         []*DeploymentRevisionWhereInput `json:"or,omitempty"`
+	And        []*DeploymentRevisionWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "number" field predicates.
+	Number      *int  `json:"number,omitempty"`
+	NumberNEQ   *int  `json:"numberNEQ,omitempty"`
+	NumberIn    []int `json:"numberIn,omitempty"`
+	NumberNotIn []int `json:"numberNotIn,omitempty"`
+	NumberGT    *int  `json:"numberGT,omitempty"`
+	NumberGTE   *int  `json:"numberGTE,omitempty"`
+	NumberLT    *int  `json:"numberLT,omitempty"`
+	NumberLTE   *int  `json:"numberLTE,omitempty"`
+
+	// "variant" field predicates.
+	Variant             *string  `json:"variant,omitempty"`
+	VariantNEQ          *string  `json:"variantNEQ,omitempty"`
+	VariantIn           []string `json:"variantIn,omitempty"`
+	VariantNotIn        []string `json:"variantNotIn,omitempty"`
+	VariantGT           *string  `json:"variantGT,omitempty"`
+	VariantGTE          *string  `json:"variantGTE,omitempty"`
+	VariantLT           *string  `json:"variantLT,omitempty"`
+	VariantLTE          *string  `json:"variantLTE,omitempty"`
+	VariantContains     *string  `json:"variantContains,omitempty"`
+	VariantHasPrefix    *string  `json:"variantHasPrefix,omitempty"`
+	VariantHasSuffix    *string  `json:"variantHasSuffix,omitempty"`
+	VariantEqualFold    *string  `json:"variantEqualFold,omitempty"`
+	VariantContainsFold *string  `json:"variantContainsFold,omitempty"`
+
+	// "subpath" field predicates.
+	Subpath             *string  `json:"subpath,omitempty"`
+	SubpathNEQ          *string  `json:"subpathNEQ,omitempty"`
+	SubpathIn           []string `json:"subpathIn,omitempty"`
+	SubpathNotIn        []string `json:"subpathNotIn,omitempty"`
+	SubpathGT           *string  `json:"subpathGT,omitempty"`
+	SubpathGTE          *string  `json:"subpathGTE,omitempty"`
+	SubpathLT           *string  `json:"subpathLT,omitempty"`
+	SubpathLTE          *string  `json:"subpathLTE,omitempty"`
+	SubpathContains     *string  `json:"subpathContains,omitempty"`
+	SubpathHasPrefix    *string  `json:"subpathHasPrefix,omitempty"`
+	SubpathHasSuffix    *string  `json:"subpathHasSuffix,omitempty"`
+	SubpathEqualFold    *string  `json:"subpathEqualFold,omitempty"`
+	SubpathContainsFold *string  `json:"subpathContainsFold,omitempty"`
+
+	// "image" field predicates.
+	Image             *string  `json:"image,omitempty"`
+	ImageNEQ          *string  `json:"imageNEQ,omitempty"`
+	ImageIn           []string `json:"imageIn,omitempty"`
+	ImageNotIn        []string `json:"imageNotIn,omitempty"`
+	ImageGT           *string  `json:"imageGT,omitempty"`
+	ImageGTE          *string  `json:"imageGTE,omitempty"`
+	ImageLT           *string  `json:"imageLT,omitempty"`
+	ImageLTE          *string  `json:"imageLTE,omitempty"`
+	ImageContains     *string  `json:"imageContains,omitempty"`
+	ImageHasPrefix    *string  `json:"imageHasPrefix,omitempty"`
+	ImageHasSuffix    *string  `json:"imageHasSuffix,omitempty"`
+	ImageEqualFold    *string  `json:"imageEqualFold,omitempty"`
+	ImageContainsFold *string  `json:"imageContainsFold,omitempty"`
+
+	// "image_digest" field predicates.
+	ImageDigest             *string  `json:"imageDigest,omitempty"`
+	ImageDigestNEQ          *string  `json:"imageDigestNEQ,omitempty"`
+	ImageDigestIn           []string `json:"imageDigestIn,omitempty"`
+	ImageDigestNotIn        []string `json:"imageDigestNotIn,omitempty"`
+	ImageDigestGT           *string  `json:"imageDigestGT,omitempty"`
+	ImageDigestGTE          *string  `json:"imageDigestGTE,omitempty"`
+	ImageDigestLT           *string  `json:"imageDigestLT,omitempty"`
+	ImageDigestLTE          *string  `json:"imageDigestLTE,omitempty"`
+	ImageDigestContains     *string  `json:"imageDigestContains,omitempty"`
+	ImageDigestHasPrefix    *string  `json:"imageDigestHasPrefix,omitempty"`
+	ImageDigestHasSuffix    *string  `json:"imageDigestHasSuffix,omitempty"`
+	ImageDigestEqualFold    *string  `json:"imageDigestEqualFold,omitempty"`
+	ImageDigestContainsFold *string  `json:"imageDigestContainsFold,omitempty"`
+
+	// "comment" field predicates.
+	Comment             *string  `json:"comment,omitempty"`
+	CommentNEQ          *string  `json:"commentNEQ,omitempty"`
+	CommentIn           []string `json:"commentIn,omitempty"`
+	CommentNotIn        []string `json:"commentNotIn,omitempty"`
+	CommentGT           *string  `json:"commentGT,omitempty"`
+	CommentGTE          *string  `json:"commentGTE,omitempty"`
+	CommentLT           *string  `json:"commentLT,omitempty"`
+	CommentLTE          *string  `json:"commentLTE,omitempty"`
+	CommentContains     *string  `json:"commentContains,omitempty"`
+	CommentHasPrefix    *string  `json:"commentHasPrefix,omitempty"`
+	CommentHasSuffix    *string  `json:"commentHasSuffix,omitempty"`
+	CommentEqualFold    *string  `json:"commentEqualFold,omitempty"`
+	CommentContainsFold *string  `json:"commentContainsFold,omitempty"`
+
+	// "deployment_id" field predicates.
+	DeploymentID      *uuid.UUID  `json:"deploymentID,omitempty"`
+	DeploymentIDNEQ   *uuid.UUID  `json:"deploymentIDNEQ,omitempty"`
+	DeploymentIDIn    []uuid.UUID `json:"deploymentIDIn,omitempty"`
+	DeploymentIDNotIn []uuid.UUID `json:"deploymentIDNotIn,omitempty"`
+
+	// "vfolder_id" field predicates.
+	VfolderID       *uuid.UUID  `json:"vfolderID,omitempty"`
+	VfolderIDNEQ    *uuid.UUID  `json:"vfolderIDNEQ,omitempty"`
+	VfolderIDIn     []uuid.UUID `json:"vfolderIDIn,omitempty"`
+	VfolderIDNotIn  []uuid.UUID `json:"vfolderIDNotIn,omitempty"`
+	VfolderIDIsNil  bool        `json:"vfolderIDIsNil,omitempty"`
+	VfolderIDNotNil bool        `json:"vfolderIDNotNil,omitempty"`
+
+	// "creator_id" field predicates.
+	CreatorID       *uuid.UUID  `json:"creatorID,omitempty"`
+	CreatorIDNEQ    *uuid.UUID  `json:"creatorIDNEQ,omitempty"`
+	CreatorIDIn     []uuid.UUID `json:"creatorIDIn,omitempty"`
+	CreatorIDNotIn  []uuid.UUID `json:"creatorIDNotIn,omitempty"`
+	CreatorIDIsNil  bool        `json:"creatorIDIsNil,omitempty"`
+	CreatorIDNotNil bool        `json:"creatorIDNotNil,omitempty"`
+
+	// "deployment" edge predicates.
+	HasDeployment     *bool                   `json:"hasDeployment,omitempty"`
+	HasDeploymentWith []*DeploymentWhereInput `json:"hasDeploymentWith,omitempty"`
+
+	// "vfolder" edge predicates.
+	HasVfolder     *bool                `json:"hasVfolder,omitempty"`
+	HasVfolderWith []*VfolderWhereInput `json:"hasVfolderWith,omitempty"`
+
+	// "creator" edge predicates.
+	HasCreator     *bool             `json:"hasCreator,omitempty"`
+	HasCreatorWith []*UserWhereInput `json:"hasCreatorWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *DeploymentRevisionWhereInput) AddPredicates(predicates ...predicate.DeploymentRevision) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the DeploymentRevisionWhereInput filter on the DeploymentRevisionQuery builder.
+func (i *DeploymentRevisionWhereInput) Filter(q *DeploymentRevisionQuery) (*DeploymentRevisionQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyDeploymentRevisionWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyDeploymentRevisionWhereInput is returned in case the DeploymentRevisionWhereInput is empty.
+var ErrEmptyDeploymentRevisionWhereInput = errors.New("ent: empty predicate DeploymentRevisionWhereInput")
+
+// P returns a predicate for filtering deploymentrevisions.
+// An error is returned if the input is empty or invalid.
+func (i *DeploymentRevisionWhereInput) P() (predicate.DeploymentRevision, error) {
+	var predicates []predicate.DeploymentRevision
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, deploymentrevision.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.DeploymentRevision, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, deploymentrevision.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.DeploymentRevision, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, deploymentrevision.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, deploymentrevision.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, deploymentrevision.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, deploymentrevision.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, deploymentrevision.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, deploymentrevision.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, deploymentrevision.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, deploymentrevision.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, deploymentrevision.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, deploymentrevision.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, deploymentrevision.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, deploymentrevision.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, deploymentrevision.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, deploymentrevision.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, deploymentrevision.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, deploymentrevision.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, deploymentrevision.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Number != nil {
+		predicates = append(predicates, deploymentrevision.NumberEQ(*i.Number))
+	}
+	if i.NumberNEQ != nil {
+		predicates = append(predicates, deploymentrevision.NumberNEQ(*i.NumberNEQ))
+	}
+	if len(i.NumberIn) > 0 {
+		predicates = append(predicates, deploymentrevision.NumberIn(i.NumberIn...))
+	}
+	if len(i.NumberNotIn) > 0 {
+		predicates = append(predicates, deploymentrevision.NumberNotIn(i.NumberNotIn...))
+	}
+	if i.NumberGT != nil {
+		predicates = append(predicates, deploymentrevision.NumberGT(*i.NumberGT))
+	}
+	if i.NumberGTE != nil {
+		predicates = append(predicates, deploymentrevision.NumberGTE(*i.NumberGTE))
+	}
+	if i.NumberLT != nil {
+		predicates = append(predicates, deploymentrevision.NumberLT(*i.NumberLT))
+	}
+	if i.NumberLTE != nil {
+		predicates = append(predicates, deploymentrevision.NumberLTE(*i.NumberLTE))
+	}
+	if i.Variant != nil {
+		predicates = append(predicates, deploymentrevision.VariantEQ(*i.Variant))
+	}
+	if i.VariantNEQ != nil {
+		predicates = append(predicates, deploymentrevision.VariantNEQ(*i.VariantNEQ))
+	}
+	if len(i.VariantIn) > 0 {
+		predicates = append(predicates, deploymentrevision.VariantIn(i.VariantIn...))
+	}
+	if len(i.VariantNotIn) > 0 {
+		predicates = append(predicates, deploymentrevision.VariantNotIn(i.VariantNotIn...))
+	}
+	if i.VariantGT != nil {
+		predicates = append(predicates, deploymentrevision.VariantGT(*i.VariantGT))
+	}
+	if i.VariantGTE != nil {
+		predicates = append(predicates, deploymentrevision.VariantGTE(*i.VariantGTE))
+	}
+	if i.VariantLT != nil {
+		predicates = append(predicates, deploymentrevision.VariantLT(*i.VariantLT))
+	}
+	if i.VariantLTE != nil {
+		predicates = append(predicates, deploymentrevision.VariantLTE(*i.VariantLTE))
+	}
+	if i.VariantContains != nil {
+		predicates = append(predicates, deploymentrevision.VariantContains(*i.VariantContains))
+	}
+	if i.VariantHasPrefix != nil {
+		predicates = append(predicates, deploymentrevision.VariantHasPrefix(*i.VariantHasPrefix))
+	}
+	if i.VariantHasSuffix != nil {
+		predicates = append(predicates, deploymentrevision.VariantHasSuffix(*i.VariantHasSuffix))
+	}
+	if i.VariantEqualFold != nil {
+		predicates = append(predicates, deploymentrevision.VariantEqualFold(*i.VariantEqualFold))
+	}
+	if i.VariantContainsFold != nil {
+		predicates = append(predicates, deploymentrevision.VariantContainsFold(*i.VariantContainsFold))
+	}
+	if i.Subpath != nil {
+		predicates = append(predicates, deploymentrevision.SubpathEQ(*i.Subpath))
+	}
+	if i.SubpathNEQ != nil {
+		predicates = append(predicates, deploymentrevision.SubpathNEQ(*i.SubpathNEQ))
+	}
+	if len(i.SubpathIn) > 0 {
+		predicates = append(predicates, deploymentrevision.SubpathIn(i.SubpathIn...))
+	}
+	if len(i.SubpathNotIn) > 0 {
+		predicates = append(predicates, deploymentrevision.SubpathNotIn(i.SubpathNotIn...))
+	}
+	if i.SubpathGT != nil {
+		predicates = append(predicates, deploymentrevision.SubpathGT(*i.SubpathGT))
+	}
+	if i.SubpathGTE != nil {
+		predicates = append(predicates, deploymentrevision.SubpathGTE(*i.SubpathGTE))
+	}
+	if i.SubpathLT != nil {
+		predicates = append(predicates, deploymentrevision.SubpathLT(*i.SubpathLT))
+	}
+	if i.SubpathLTE != nil {
+		predicates = append(predicates, deploymentrevision.SubpathLTE(*i.SubpathLTE))
+	}
+	if i.SubpathContains != nil {
+		predicates = append(predicates, deploymentrevision.SubpathContains(*i.SubpathContains))
+	}
+	if i.SubpathHasPrefix != nil {
+		predicates = append(predicates, deploymentrevision.SubpathHasPrefix(*i.SubpathHasPrefix))
+	}
+	if i.SubpathHasSuffix != nil {
+		predicates = append(predicates, deploymentrevision.SubpathHasSuffix(*i.SubpathHasSuffix))
+	}
+	if i.SubpathEqualFold != nil {
+		predicates = append(predicates, deploymentrevision.SubpathEqualFold(*i.SubpathEqualFold))
+	}
+	if i.SubpathContainsFold != nil {
+		predicates = append(predicates, deploymentrevision.SubpathContainsFold(*i.SubpathContainsFold))
+	}
+	if i.Image != nil {
+		predicates = append(predicates, deploymentrevision.ImageEQ(*i.Image))
+	}
+	if i.ImageNEQ != nil {
+		predicates = append(predicates, deploymentrevision.ImageNEQ(*i.ImageNEQ))
+	}
+	if len(i.ImageIn) > 0 {
+		predicates = append(predicates, deploymentrevision.ImageIn(i.ImageIn...))
+	}
+	if len(i.ImageNotIn) > 0 {
+		predicates = append(predicates, deploymentrevision.ImageNotIn(i.ImageNotIn...))
+	}
+	if i.ImageGT != nil {
+		predicates = append(predicates, deploymentrevision.ImageGT(*i.ImageGT))
+	}
+	if i.ImageGTE != nil {
+		predicates = append(predicates, deploymentrevision.ImageGTE(*i.ImageGTE))
+	}
+	if i.ImageLT != nil {
+		predicates = append(predicates, deploymentrevision.ImageLT(*i.ImageLT))
+	}
+	if i.ImageLTE != nil {
+		predicates = append(predicates, deploymentrevision.ImageLTE(*i.ImageLTE))
+	}
+	if i.ImageContains != nil {
+		predicates = append(predicates, deploymentrevision.ImageContains(*i.ImageContains))
+	}
+	if i.ImageHasPrefix != nil {
+		predicates = append(predicates, deploymentrevision.ImageHasPrefix(*i.ImageHasPrefix))
+	}
+	if i.ImageHasSuffix != nil {
+		predicates = append(predicates, deploymentrevision.ImageHasSuffix(*i.ImageHasSuffix))
+	}
+	if i.ImageEqualFold != nil {
+		predicates = append(predicates, deploymentrevision.ImageEqualFold(*i.ImageEqualFold))
+	}
+	if i.ImageContainsFold != nil {
+		predicates = append(predicates, deploymentrevision.ImageContainsFold(*i.ImageContainsFold))
+	}
+	if i.ImageDigest != nil {
+		predicates = append(predicates, deploymentrevision.ImageDigestEQ(*i.ImageDigest))
+	}
+	if i.ImageDigestNEQ != nil {
+		predicates = append(predicates, deploymentrevision.ImageDigestNEQ(*i.ImageDigestNEQ))
+	}
+	if len(i.ImageDigestIn) > 0 {
+		predicates = append(predicates, deploymentrevision.ImageDigestIn(i.ImageDigestIn...))
+	}
+	if len(i.ImageDigestNotIn) > 0 {
+		predicates = append(predicates, deploymentrevision.ImageDigestNotIn(i.ImageDigestNotIn...))
+	}
+	if i.ImageDigestGT != nil {
+		predicates = append(predicates, deploymentrevision.ImageDigestGT(*i.ImageDigestGT))
+	}
+	if i.ImageDigestGTE != nil {
+		predicates = append(predicates, deploymentrevision.ImageDigestGTE(*i.ImageDigestGTE))
+	}
+	if i.ImageDigestLT != nil {
+		predicates = append(predicates, deploymentrevision.ImageDigestLT(*i.ImageDigestLT))
+	}
+	if i.ImageDigestLTE != nil {
+		predicates = append(predicates, deploymentrevision.ImageDigestLTE(*i.ImageDigestLTE))
+	}
+	if i.ImageDigestContains != nil {
+		predicates = append(predicates, deploymentrevision.ImageDigestContains(*i.ImageDigestContains))
+	}
+	if i.ImageDigestHasPrefix != nil {
+		predicates = append(predicates, deploymentrevision.ImageDigestHasPrefix(*i.ImageDigestHasPrefix))
+	}
+	if i.ImageDigestHasSuffix != nil {
+		predicates = append(predicates, deploymentrevision.ImageDigestHasSuffix(*i.ImageDigestHasSuffix))
+	}
+	if i.ImageDigestEqualFold != nil {
+		predicates = append(predicates, deploymentrevision.ImageDigestEqualFold(*i.ImageDigestEqualFold))
+	}
+	if i.ImageDigestContainsFold != nil {
+		predicates = append(predicates, deploymentrevision.ImageDigestContainsFold(*i.ImageDigestContainsFold))
+	}
+	if i.Comment != nil {
+		predicates = append(predicates, deploymentrevision.CommentEQ(*i.Comment))
+	}
+	if i.CommentNEQ != nil {
+		predicates = append(predicates, deploymentrevision.CommentNEQ(*i.CommentNEQ))
+	}
+	if len(i.CommentIn) > 0 {
+		predicates = append(predicates, deploymentrevision.CommentIn(i.CommentIn...))
+	}
+	if len(i.CommentNotIn) > 0 {
+		predicates = append(predicates, deploymentrevision.CommentNotIn(i.CommentNotIn...))
+	}
+	if i.CommentGT != nil {
+		predicates = append(predicates, deploymentrevision.CommentGT(*i.CommentGT))
+	}
+	if i.CommentGTE != nil {
+		predicates = append(predicates, deploymentrevision.CommentGTE(*i.CommentGTE))
+	}
+	if i.CommentLT != nil {
+		predicates = append(predicates, deploymentrevision.CommentLT(*i.CommentLT))
+	}
+	if i.CommentLTE != nil {
+		predicates = append(predicates, deploymentrevision.CommentLTE(*i.CommentLTE))
+	}
+	if i.CommentContains != nil {
+		predicates = append(predicates, deploymentrevision.CommentContains(*i.CommentContains))
+	}
+	if i.CommentHasPrefix != nil {
+		predicates = append(predicates, deploymentrevision.CommentHasPrefix(*i.CommentHasPrefix))
+	}
+	if i.CommentHasSuffix != nil {
+		predicates = append(predicates, deploymentrevision.CommentHasSuffix(*i.CommentHasSuffix))
+	}
+	if i.CommentEqualFold != nil {
+		predicates = append(predicates, deploymentrevision.CommentEqualFold(*i.CommentEqualFold))
+	}
+	if i.CommentContainsFold != nil {
+		predicates = append(predicates, deploymentrevision.CommentContainsFold(*i.CommentContainsFold))
+	}
+	if i.DeploymentID != nil {
+		predicates = append(predicates, deploymentrevision.DeploymentIDEQ(*i.DeploymentID))
+	}
+	if i.DeploymentIDNEQ != nil {
+		predicates = append(predicates, deploymentrevision.DeploymentIDNEQ(*i.DeploymentIDNEQ))
+	}
+	if len(i.DeploymentIDIn) > 0 {
+		predicates = append(predicates, deploymentrevision.DeploymentIDIn(i.DeploymentIDIn...))
+	}
+	if len(i.DeploymentIDNotIn) > 0 {
+		predicates = append(predicates, deploymentrevision.DeploymentIDNotIn(i.DeploymentIDNotIn...))
+	}
+	if i.VfolderID != nil {
+		predicates = append(predicates, deploymentrevision.VfolderIDEQ(*i.VfolderID))
+	}
+	if i.VfolderIDNEQ != nil {
+		predicates = append(predicates, deploymentrevision.VfolderIDNEQ(*i.VfolderIDNEQ))
+	}
+	if len(i.VfolderIDIn) > 0 {
+		predicates = append(predicates, deploymentrevision.VfolderIDIn(i.VfolderIDIn...))
+	}
+	if len(i.VfolderIDNotIn) > 0 {
+		predicates = append(predicates, deploymentrevision.VfolderIDNotIn(i.VfolderIDNotIn...))
+	}
+	if i.VfolderIDIsNil {
+		predicates = append(predicates, deploymentrevision.VfolderIDIsNil())
+	}
+	if i.VfolderIDNotNil {
+		predicates = append(predicates, deploymentrevision.VfolderIDNotNil())
+	}
+	if i.CreatorID != nil {
+		predicates = append(predicates, deploymentrevision.CreatorIDEQ(*i.CreatorID))
+	}
+	if i.CreatorIDNEQ != nil {
+		predicates = append(predicates, deploymentrevision.CreatorIDNEQ(*i.CreatorIDNEQ))
+	}
+	if len(i.CreatorIDIn) > 0 {
+		predicates = append(predicates, deploymentrevision.CreatorIDIn(i.CreatorIDIn...))
+	}
+	if len(i.CreatorIDNotIn) > 0 {
+		predicates = append(predicates, deploymentrevision.CreatorIDNotIn(i.CreatorIDNotIn...))
+	}
+	if i.CreatorIDIsNil {
+		predicates = append(predicates, deploymentrevision.CreatorIDIsNil())
+	}
+	if i.CreatorIDNotNil {
+		predicates = append(predicates, deploymentrevision.CreatorIDNotNil())
+	}
+
+	if i.HasDeployment != nil {
+		p := deploymentrevision.HasDeployment()
+		if !*i.HasDeployment {
+			p = deploymentrevision.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDeploymentWith) > 0 {
+		with := make([]predicate.Deployment, 0, len(i.HasDeploymentWith))
+		for _, w := range i.HasDeploymentWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDeploymentWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deploymentrevision.HasDeploymentWith(with...))
+	}
+	if i.HasVfolder != nil {
+		p := deploymentrevision.HasVfolder()
+		if !*i.HasVfolder {
+			p = deploymentrevision.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasVfolderWith) > 0 {
+		with := make([]predicate.Vfolder, 0, len(i.HasVfolderWith))
+		for _, w := range i.HasVfolderWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasVfolderWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deploymentrevision.HasVfolderWith(with...))
+	}
+	if i.HasCreator != nil {
+		p := deploymentrevision.HasCreator()
+		if !*i.HasCreator {
+			p = deploymentrevision.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasCreatorWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasCreatorWith))
+		for _, w := range i.HasCreatorWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasCreatorWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deploymentrevision.HasCreatorWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyDeploymentRevisionWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return deploymentrevision.And(predicates...), nil
 	}
 }
 

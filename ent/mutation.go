@@ -20,6 +20,11 @@ import (
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
+	"github.com/berthhq/berth/ent/deployment"
+	"github.com/berthhq/berth/ent/deploymentevent"
+	"github.com/berthhq/berth/ent/deploymentkey"
+	"github.com/berthhq/berth/ent/deploymentreplica"
+	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -90,66 +95,71 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
-	TypeAccessToken       = "AccessToken"
-	TypeAgent             = "Agent"
-	TypeAgentSighting     = "AgentSighting"
-	TypeAllocation        = "Allocation"
-	TypeAppPort           = "AppPort"
-	TypeAppShare          = "AppShare"
-	TypeAuditEntry        = "AuditEntry"
-	TypeClusterIdentity   = "ClusterIdentity"
-	TypeDevice            = "Device"
-	TypeDomain            = "Domain"
-	TypeExternalIdentity  = "ExternalIdentity"
-	TypeFence             = "Fence"
-	TypeGroupGrant        = "GroupGrant"
-	TypeIdentityProvider  = "IdentityProvider"
-	TypeIdleActivity      = "IdleActivity"
-	TypeIdleBinding       = "IdleBinding"
-	TypeIdleChecker       = "IdleChecker"
-	TypeImage             = "Image"
-	TypeImageBuild        = "ImageBuild"
-	TypeImageCopy         = "ImageCopy"
-	TypeImageVersion      = "ImageVersion"
-	TypeInvitation        = "Invitation"
-	TypeJoinToken         = "JoinToken"
-	TypeKernel            = "Kernel"
-	TypeKeypair           = "Keypair"
-	TypeLoginAttempt      = "LoginAttempt"
-	TypeLoginSession      = "LoginSession"
-	TypeMembership        = "Membership"
-	TypeObjectStorage     = "ObjectStorage"
-	TypePolicyAttachment  = "PolicyAttachment"
-	TypeProject           = "Project"
-	TypeQuotaScope        = "QuotaScope"
-	TypeRecoveryCode      = "RecoveryCode"
-	TypeRegistry          = "Registry"
-	TypeResourceGroup     = "ResourceGroup"
-	TypeResourcePolicy    = "ResourcePolicy"
-	TypeResourcePreset    = "ResourcePreset"
-	TypeRetention         = "Retention"
-	TypeRole              = "Role"
-	TypeRoleGrant         = "RoleGrant"
-	TypeSSHKey            = "SSHKey"
-	TypeScanResult        = "ScanResult"
-	TypeSession           = "Session"
-	TypeSessionArray      = "SessionArray"
-	TypeSessionDependency = "SessionDependency"
-	TypeSessionEvent      = "SessionEvent"
-	TypeSessionGroup      = "SessionGroup"
-	TypeSessionMount      = "SessionMount"
-	TypeSessionNetwork    = "SessionNetwork"
-	TypeSessionTemplate   = "SessionTemplate"
-	TypeShareWeight       = "ShareWeight"
-	TypeSlotType          = "SlotType"
-	TypeStorageProxy      = "StorageProxy"
-	TypeTask              = "Task"
-	TypeUser              = "User"
-	TypeVfolder           = "Vfolder"
-	TypeVfolderShare      = "VfolderShare"
-	TypeVfolderTicket     = "VfolderTicket"
-	TypeVolume            = "Volume"
-	TypeVolumeGrant       = "VolumeGrant"
+	TypeAccessToken        = "AccessToken"
+	TypeAgent              = "Agent"
+	TypeAgentSighting      = "AgentSighting"
+	TypeAllocation         = "Allocation"
+	TypeAppPort            = "AppPort"
+	TypeAppShare           = "AppShare"
+	TypeAuditEntry         = "AuditEntry"
+	TypeClusterIdentity    = "ClusterIdentity"
+	TypeDeployment         = "Deployment"
+	TypeDeploymentEvent    = "DeploymentEvent"
+	TypeDeploymentKey      = "DeploymentKey"
+	TypeDeploymentReplica  = "DeploymentReplica"
+	TypeDeploymentRevision = "DeploymentRevision"
+	TypeDevice             = "Device"
+	TypeDomain             = "Domain"
+	TypeExternalIdentity   = "ExternalIdentity"
+	TypeFence              = "Fence"
+	TypeGroupGrant         = "GroupGrant"
+	TypeIdentityProvider   = "IdentityProvider"
+	TypeIdleActivity       = "IdleActivity"
+	TypeIdleBinding        = "IdleBinding"
+	TypeIdleChecker        = "IdleChecker"
+	TypeImage              = "Image"
+	TypeImageBuild         = "ImageBuild"
+	TypeImageCopy          = "ImageCopy"
+	TypeImageVersion       = "ImageVersion"
+	TypeInvitation         = "Invitation"
+	TypeJoinToken          = "JoinToken"
+	TypeKernel             = "Kernel"
+	TypeKeypair            = "Keypair"
+	TypeLoginAttempt       = "LoginAttempt"
+	TypeLoginSession       = "LoginSession"
+	TypeMembership         = "Membership"
+	TypeObjectStorage      = "ObjectStorage"
+	TypePolicyAttachment   = "PolicyAttachment"
+	TypeProject            = "Project"
+	TypeQuotaScope         = "QuotaScope"
+	TypeRecoveryCode       = "RecoveryCode"
+	TypeRegistry           = "Registry"
+	TypeResourceGroup      = "ResourceGroup"
+	TypeResourcePolicy     = "ResourcePolicy"
+	TypeResourcePreset     = "ResourcePreset"
+	TypeRetention          = "Retention"
+	TypeRole               = "Role"
+	TypeRoleGrant          = "RoleGrant"
+	TypeSSHKey             = "SSHKey"
+	TypeScanResult         = "ScanResult"
+	TypeSession            = "Session"
+	TypeSessionArray       = "SessionArray"
+	TypeSessionDependency  = "SessionDependency"
+	TypeSessionEvent       = "SessionEvent"
+	TypeSessionGroup       = "SessionGroup"
+	TypeSessionMount       = "SessionMount"
+	TypeSessionNetwork     = "SessionNetwork"
+	TypeSessionTemplate    = "SessionTemplate"
+	TypeShareWeight        = "ShareWeight"
+	TypeSlotType           = "SlotType"
+	TypeStorageProxy       = "StorageProxy"
+	TypeTask               = "Task"
+	TypeUser               = "User"
+	TypeVfolder            = "Vfolder"
+	TypeVfolderShare       = "VfolderShare"
+	TypeVfolderTicket      = "VfolderTicket"
+	TypeVolume             = "Volume"
+	TypeVolumeGrant        = "VolumeGrant"
 )
 
 // AccessTokenMutation represents an operation that mutates the AccessToken nodes in the graph.
@@ -8129,6 +8139,7243 @@ func (m *ClusterIdentityMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *ClusterIdentityMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown ClusterIdentity edge %s", name)
+}
+
+// DeploymentMutation represents an operation that mutates the Deployment nodes in the graph.
+type DeploymentMutation struct {
+	config
+	op               Op
+	typ              string
+	id               *uuid.UUID
+	created_at       *time.Time
+	version          *int
+	addversion       *int
+	name             *string
+	description      *string
+	status           *deployment.Status
+	message          *string
+	shared           *bool
+	open             *bool
+	wanted           *int
+	addwanted        *int
+	current          *int
+	addcurrent       *int
+	target           *int
+	addtarget        *int
+	strategy         *json.RawMessage
+	appendstrategy   json.RawMessage
+	scaling          *json.RawMessage
+	appendscaling    json.RawMessage
+	progress         *json.RawMessage
+	appendprogress   json.RawMessage
+	weights          *map[int]int
+	concurrency      *int
+	addconcurrency   *int
+	drain_seconds    *int
+	adddrain_seconds *int
+	last_request_at  *time.Time
+	ended_at         *time.Time
+	clearedFields    map[string]struct{}
+	domain           *uuid.UUID
+	cleareddomain    bool
+	project          *uuid.UUID
+	clearedproject   bool
+	owner            *uuid.UUID
+	clearedowner     bool
+	revisions        map[uuid.UUID]struct{}
+	removedrevisions map[uuid.UUID]struct{}
+	clearedrevisions bool
+	replicas         map[uuid.UUID]struct{}
+	removedreplicas  map[uuid.UUID]struct{}
+	clearedreplicas  bool
+	keys             map[uuid.UUID]struct{}
+	removedkeys      map[uuid.UUID]struct{}
+	clearedkeys      bool
+	events           map[uuid.UUID]struct{}
+	removedevents    map[uuid.UUID]struct{}
+	clearedevents    bool
+	done             bool
+	oldValue         func(context.Context) (*Deployment, error)
+	predicates       []predicate.Deployment
+}
+
+var _ ent.Mutation = (*DeploymentMutation)(nil)
+
+// deploymentOption allows management of the mutation configuration using functional options.
+type deploymentOption func(*DeploymentMutation)
+
+// newDeploymentMutation creates new mutation for the Deployment entity.
+func newDeploymentMutation(c config, op Op, opts ...deploymentOption) *DeploymentMutation {
+	m := &DeploymentMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeDeployment,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withDeploymentID sets the ID field of the mutation.
+func withDeploymentID(id uuid.UUID) deploymentOption {
+	return func(m *DeploymentMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Deployment
+		)
+		m.oldValue = func(ctx context.Context) (*Deployment, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Deployment.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withDeployment sets the old Deployment of the mutation.
+func withDeployment(node *Deployment) deploymentOption {
+	return func(m *DeploymentMutation) {
+		m.oldValue = func(context.Context) (*Deployment, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m DeploymentMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m DeploymentMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Deployment entities.
+func (m *DeploymentMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *DeploymentMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *DeploymentMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Deployment.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *DeploymentMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *DeploymentMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *DeploymentMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *DeploymentMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *DeploymentMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *DeploymentMutation) ResetDomainID() {
+	m.domain = nil
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *DeploymentMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *DeploymentMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldProjectID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *DeploymentMutation) ResetProjectID() {
+	m.project = nil
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (m *DeploymentMutation) SetOwnerID(u uuid.UUID) {
+	m.owner = &u
+}
+
+// OwnerID returns the value of the "owner_id" field in the mutation.
+func (m *DeploymentMutation) OwnerID() (r uuid.UUID, exists bool) {
+	v := m.owner
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnerID returns the old "owner_id" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldOwnerID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnerID: %w", err)
+	}
+	return oldValue.OwnerID, nil
+}
+
+// ResetOwnerID resets all changes to the "owner_id" field.
+func (m *DeploymentMutation) ResetOwnerID() {
+	m.owner = nil
+}
+
+// SetVersion sets the "version" field.
+func (m *DeploymentMutation) SetVersion(i int) {
+	m.version = &i
+	m.addversion = nil
+}
+
+// Version returns the value of the "version" field in the mutation.
+func (m *DeploymentMutation) Version() (r int, exists bool) {
+	v := m.version
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVersion returns the old "version" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldVersion(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVersion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVersion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVersion: %w", err)
+	}
+	return oldValue.Version, nil
+}
+
+// AddVersion adds i to the "version" field.
+func (m *DeploymentMutation) AddVersion(i int) {
+	if m.addversion != nil {
+		*m.addversion += i
+	} else {
+		m.addversion = &i
+	}
+}
+
+// AddedVersion returns the value that was added to the "version" field in this mutation.
+func (m *DeploymentMutation) AddedVersion() (r int, exists bool) {
+	v := m.addversion
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetVersion resets all changes to the "version" field.
+func (m *DeploymentMutation) ResetVersion() {
+	m.version = nil
+	m.addversion = nil
+}
+
+// SetName sets the "name" field.
+func (m *DeploymentMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *DeploymentMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *DeploymentMutation) ResetName() {
+	m.name = nil
+}
+
+// SetDescription sets the "description" field.
+func (m *DeploymentMutation) SetDescription(s string) {
+	m.description = &s
+}
+
+// Description returns the value of the "description" field in the mutation.
+func (m *DeploymentMutation) Description() (r string, exists bool) {
+	v := m.description
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDescription returns the old "description" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldDescription(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDescription is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDescription requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDescription: %w", err)
+	}
+	return oldValue.Description, nil
+}
+
+// ResetDescription resets all changes to the "description" field.
+func (m *DeploymentMutation) ResetDescription() {
+	m.description = nil
+}
+
+// SetStatus sets the "status" field.
+func (m *DeploymentMutation) SetStatus(d deployment.Status) {
+	m.status = &d
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *DeploymentMutation) Status() (r deployment.Status, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldStatus(ctx context.Context) (v deployment.Status, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *DeploymentMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetMessage sets the "message" field.
+func (m *DeploymentMutation) SetMessage(s string) {
+	m.message = &s
+}
+
+// Message returns the value of the "message" field in the mutation.
+func (m *DeploymentMutation) Message() (r string, exists bool) {
+	v := m.message
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMessage returns the old "message" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldMessage(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMessage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMessage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMessage: %w", err)
+	}
+	return oldValue.Message, nil
+}
+
+// ResetMessage resets all changes to the "message" field.
+func (m *DeploymentMutation) ResetMessage() {
+	m.message = nil
+}
+
+// SetShared sets the "shared" field.
+func (m *DeploymentMutation) SetShared(b bool) {
+	m.shared = &b
+}
+
+// Shared returns the value of the "shared" field in the mutation.
+func (m *DeploymentMutation) Shared() (r bool, exists bool) {
+	v := m.shared
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldShared returns the old "shared" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldShared(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldShared is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldShared requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldShared: %w", err)
+	}
+	return oldValue.Shared, nil
+}
+
+// ResetShared resets all changes to the "shared" field.
+func (m *DeploymentMutation) ResetShared() {
+	m.shared = nil
+}
+
+// SetOpen sets the "open" field.
+func (m *DeploymentMutation) SetOpen(b bool) {
+	m.open = &b
+}
+
+// Open returns the value of the "open" field in the mutation.
+func (m *DeploymentMutation) Open() (r bool, exists bool) {
+	v := m.open
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOpen returns the old "open" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldOpen(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOpen is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOpen requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOpen: %w", err)
+	}
+	return oldValue.Open, nil
+}
+
+// ResetOpen resets all changes to the "open" field.
+func (m *DeploymentMutation) ResetOpen() {
+	m.open = nil
+}
+
+// SetWanted sets the "wanted" field.
+func (m *DeploymentMutation) SetWanted(i int) {
+	m.wanted = &i
+	m.addwanted = nil
+}
+
+// Wanted returns the value of the "wanted" field in the mutation.
+func (m *DeploymentMutation) Wanted() (r int, exists bool) {
+	v := m.wanted
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWanted returns the old "wanted" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldWanted(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWanted is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWanted requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWanted: %w", err)
+	}
+	return oldValue.Wanted, nil
+}
+
+// AddWanted adds i to the "wanted" field.
+func (m *DeploymentMutation) AddWanted(i int) {
+	if m.addwanted != nil {
+		*m.addwanted += i
+	} else {
+		m.addwanted = &i
+	}
+}
+
+// AddedWanted returns the value that was added to the "wanted" field in this mutation.
+func (m *DeploymentMutation) AddedWanted() (r int, exists bool) {
+	v := m.addwanted
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetWanted resets all changes to the "wanted" field.
+func (m *DeploymentMutation) ResetWanted() {
+	m.wanted = nil
+	m.addwanted = nil
+}
+
+// SetCurrent sets the "current" field.
+func (m *DeploymentMutation) SetCurrent(i int) {
+	m.current = &i
+	m.addcurrent = nil
+}
+
+// Current returns the value of the "current" field in the mutation.
+func (m *DeploymentMutation) Current() (r int, exists bool) {
+	v := m.current
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCurrent returns the old "current" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldCurrent(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCurrent is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCurrent requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCurrent: %w", err)
+	}
+	return oldValue.Current, nil
+}
+
+// AddCurrent adds i to the "current" field.
+func (m *DeploymentMutation) AddCurrent(i int) {
+	if m.addcurrent != nil {
+		*m.addcurrent += i
+	} else {
+		m.addcurrent = &i
+	}
+}
+
+// AddedCurrent returns the value that was added to the "current" field in this mutation.
+func (m *DeploymentMutation) AddedCurrent() (r int, exists bool) {
+	v := m.addcurrent
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCurrent resets all changes to the "current" field.
+func (m *DeploymentMutation) ResetCurrent() {
+	m.current = nil
+	m.addcurrent = nil
+}
+
+// SetTarget sets the "target" field.
+func (m *DeploymentMutation) SetTarget(i int) {
+	m.target = &i
+	m.addtarget = nil
+}
+
+// Target returns the value of the "target" field in the mutation.
+func (m *DeploymentMutation) Target() (r int, exists bool) {
+	v := m.target
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTarget returns the old "target" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldTarget(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTarget is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTarget requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTarget: %w", err)
+	}
+	return oldValue.Target, nil
+}
+
+// AddTarget adds i to the "target" field.
+func (m *DeploymentMutation) AddTarget(i int) {
+	if m.addtarget != nil {
+		*m.addtarget += i
+	} else {
+		m.addtarget = &i
+	}
+}
+
+// AddedTarget returns the value that was added to the "target" field in this mutation.
+func (m *DeploymentMutation) AddedTarget() (r int, exists bool) {
+	v := m.addtarget
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTarget resets all changes to the "target" field.
+func (m *DeploymentMutation) ResetTarget() {
+	m.target = nil
+	m.addtarget = nil
+}
+
+// SetStrategy sets the "strategy" field.
+func (m *DeploymentMutation) SetStrategy(jm json.RawMessage) {
+	m.strategy = &jm
+	m.appendstrategy = nil
+}
+
+// Strategy returns the value of the "strategy" field in the mutation.
+func (m *DeploymentMutation) Strategy() (r json.RawMessage, exists bool) {
+	v := m.strategy
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStrategy returns the old "strategy" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldStrategy(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStrategy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStrategy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStrategy: %w", err)
+	}
+	return oldValue.Strategy, nil
+}
+
+// AppendStrategy adds jm to the "strategy" field.
+func (m *DeploymentMutation) AppendStrategy(jm json.RawMessage) {
+	m.appendstrategy = append(m.appendstrategy, jm...)
+}
+
+// AppendedStrategy returns the list of values that were appended to the "strategy" field in this mutation.
+func (m *DeploymentMutation) AppendedStrategy() (json.RawMessage, bool) {
+	if len(m.appendstrategy) == 0 {
+		return nil, false
+	}
+	return m.appendstrategy, true
+}
+
+// ResetStrategy resets all changes to the "strategy" field.
+func (m *DeploymentMutation) ResetStrategy() {
+	m.strategy = nil
+	m.appendstrategy = nil
+}
+
+// SetScaling sets the "scaling" field.
+func (m *DeploymentMutation) SetScaling(jm json.RawMessage) {
+	m.scaling = &jm
+	m.appendscaling = nil
+}
+
+// Scaling returns the value of the "scaling" field in the mutation.
+func (m *DeploymentMutation) Scaling() (r json.RawMessage, exists bool) {
+	v := m.scaling
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScaling returns the old "scaling" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldScaling(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScaling is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScaling requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScaling: %w", err)
+	}
+	return oldValue.Scaling, nil
+}
+
+// AppendScaling adds jm to the "scaling" field.
+func (m *DeploymentMutation) AppendScaling(jm json.RawMessage) {
+	m.appendscaling = append(m.appendscaling, jm...)
+}
+
+// AppendedScaling returns the list of values that were appended to the "scaling" field in this mutation.
+func (m *DeploymentMutation) AppendedScaling() (json.RawMessage, bool) {
+	if len(m.appendscaling) == 0 {
+		return nil, false
+	}
+	return m.appendscaling, true
+}
+
+// ResetScaling resets all changes to the "scaling" field.
+func (m *DeploymentMutation) ResetScaling() {
+	m.scaling = nil
+	m.appendscaling = nil
+}
+
+// SetProgress sets the "progress" field.
+func (m *DeploymentMutation) SetProgress(jm json.RawMessage) {
+	m.progress = &jm
+	m.appendprogress = nil
+}
+
+// Progress returns the value of the "progress" field in the mutation.
+func (m *DeploymentMutation) Progress() (r json.RawMessage, exists bool) {
+	v := m.progress
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProgress returns the old "progress" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldProgress(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProgress is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProgress requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProgress: %w", err)
+	}
+	return oldValue.Progress, nil
+}
+
+// AppendProgress adds jm to the "progress" field.
+func (m *DeploymentMutation) AppendProgress(jm json.RawMessage) {
+	m.appendprogress = append(m.appendprogress, jm...)
+}
+
+// AppendedProgress returns the list of values that were appended to the "progress" field in this mutation.
+func (m *DeploymentMutation) AppendedProgress() (json.RawMessage, bool) {
+	if len(m.appendprogress) == 0 {
+		return nil, false
+	}
+	return m.appendprogress, true
+}
+
+// ResetProgress resets all changes to the "progress" field.
+func (m *DeploymentMutation) ResetProgress() {
+	m.progress = nil
+	m.appendprogress = nil
+}
+
+// SetWeights sets the "weights" field.
+func (m *DeploymentMutation) SetWeights(value map[int]int) {
+	m.weights = &value
+}
+
+// Weights returns the value of the "weights" field in the mutation.
+func (m *DeploymentMutation) Weights() (r map[int]int, exists bool) {
+	v := m.weights
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWeights returns the old "weights" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldWeights(ctx context.Context) (v map[int]int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWeights is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWeights requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWeights: %w", err)
+	}
+	return oldValue.Weights, nil
+}
+
+// ResetWeights resets all changes to the "weights" field.
+func (m *DeploymentMutation) ResetWeights() {
+	m.weights = nil
+}
+
+// SetConcurrency sets the "concurrency" field.
+func (m *DeploymentMutation) SetConcurrency(i int) {
+	m.concurrency = &i
+	m.addconcurrency = nil
+}
+
+// Concurrency returns the value of the "concurrency" field in the mutation.
+func (m *DeploymentMutation) Concurrency() (r int, exists bool) {
+	v := m.concurrency
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldConcurrency returns the old "concurrency" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldConcurrency(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldConcurrency is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldConcurrency requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldConcurrency: %w", err)
+	}
+	return oldValue.Concurrency, nil
+}
+
+// AddConcurrency adds i to the "concurrency" field.
+func (m *DeploymentMutation) AddConcurrency(i int) {
+	if m.addconcurrency != nil {
+		*m.addconcurrency += i
+	} else {
+		m.addconcurrency = &i
+	}
+}
+
+// AddedConcurrency returns the value that was added to the "concurrency" field in this mutation.
+func (m *DeploymentMutation) AddedConcurrency() (r int, exists bool) {
+	v := m.addconcurrency
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetConcurrency resets all changes to the "concurrency" field.
+func (m *DeploymentMutation) ResetConcurrency() {
+	m.concurrency = nil
+	m.addconcurrency = nil
+}
+
+// SetDrainSeconds sets the "drain_seconds" field.
+func (m *DeploymentMutation) SetDrainSeconds(i int) {
+	m.drain_seconds = &i
+	m.adddrain_seconds = nil
+}
+
+// DrainSeconds returns the value of the "drain_seconds" field in the mutation.
+func (m *DeploymentMutation) DrainSeconds() (r int, exists bool) {
+	v := m.drain_seconds
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDrainSeconds returns the old "drain_seconds" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldDrainSeconds(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDrainSeconds is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDrainSeconds requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDrainSeconds: %w", err)
+	}
+	return oldValue.DrainSeconds, nil
+}
+
+// AddDrainSeconds adds i to the "drain_seconds" field.
+func (m *DeploymentMutation) AddDrainSeconds(i int) {
+	if m.adddrain_seconds != nil {
+		*m.adddrain_seconds += i
+	} else {
+		m.adddrain_seconds = &i
+	}
+}
+
+// AddedDrainSeconds returns the value that was added to the "drain_seconds" field in this mutation.
+func (m *DeploymentMutation) AddedDrainSeconds() (r int, exists bool) {
+	v := m.adddrain_seconds
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDrainSeconds resets all changes to the "drain_seconds" field.
+func (m *DeploymentMutation) ResetDrainSeconds() {
+	m.drain_seconds = nil
+	m.adddrain_seconds = nil
+}
+
+// SetLastRequestAt sets the "last_request_at" field.
+func (m *DeploymentMutation) SetLastRequestAt(t time.Time) {
+	m.last_request_at = &t
+}
+
+// LastRequestAt returns the value of the "last_request_at" field in the mutation.
+func (m *DeploymentMutation) LastRequestAt() (r time.Time, exists bool) {
+	v := m.last_request_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastRequestAt returns the old "last_request_at" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldLastRequestAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastRequestAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastRequestAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastRequestAt: %w", err)
+	}
+	return oldValue.LastRequestAt, nil
+}
+
+// ClearLastRequestAt clears the value of the "last_request_at" field.
+func (m *DeploymentMutation) ClearLastRequestAt() {
+	m.last_request_at = nil
+	m.clearedFields[deployment.FieldLastRequestAt] = struct{}{}
+}
+
+// LastRequestAtCleared returns if the "last_request_at" field was cleared in this mutation.
+func (m *DeploymentMutation) LastRequestAtCleared() bool {
+	_, ok := m.clearedFields[deployment.FieldLastRequestAt]
+	return ok
+}
+
+// ResetLastRequestAt resets all changes to the "last_request_at" field.
+func (m *DeploymentMutation) ResetLastRequestAt() {
+	m.last_request_at = nil
+	delete(m.clearedFields, deployment.FieldLastRequestAt)
+}
+
+// SetEndedAt sets the "ended_at" field.
+func (m *DeploymentMutation) SetEndedAt(t time.Time) {
+	m.ended_at = &t
+}
+
+// EndedAt returns the value of the "ended_at" field in the mutation.
+func (m *DeploymentMutation) EndedAt() (r time.Time, exists bool) {
+	v := m.ended_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndedAt returns the old "ended_at" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldEndedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndedAt: %w", err)
+	}
+	return oldValue.EndedAt, nil
+}
+
+// ClearEndedAt clears the value of the "ended_at" field.
+func (m *DeploymentMutation) ClearEndedAt() {
+	m.ended_at = nil
+	m.clearedFields[deployment.FieldEndedAt] = struct{}{}
+}
+
+// EndedAtCleared returns if the "ended_at" field was cleared in this mutation.
+func (m *DeploymentMutation) EndedAtCleared() bool {
+	_, ok := m.clearedFields[deployment.FieldEndedAt]
+	return ok
+}
+
+// ResetEndedAt resets all changes to the "ended_at" field.
+func (m *DeploymentMutation) ResetEndedAt() {
+	m.ended_at = nil
+	delete(m.clearedFields, deployment.FieldEndedAt)
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *DeploymentMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[deployment.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *DeploymentMutation) DomainCleared() bool {
+	return m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *DeploymentMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *DeploymentMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *DeploymentMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[deployment.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *DeploymentMutation) ProjectCleared() bool {
+	return m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *DeploymentMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *DeploymentMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// ClearOwner clears the "owner" edge to the User entity.
+func (m *DeploymentMutation) ClearOwner() {
+	m.clearedowner = true
+	m.clearedFields[deployment.FieldOwnerID] = struct{}{}
+}
+
+// OwnerCleared reports if the "owner" edge to the User entity was cleared.
+func (m *DeploymentMutation) OwnerCleared() bool {
+	return m.clearedowner
+}
+
+// OwnerIDs returns the "owner" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// OwnerID instead. It exists only for internal usage by the builders.
+func (m *DeploymentMutation) OwnerIDs() (ids []uuid.UUID) {
+	if id := m.owner; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetOwner resets all changes to the "owner" edge.
+func (m *DeploymentMutation) ResetOwner() {
+	m.owner = nil
+	m.clearedowner = false
+}
+
+// AddRevisionIDs adds the "revisions" edge to the DeploymentRevision entity by ids.
+func (m *DeploymentMutation) AddRevisionIDs(ids ...uuid.UUID) {
+	if m.revisions == nil {
+		m.revisions = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.revisions[ids[i]] = struct{}{}
+	}
+}
+
+// ClearRevisions clears the "revisions" edge to the DeploymentRevision entity.
+func (m *DeploymentMutation) ClearRevisions() {
+	m.clearedrevisions = true
+}
+
+// RevisionsCleared reports if the "revisions" edge to the DeploymentRevision entity was cleared.
+func (m *DeploymentMutation) RevisionsCleared() bool {
+	return m.clearedrevisions
+}
+
+// RemoveRevisionIDs removes the "revisions" edge to the DeploymentRevision entity by IDs.
+func (m *DeploymentMutation) RemoveRevisionIDs(ids ...uuid.UUID) {
+	if m.removedrevisions == nil {
+		m.removedrevisions = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.revisions, ids[i])
+		m.removedrevisions[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedRevisions returns the removed IDs of the "revisions" edge to the DeploymentRevision entity.
+func (m *DeploymentMutation) RemovedRevisionsIDs() (ids []uuid.UUID) {
+	for id := range m.removedrevisions {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// RevisionsIDs returns the "revisions" edge IDs in the mutation.
+func (m *DeploymentMutation) RevisionsIDs() (ids []uuid.UUID) {
+	for id := range m.revisions {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetRevisions resets all changes to the "revisions" edge.
+func (m *DeploymentMutation) ResetRevisions() {
+	m.revisions = nil
+	m.clearedrevisions = false
+	m.removedrevisions = nil
+}
+
+// AddReplicaIDs adds the "replicas" edge to the DeploymentReplica entity by ids.
+func (m *DeploymentMutation) AddReplicaIDs(ids ...uuid.UUID) {
+	if m.replicas == nil {
+		m.replicas = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.replicas[ids[i]] = struct{}{}
+	}
+}
+
+// ClearReplicas clears the "replicas" edge to the DeploymentReplica entity.
+func (m *DeploymentMutation) ClearReplicas() {
+	m.clearedreplicas = true
+}
+
+// ReplicasCleared reports if the "replicas" edge to the DeploymentReplica entity was cleared.
+func (m *DeploymentMutation) ReplicasCleared() bool {
+	return m.clearedreplicas
+}
+
+// RemoveReplicaIDs removes the "replicas" edge to the DeploymentReplica entity by IDs.
+func (m *DeploymentMutation) RemoveReplicaIDs(ids ...uuid.UUID) {
+	if m.removedreplicas == nil {
+		m.removedreplicas = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.replicas, ids[i])
+		m.removedreplicas[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedReplicas returns the removed IDs of the "replicas" edge to the DeploymentReplica entity.
+func (m *DeploymentMutation) RemovedReplicasIDs() (ids []uuid.UUID) {
+	for id := range m.removedreplicas {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ReplicasIDs returns the "replicas" edge IDs in the mutation.
+func (m *DeploymentMutation) ReplicasIDs() (ids []uuid.UUID) {
+	for id := range m.replicas {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetReplicas resets all changes to the "replicas" edge.
+func (m *DeploymentMutation) ResetReplicas() {
+	m.replicas = nil
+	m.clearedreplicas = false
+	m.removedreplicas = nil
+}
+
+// AddKeyIDs adds the "keys" edge to the DeploymentKey entity by ids.
+func (m *DeploymentMutation) AddKeyIDs(ids ...uuid.UUID) {
+	if m.keys == nil {
+		m.keys = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.keys[ids[i]] = struct{}{}
+	}
+}
+
+// ClearKeys clears the "keys" edge to the DeploymentKey entity.
+func (m *DeploymentMutation) ClearKeys() {
+	m.clearedkeys = true
+}
+
+// KeysCleared reports if the "keys" edge to the DeploymentKey entity was cleared.
+func (m *DeploymentMutation) KeysCleared() bool {
+	return m.clearedkeys
+}
+
+// RemoveKeyIDs removes the "keys" edge to the DeploymentKey entity by IDs.
+func (m *DeploymentMutation) RemoveKeyIDs(ids ...uuid.UUID) {
+	if m.removedkeys == nil {
+		m.removedkeys = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.keys, ids[i])
+		m.removedkeys[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedKeys returns the removed IDs of the "keys" edge to the DeploymentKey entity.
+func (m *DeploymentMutation) RemovedKeysIDs() (ids []uuid.UUID) {
+	for id := range m.removedkeys {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// KeysIDs returns the "keys" edge IDs in the mutation.
+func (m *DeploymentMutation) KeysIDs() (ids []uuid.UUID) {
+	for id := range m.keys {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetKeys resets all changes to the "keys" edge.
+func (m *DeploymentMutation) ResetKeys() {
+	m.keys = nil
+	m.clearedkeys = false
+	m.removedkeys = nil
+}
+
+// AddEventIDs adds the "events" edge to the DeploymentEvent entity by ids.
+func (m *DeploymentMutation) AddEventIDs(ids ...uuid.UUID) {
+	if m.events == nil {
+		m.events = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.events[ids[i]] = struct{}{}
+	}
+}
+
+// ClearEvents clears the "events" edge to the DeploymentEvent entity.
+func (m *DeploymentMutation) ClearEvents() {
+	m.clearedevents = true
+}
+
+// EventsCleared reports if the "events" edge to the DeploymentEvent entity was cleared.
+func (m *DeploymentMutation) EventsCleared() bool {
+	return m.clearedevents
+}
+
+// RemoveEventIDs removes the "events" edge to the DeploymentEvent entity by IDs.
+func (m *DeploymentMutation) RemoveEventIDs(ids ...uuid.UUID) {
+	if m.removedevents == nil {
+		m.removedevents = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.events, ids[i])
+		m.removedevents[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedEvents returns the removed IDs of the "events" edge to the DeploymentEvent entity.
+func (m *DeploymentMutation) RemovedEventsIDs() (ids []uuid.UUID) {
+	for id := range m.removedevents {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// EventsIDs returns the "events" edge IDs in the mutation.
+func (m *DeploymentMutation) EventsIDs() (ids []uuid.UUID) {
+	for id := range m.events {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetEvents resets all changes to the "events" edge.
+func (m *DeploymentMutation) ResetEvents() {
+	m.events = nil
+	m.clearedevents = false
+	m.removedevents = nil
+}
+
+// Where appends a list predicates to the DeploymentMutation builder.
+func (m *DeploymentMutation) Where(ps ...predicate.Deployment) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the DeploymentMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *DeploymentMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Deployment, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *DeploymentMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *DeploymentMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Deployment).
+func (m *DeploymentMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *DeploymentMutation) Fields() []string {
+	fields := make([]string, 0, 22)
+	if m.created_at != nil {
+		fields = append(fields, deployment.FieldCreatedAt)
+	}
+	if m.domain != nil {
+		fields = append(fields, deployment.FieldDomainID)
+	}
+	if m.project != nil {
+		fields = append(fields, deployment.FieldProjectID)
+	}
+	if m.owner != nil {
+		fields = append(fields, deployment.FieldOwnerID)
+	}
+	if m.version != nil {
+		fields = append(fields, deployment.FieldVersion)
+	}
+	if m.name != nil {
+		fields = append(fields, deployment.FieldName)
+	}
+	if m.description != nil {
+		fields = append(fields, deployment.FieldDescription)
+	}
+	if m.status != nil {
+		fields = append(fields, deployment.FieldStatus)
+	}
+	if m.message != nil {
+		fields = append(fields, deployment.FieldMessage)
+	}
+	if m.shared != nil {
+		fields = append(fields, deployment.FieldShared)
+	}
+	if m.open != nil {
+		fields = append(fields, deployment.FieldOpen)
+	}
+	if m.wanted != nil {
+		fields = append(fields, deployment.FieldWanted)
+	}
+	if m.current != nil {
+		fields = append(fields, deployment.FieldCurrent)
+	}
+	if m.target != nil {
+		fields = append(fields, deployment.FieldTarget)
+	}
+	if m.strategy != nil {
+		fields = append(fields, deployment.FieldStrategy)
+	}
+	if m.scaling != nil {
+		fields = append(fields, deployment.FieldScaling)
+	}
+	if m.progress != nil {
+		fields = append(fields, deployment.FieldProgress)
+	}
+	if m.weights != nil {
+		fields = append(fields, deployment.FieldWeights)
+	}
+	if m.concurrency != nil {
+		fields = append(fields, deployment.FieldConcurrency)
+	}
+	if m.drain_seconds != nil {
+		fields = append(fields, deployment.FieldDrainSeconds)
+	}
+	if m.last_request_at != nil {
+		fields = append(fields, deployment.FieldLastRequestAt)
+	}
+	if m.ended_at != nil {
+		fields = append(fields, deployment.FieldEndedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *DeploymentMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case deployment.FieldCreatedAt:
+		return m.CreatedAt()
+	case deployment.FieldDomainID:
+		return m.DomainID()
+	case deployment.FieldProjectID:
+		return m.ProjectID()
+	case deployment.FieldOwnerID:
+		return m.OwnerID()
+	case deployment.FieldVersion:
+		return m.Version()
+	case deployment.FieldName:
+		return m.Name()
+	case deployment.FieldDescription:
+		return m.Description()
+	case deployment.FieldStatus:
+		return m.Status()
+	case deployment.FieldMessage:
+		return m.Message()
+	case deployment.FieldShared:
+		return m.Shared()
+	case deployment.FieldOpen:
+		return m.Open()
+	case deployment.FieldWanted:
+		return m.Wanted()
+	case deployment.FieldCurrent:
+		return m.Current()
+	case deployment.FieldTarget:
+		return m.Target()
+	case deployment.FieldStrategy:
+		return m.Strategy()
+	case deployment.FieldScaling:
+		return m.Scaling()
+	case deployment.FieldProgress:
+		return m.Progress()
+	case deployment.FieldWeights:
+		return m.Weights()
+	case deployment.FieldConcurrency:
+		return m.Concurrency()
+	case deployment.FieldDrainSeconds:
+		return m.DrainSeconds()
+	case deployment.FieldLastRequestAt:
+		return m.LastRequestAt()
+	case deployment.FieldEndedAt:
+		return m.EndedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *DeploymentMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case deployment.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case deployment.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case deployment.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case deployment.FieldOwnerID:
+		return m.OldOwnerID(ctx)
+	case deployment.FieldVersion:
+		return m.OldVersion(ctx)
+	case deployment.FieldName:
+		return m.OldName(ctx)
+	case deployment.FieldDescription:
+		return m.OldDescription(ctx)
+	case deployment.FieldStatus:
+		return m.OldStatus(ctx)
+	case deployment.FieldMessage:
+		return m.OldMessage(ctx)
+	case deployment.FieldShared:
+		return m.OldShared(ctx)
+	case deployment.FieldOpen:
+		return m.OldOpen(ctx)
+	case deployment.FieldWanted:
+		return m.OldWanted(ctx)
+	case deployment.FieldCurrent:
+		return m.OldCurrent(ctx)
+	case deployment.FieldTarget:
+		return m.OldTarget(ctx)
+	case deployment.FieldStrategy:
+		return m.OldStrategy(ctx)
+	case deployment.FieldScaling:
+		return m.OldScaling(ctx)
+	case deployment.FieldProgress:
+		return m.OldProgress(ctx)
+	case deployment.FieldWeights:
+		return m.OldWeights(ctx)
+	case deployment.FieldConcurrency:
+		return m.OldConcurrency(ctx)
+	case deployment.FieldDrainSeconds:
+		return m.OldDrainSeconds(ctx)
+	case deployment.FieldLastRequestAt:
+		return m.OldLastRequestAt(ctx)
+	case deployment.FieldEndedAt:
+		return m.OldEndedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Deployment field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *DeploymentMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case deployment.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case deployment.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case deployment.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case deployment.FieldOwnerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnerID(v)
+		return nil
+	case deployment.FieldVersion:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVersion(v)
+		return nil
+	case deployment.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case deployment.FieldDescription:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDescription(v)
+		return nil
+	case deployment.FieldStatus:
+		v, ok := value.(deployment.Status)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case deployment.FieldMessage:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMessage(v)
+		return nil
+	case deployment.FieldShared:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetShared(v)
+		return nil
+	case deployment.FieldOpen:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOpen(v)
+		return nil
+	case deployment.FieldWanted:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWanted(v)
+		return nil
+	case deployment.FieldCurrent:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCurrent(v)
+		return nil
+	case deployment.FieldTarget:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTarget(v)
+		return nil
+	case deployment.FieldStrategy:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStrategy(v)
+		return nil
+	case deployment.FieldScaling:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScaling(v)
+		return nil
+	case deployment.FieldProgress:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProgress(v)
+		return nil
+	case deployment.FieldWeights:
+		v, ok := value.(map[int]int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWeights(v)
+		return nil
+	case deployment.FieldConcurrency:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetConcurrency(v)
+		return nil
+	case deployment.FieldDrainSeconds:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDrainSeconds(v)
+		return nil
+	case deployment.FieldLastRequestAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastRequestAt(v)
+		return nil
+	case deployment.FieldEndedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Deployment field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *DeploymentMutation) AddedFields() []string {
+	var fields []string
+	if m.addversion != nil {
+		fields = append(fields, deployment.FieldVersion)
+	}
+	if m.addwanted != nil {
+		fields = append(fields, deployment.FieldWanted)
+	}
+	if m.addcurrent != nil {
+		fields = append(fields, deployment.FieldCurrent)
+	}
+	if m.addtarget != nil {
+		fields = append(fields, deployment.FieldTarget)
+	}
+	if m.addconcurrency != nil {
+		fields = append(fields, deployment.FieldConcurrency)
+	}
+	if m.adddrain_seconds != nil {
+		fields = append(fields, deployment.FieldDrainSeconds)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *DeploymentMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case deployment.FieldVersion:
+		return m.AddedVersion()
+	case deployment.FieldWanted:
+		return m.AddedWanted()
+	case deployment.FieldCurrent:
+		return m.AddedCurrent()
+	case deployment.FieldTarget:
+		return m.AddedTarget()
+	case deployment.FieldConcurrency:
+		return m.AddedConcurrency()
+	case deployment.FieldDrainSeconds:
+		return m.AddedDrainSeconds()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *DeploymentMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case deployment.FieldVersion:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddVersion(v)
+		return nil
+	case deployment.FieldWanted:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddWanted(v)
+		return nil
+	case deployment.FieldCurrent:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCurrent(v)
+		return nil
+	case deployment.FieldTarget:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTarget(v)
+		return nil
+	case deployment.FieldConcurrency:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddConcurrency(v)
+		return nil
+	case deployment.FieldDrainSeconds:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDrainSeconds(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Deployment numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *DeploymentMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(deployment.FieldLastRequestAt) {
+		fields = append(fields, deployment.FieldLastRequestAt)
+	}
+	if m.FieldCleared(deployment.FieldEndedAt) {
+		fields = append(fields, deployment.FieldEndedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *DeploymentMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *DeploymentMutation) ClearField(name string) error {
+	switch name {
+	case deployment.FieldLastRequestAt:
+		m.ClearLastRequestAt()
+		return nil
+	case deployment.FieldEndedAt:
+		m.ClearEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Deployment nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *DeploymentMutation) ResetField(name string) error {
+	switch name {
+	case deployment.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case deployment.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case deployment.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case deployment.FieldOwnerID:
+		m.ResetOwnerID()
+		return nil
+	case deployment.FieldVersion:
+		m.ResetVersion()
+		return nil
+	case deployment.FieldName:
+		m.ResetName()
+		return nil
+	case deployment.FieldDescription:
+		m.ResetDescription()
+		return nil
+	case deployment.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case deployment.FieldMessage:
+		m.ResetMessage()
+		return nil
+	case deployment.FieldShared:
+		m.ResetShared()
+		return nil
+	case deployment.FieldOpen:
+		m.ResetOpen()
+		return nil
+	case deployment.FieldWanted:
+		m.ResetWanted()
+		return nil
+	case deployment.FieldCurrent:
+		m.ResetCurrent()
+		return nil
+	case deployment.FieldTarget:
+		m.ResetTarget()
+		return nil
+	case deployment.FieldStrategy:
+		m.ResetStrategy()
+		return nil
+	case deployment.FieldScaling:
+		m.ResetScaling()
+		return nil
+	case deployment.FieldProgress:
+		m.ResetProgress()
+		return nil
+	case deployment.FieldWeights:
+		m.ResetWeights()
+		return nil
+	case deployment.FieldConcurrency:
+		m.ResetConcurrency()
+		return nil
+	case deployment.FieldDrainSeconds:
+		m.ResetDrainSeconds()
+		return nil
+	case deployment.FieldLastRequestAt:
+		m.ResetLastRequestAt()
+		return nil
+	case deployment.FieldEndedAt:
+		m.ResetEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Deployment field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *DeploymentMutation) AddedEdges() []string {
+	edges := make([]string, 0, 7)
+	if m.domain != nil {
+		edges = append(edges, deployment.EdgeDomain)
+	}
+	if m.project != nil {
+		edges = append(edges, deployment.EdgeProject)
+	}
+	if m.owner != nil {
+		edges = append(edges, deployment.EdgeOwner)
+	}
+	if m.revisions != nil {
+		edges = append(edges, deployment.EdgeRevisions)
+	}
+	if m.replicas != nil {
+		edges = append(edges, deployment.EdgeReplicas)
+	}
+	if m.keys != nil {
+		edges = append(edges, deployment.EdgeKeys)
+	}
+	if m.events != nil {
+		edges = append(edges, deployment.EdgeEvents)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *DeploymentMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case deployment.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case deployment.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	case deployment.EdgeOwner:
+		if id := m.owner; id != nil {
+			return []ent.Value{*id}
+		}
+	case deployment.EdgeRevisions:
+		ids := make([]ent.Value, 0, len(m.revisions))
+		for id := range m.revisions {
+			ids = append(ids, id)
+		}
+		return ids
+	case deployment.EdgeReplicas:
+		ids := make([]ent.Value, 0, len(m.replicas))
+		for id := range m.replicas {
+			ids = append(ids, id)
+		}
+		return ids
+	case deployment.EdgeKeys:
+		ids := make([]ent.Value, 0, len(m.keys))
+		for id := range m.keys {
+			ids = append(ids, id)
+		}
+		return ids
+	case deployment.EdgeEvents:
+		ids := make([]ent.Value, 0, len(m.events))
+		for id := range m.events {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *DeploymentMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 7)
+	if m.removedrevisions != nil {
+		edges = append(edges, deployment.EdgeRevisions)
+	}
+	if m.removedreplicas != nil {
+		edges = append(edges, deployment.EdgeReplicas)
+	}
+	if m.removedkeys != nil {
+		edges = append(edges, deployment.EdgeKeys)
+	}
+	if m.removedevents != nil {
+		edges = append(edges, deployment.EdgeEvents)
+	}
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *DeploymentMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case deployment.EdgeRevisions:
+		ids := make([]ent.Value, 0, len(m.removedrevisions))
+		for id := range m.removedrevisions {
+			ids = append(ids, id)
+		}
+		return ids
+	case deployment.EdgeReplicas:
+		ids := make([]ent.Value, 0, len(m.removedreplicas))
+		for id := range m.removedreplicas {
+			ids = append(ids, id)
+		}
+		return ids
+	case deployment.EdgeKeys:
+		ids := make([]ent.Value, 0, len(m.removedkeys))
+		for id := range m.removedkeys {
+			ids = append(ids, id)
+		}
+		return ids
+	case deployment.EdgeEvents:
+		ids := make([]ent.Value, 0, len(m.removedevents))
+		for id := range m.removedevents {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *DeploymentMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 7)
+	if m.cleareddomain {
+		edges = append(edges, deployment.EdgeDomain)
+	}
+	if m.clearedproject {
+		edges = append(edges, deployment.EdgeProject)
+	}
+	if m.clearedowner {
+		edges = append(edges, deployment.EdgeOwner)
+	}
+	if m.clearedrevisions {
+		edges = append(edges, deployment.EdgeRevisions)
+	}
+	if m.clearedreplicas {
+		edges = append(edges, deployment.EdgeReplicas)
+	}
+	if m.clearedkeys {
+		edges = append(edges, deployment.EdgeKeys)
+	}
+	if m.clearedevents {
+		edges = append(edges, deployment.EdgeEvents)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *DeploymentMutation) EdgeCleared(name string) bool {
+	switch name {
+	case deployment.EdgeDomain:
+		return m.cleareddomain
+	case deployment.EdgeProject:
+		return m.clearedproject
+	case deployment.EdgeOwner:
+		return m.clearedowner
+	case deployment.EdgeRevisions:
+		return m.clearedrevisions
+	case deployment.EdgeReplicas:
+		return m.clearedreplicas
+	case deployment.EdgeKeys:
+		return m.clearedkeys
+	case deployment.EdgeEvents:
+		return m.clearedevents
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *DeploymentMutation) ClearEdge(name string) error {
+	switch name {
+	case deployment.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case deployment.EdgeProject:
+		m.ClearProject()
+		return nil
+	case deployment.EdgeOwner:
+		m.ClearOwner()
+		return nil
+	}
+	return fmt.Errorf("unknown Deployment unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *DeploymentMutation) ResetEdge(name string) error {
+	switch name {
+	case deployment.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case deployment.EdgeProject:
+		m.ResetProject()
+		return nil
+	case deployment.EdgeOwner:
+		m.ResetOwner()
+		return nil
+	case deployment.EdgeRevisions:
+		m.ResetRevisions()
+		return nil
+	case deployment.EdgeReplicas:
+		m.ResetReplicas()
+		return nil
+	case deployment.EdgeKeys:
+		m.ResetKeys()
+		return nil
+	case deployment.EdgeEvents:
+		m.ResetEvents()
+		return nil
+	}
+	return fmt.Errorf("unknown Deployment edge %s", name)
+}
+
+// DeploymentEventMutation represents an operation that mutates the DeploymentEvent nodes in the graph.
+type DeploymentEventMutation struct {
+	config
+	op                 Op
+	typ                string
+	id                 *uuid.UUID
+	created_at         *time.Time
+	kind               *deploymentevent.Kind
+	revision           *int
+	addrevision        *int
+	replicas_before    *int
+	addreplicas_before *int
+	replicas_after     *int
+	addreplicas_after  *int
+	metric             *string
+	value              *float64
+	addvalue           *float64
+	_limit             *float64
+	add_limit          *float64
+	message            *string
+	clearedFields      map[string]struct{}
+	deployment         *uuid.UUID
+	cleareddeployment  bool
+	done               bool
+	oldValue           func(context.Context) (*DeploymentEvent, error)
+	predicates         []predicate.DeploymentEvent
+}
+
+var _ ent.Mutation = (*DeploymentEventMutation)(nil)
+
+// deploymenteventOption allows management of the mutation configuration using functional options.
+type deploymenteventOption func(*DeploymentEventMutation)
+
+// newDeploymentEventMutation creates new mutation for the DeploymentEvent entity.
+func newDeploymentEventMutation(c config, op Op, opts ...deploymenteventOption) *DeploymentEventMutation {
+	m := &DeploymentEventMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeDeploymentEvent,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withDeploymentEventID sets the ID field of the mutation.
+func withDeploymentEventID(id uuid.UUID) deploymenteventOption {
+	return func(m *DeploymentEventMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *DeploymentEvent
+		)
+		m.oldValue = func(ctx context.Context) (*DeploymentEvent, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().DeploymentEvent.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withDeploymentEvent sets the old DeploymentEvent of the mutation.
+func withDeploymentEvent(node *DeploymentEvent) deploymenteventOption {
+	return func(m *DeploymentEventMutation) {
+		m.oldValue = func(context.Context) (*DeploymentEvent, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m DeploymentEventMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m DeploymentEventMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of DeploymentEvent entities.
+func (m *DeploymentEventMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *DeploymentEventMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *DeploymentEventMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().DeploymentEvent.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *DeploymentEventMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *DeploymentEventMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the DeploymentEvent entity.
+// If the DeploymentEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentEventMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *DeploymentEventMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *DeploymentEventMutation) SetKind(d deploymentevent.Kind) {
+	m.kind = &d
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *DeploymentEventMutation) Kind() (r deploymentevent.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the DeploymentEvent entity.
+// If the DeploymentEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentEventMutation) OldKind(ctx context.Context) (v deploymentevent.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *DeploymentEventMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetRevision sets the "revision" field.
+func (m *DeploymentEventMutation) SetRevision(i int) {
+	m.revision = &i
+	m.addrevision = nil
+}
+
+// Revision returns the value of the "revision" field in the mutation.
+func (m *DeploymentEventMutation) Revision() (r int, exists bool) {
+	v := m.revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRevision returns the old "revision" field's value of the DeploymentEvent entity.
+// If the DeploymentEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentEventMutation) OldRevision(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRevision: %w", err)
+	}
+	return oldValue.Revision, nil
+}
+
+// AddRevision adds i to the "revision" field.
+func (m *DeploymentEventMutation) AddRevision(i int) {
+	if m.addrevision != nil {
+		*m.addrevision += i
+	} else {
+		m.addrevision = &i
+	}
+}
+
+// AddedRevision returns the value that was added to the "revision" field in this mutation.
+func (m *DeploymentEventMutation) AddedRevision() (r int, exists bool) {
+	v := m.addrevision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearRevision clears the value of the "revision" field.
+func (m *DeploymentEventMutation) ClearRevision() {
+	m.revision = nil
+	m.addrevision = nil
+	m.clearedFields[deploymentevent.FieldRevision] = struct{}{}
+}
+
+// RevisionCleared returns if the "revision" field was cleared in this mutation.
+func (m *DeploymentEventMutation) RevisionCleared() bool {
+	_, ok := m.clearedFields[deploymentevent.FieldRevision]
+	return ok
+}
+
+// ResetRevision resets all changes to the "revision" field.
+func (m *DeploymentEventMutation) ResetRevision() {
+	m.revision = nil
+	m.addrevision = nil
+	delete(m.clearedFields, deploymentevent.FieldRevision)
+}
+
+// SetReplicasBefore sets the "replicas_before" field.
+func (m *DeploymentEventMutation) SetReplicasBefore(i int) {
+	m.replicas_before = &i
+	m.addreplicas_before = nil
+}
+
+// ReplicasBefore returns the value of the "replicas_before" field in the mutation.
+func (m *DeploymentEventMutation) ReplicasBefore() (r int, exists bool) {
+	v := m.replicas_before
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReplicasBefore returns the old "replicas_before" field's value of the DeploymentEvent entity.
+// If the DeploymentEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentEventMutation) OldReplicasBefore(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReplicasBefore is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReplicasBefore requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReplicasBefore: %w", err)
+	}
+	return oldValue.ReplicasBefore, nil
+}
+
+// AddReplicasBefore adds i to the "replicas_before" field.
+func (m *DeploymentEventMutation) AddReplicasBefore(i int) {
+	if m.addreplicas_before != nil {
+		*m.addreplicas_before += i
+	} else {
+		m.addreplicas_before = &i
+	}
+}
+
+// AddedReplicasBefore returns the value that was added to the "replicas_before" field in this mutation.
+func (m *DeploymentEventMutation) AddedReplicasBefore() (r int, exists bool) {
+	v := m.addreplicas_before
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearReplicasBefore clears the value of the "replicas_before" field.
+func (m *DeploymentEventMutation) ClearReplicasBefore() {
+	m.replicas_before = nil
+	m.addreplicas_before = nil
+	m.clearedFields[deploymentevent.FieldReplicasBefore] = struct{}{}
+}
+
+// ReplicasBeforeCleared returns if the "replicas_before" field was cleared in this mutation.
+func (m *DeploymentEventMutation) ReplicasBeforeCleared() bool {
+	_, ok := m.clearedFields[deploymentevent.FieldReplicasBefore]
+	return ok
+}
+
+// ResetReplicasBefore resets all changes to the "replicas_before" field.
+func (m *DeploymentEventMutation) ResetReplicasBefore() {
+	m.replicas_before = nil
+	m.addreplicas_before = nil
+	delete(m.clearedFields, deploymentevent.FieldReplicasBefore)
+}
+
+// SetReplicasAfter sets the "replicas_after" field.
+func (m *DeploymentEventMutation) SetReplicasAfter(i int) {
+	m.replicas_after = &i
+	m.addreplicas_after = nil
+}
+
+// ReplicasAfter returns the value of the "replicas_after" field in the mutation.
+func (m *DeploymentEventMutation) ReplicasAfter() (r int, exists bool) {
+	v := m.replicas_after
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReplicasAfter returns the old "replicas_after" field's value of the DeploymentEvent entity.
+// If the DeploymentEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentEventMutation) OldReplicasAfter(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReplicasAfter is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReplicasAfter requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReplicasAfter: %w", err)
+	}
+	return oldValue.ReplicasAfter, nil
+}
+
+// AddReplicasAfter adds i to the "replicas_after" field.
+func (m *DeploymentEventMutation) AddReplicasAfter(i int) {
+	if m.addreplicas_after != nil {
+		*m.addreplicas_after += i
+	} else {
+		m.addreplicas_after = &i
+	}
+}
+
+// AddedReplicasAfter returns the value that was added to the "replicas_after" field in this mutation.
+func (m *DeploymentEventMutation) AddedReplicasAfter() (r int, exists bool) {
+	v := m.addreplicas_after
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearReplicasAfter clears the value of the "replicas_after" field.
+func (m *DeploymentEventMutation) ClearReplicasAfter() {
+	m.replicas_after = nil
+	m.addreplicas_after = nil
+	m.clearedFields[deploymentevent.FieldReplicasAfter] = struct{}{}
+}
+
+// ReplicasAfterCleared returns if the "replicas_after" field was cleared in this mutation.
+func (m *DeploymentEventMutation) ReplicasAfterCleared() bool {
+	_, ok := m.clearedFields[deploymentevent.FieldReplicasAfter]
+	return ok
+}
+
+// ResetReplicasAfter resets all changes to the "replicas_after" field.
+func (m *DeploymentEventMutation) ResetReplicasAfter() {
+	m.replicas_after = nil
+	m.addreplicas_after = nil
+	delete(m.clearedFields, deploymentevent.FieldReplicasAfter)
+}
+
+// SetMetric sets the "metric" field.
+func (m *DeploymentEventMutation) SetMetric(s string) {
+	m.metric = &s
+}
+
+// Metric returns the value of the "metric" field in the mutation.
+func (m *DeploymentEventMutation) Metric() (r string, exists bool) {
+	v := m.metric
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMetric returns the old "metric" field's value of the DeploymentEvent entity.
+// If the DeploymentEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentEventMutation) OldMetric(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMetric is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMetric requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMetric: %w", err)
+	}
+	return oldValue.Metric, nil
+}
+
+// ResetMetric resets all changes to the "metric" field.
+func (m *DeploymentEventMutation) ResetMetric() {
+	m.metric = nil
+}
+
+// SetValue sets the "value" field.
+func (m *DeploymentEventMutation) SetValue(f float64) {
+	m.value = &f
+	m.addvalue = nil
+}
+
+// Value returns the value of the "value" field in the mutation.
+func (m *DeploymentEventMutation) Value() (r float64, exists bool) {
+	v := m.value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldValue returns the old "value" field's value of the DeploymentEvent entity.
+// If the DeploymentEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentEventMutation) OldValue(ctx context.Context) (v *float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldValue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldValue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldValue: %w", err)
+	}
+	return oldValue.Value, nil
+}
+
+// AddValue adds f to the "value" field.
+func (m *DeploymentEventMutation) AddValue(f float64) {
+	if m.addvalue != nil {
+		*m.addvalue += f
+	} else {
+		m.addvalue = &f
+	}
+}
+
+// AddedValue returns the value that was added to the "value" field in this mutation.
+func (m *DeploymentEventMutation) AddedValue() (r float64, exists bool) {
+	v := m.addvalue
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearValue clears the value of the "value" field.
+func (m *DeploymentEventMutation) ClearValue() {
+	m.value = nil
+	m.addvalue = nil
+	m.clearedFields[deploymentevent.FieldValue] = struct{}{}
+}
+
+// ValueCleared returns if the "value" field was cleared in this mutation.
+func (m *DeploymentEventMutation) ValueCleared() bool {
+	_, ok := m.clearedFields[deploymentevent.FieldValue]
+	return ok
+}
+
+// ResetValue resets all changes to the "value" field.
+func (m *DeploymentEventMutation) ResetValue() {
+	m.value = nil
+	m.addvalue = nil
+	delete(m.clearedFields, deploymentevent.FieldValue)
+}
+
+// SetLimit sets the "limit" field.
+func (m *DeploymentEventMutation) SetLimit(f float64) {
+	m._limit = &f
+	m.add_limit = nil
+}
+
+// Limit returns the value of the "limit" field in the mutation.
+func (m *DeploymentEventMutation) Limit() (r float64, exists bool) {
+	v := m._limit
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLimit returns the old "limit" field's value of the DeploymentEvent entity.
+// If the DeploymentEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentEventMutation) OldLimit(ctx context.Context) (v *float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLimit is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLimit requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLimit: %w", err)
+	}
+	return oldValue.Limit, nil
+}
+
+// AddLimit adds f to the "limit" field.
+func (m *DeploymentEventMutation) AddLimit(f float64) {
+	if m.add_limit != nil {
+		*m.add_limit += f
+	} else {
+		m.add_limit = &f
+	}
+}
+
+// AddedLimit returns the value that was added to the "limit" field in this mutation.
+func (m *DeploymentEventMutation) AddedLimit() (r float64, exists bool) {
+	v := m.add_limit
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearLimit clears the value of the "limit" field.
+func (m *DeploymentEventMutation) ClearLimit() {
+	m._limit = nil
+	m.add_limit = nil
+	m.clearedFields[deploymentevent.FieldLimit] = struct{}{}
+}
+
+// LimitCleared returns if the "limit" field was cleared in this mutation.
+func (m *DeploymentEventMutation) LimitCleared() bool {
+	_, ok := m.clearedFields[deploymentevent.FieldLimit]
+	return ok
+}
+
+// ResetLimit resets all changes to the "limit" field.
+func (m *DeploymentEventMutation) ResetLimit() {
+	m._limit = nil
+	m.add_limit = nil
+	delete(m.clearedFields, deploymentevent.FieldLimit)
+}
+
+// SetMessage sets the "message" field.
+func (m *DeploymentEventMutation) SetMessage(s string) {
+	m.message = &s
+}
+
+// Message returns the value of the "message" field in the mutation.
+func (m *DeploymentEventMutation) Message() (r string, exists bool) {
+	v := m.message
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMessage returns the old "message" field's value of the DeploymentEvent entity.
+// If the DeploymentEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentEventMutation) OldMessage(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMessage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMessage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMessage: %w", err)
+	}
+	return oldValue.Message, nil
+}
+
+// ResetMessage resets all changes to the "message" field.
+func (m *DeploymentEventMutation) ResetMessage() {
+	m.message = nil
+}
+
+// SetDeploymentID sets the "deployment_id" field.
+func (m *DeploymentEventMutation) SetDeploymentID(u uuid.UUID) {
+	m.deployment = &u
+}
+
+// DeploymentID returns the value of the "deployment_id" field in the mutation.
+func (m *DeploymentEventMutation) DeploymentID() (r uuid.UUID, exists bool) {
+	v := m.deployment
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDeploymentID returns the old "deployment_id" field's value of the DeploymentEvent entity.
+// If the DeploymentEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentEventMutation) OldDeploymentID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDeploymentID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDeploymentID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDeploymentID: %w", err)
+	}
+	return oldValue.DeploymentID, nil
+}
+
+// ResetDeploymentID resets all changes to the "deployment_id" field.
+func (m *DeploymentEventMutation) ResetDeploymentID() {
+	m.deployment = nil
+}
+
+// ClearDeployment clears the "deployment" edge to the Deployment entity.
+func (m *DeploymentEventMutation) ClearDeployment() {
+	m.cleareddeployment = true
+	m.clearedFields[deploymentevent.FieldDeploymentID] = struct{}{}
+}
+
+// DeploymentCleared reports if the "deployment" edge to the Deployment entity was cleared.
+func (m *DeploymentEventMutation) DeploymentCleared() bool {
+	return m.cleareddeployment
+}
+
+// DeploymentIDs returns the "deployment" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DeploymentID instead. It exists only for internal usage by the builders.
+func (m *DeploymentEventMutation) DeploymentIDs() (ids []uuid.UUID) {
+	if id := m.deployment; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDeployment resets all changes to the "deployment" edge.
+func (m *DeploymentEventMutation) ResetDeployment() {
+	m.deployment = nil
+	m.cleareddeployment = false
+}
+
+// Where appends a list predicates to the DeploymentEventMutation builder.
+func (m *DeploymentEventMutation) Where(ps ...predicate.DeploymentEvent) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the DeploymentEventMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *DeploymentEventMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.DeploymentEvent, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *DeploymentEventMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *DeploymentEventMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (DeploymentEvent).
+func (m *DeploymentEventMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *DeploymentEventMutation) Fields() []string {
+	fields := make([]string, 0, 10)
+	if m.created_at != nil {
+		fields = append(fields, deploymentevent.FieldCreatedAt)
+	}
+	if m.kind != nil {
+		fields = append(fields, deploymentevent.FieldKind)
+	}
+	if m.revision != nil {
+		fields = append(fields, deploymentevent.FieldRevision)
+	}
+	if m.replicas_before != nil {
+		fields = append(fields, deploymentevent.FieldReplicasBefore)
+	}
+	if m.replicas_after != nil {
+		fields = append(fields, deploymentevent.FieldReplicasAfter)
+	}
+	if m.metric != nil {
+		fields = append(fields, deploymentevent.FieldMetric)
+	}
+	if m.value != nil {
+		fields = append(fields, deploymentevent.FieldValue)
+	}
+	if m._limit != nil {
+		fields = append(fields, deploymentevent.FieldLimit)
+	}
+	if m.message != nil {
+		fields = append(fields, deploymentevent.FieldMessage)
+	}
+	if m.deployment != nil {
+		fields = append(fields, deploymentevent.FieldDeploymentID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *DeploymentEventMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case deploymentevent.FieldCreatedAt:
+		return m.CreatedAt()
+	case deploymentevent.FieldKind:
+		return m.Kind()
+	case deploymentevent.FieldRevision:
+		return m.Revision()
+	case deploymentevent.FieldReplicasBefore:
+		return m.ReplicasBefore()
+	case deploymentevent.FieldReplicasAfter:
+		return m.ReplicasAfter()
+	case deploymentevent.FieldMetric:
+		return m.Metric()
+	case deploymentevent.FieldValue:
+		return m.Value()
+	case deploymentevent.FieldLimit:
+		return m.Limit()
+	case deploymentevent.FieldMessage:
+		return m.Message()
+	case deploymentevent.FieldDeploymentID:
+		return m.DeploymentID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *DeploymentEventMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case deploymentevent.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case deploymentevent.FieldKind:
+		return m.OldKind(ctx)
+	case deploymentevent.FieldRevision:
+		return m.OldRevision(ctx)
+	case deploymentevent.FieldReplicasBefore:
+		return m.OldReplicasBefore(ctx)
+	case deploymentevent.FieldReplicasAfter:
+		return m.OldReplicasAfter(ctx)
+	case deploymentevent.FieldMetric:
+		return m.OldMetric(ctx)
+	case deploymentevent.FieldValue:
+		return m.OldValue(ctx)
+	case deploymentevent.FieldLimit:
+		return m.OldLimit(ctx)
+	case deploymentevent.FieldMessage:
+		return m.OldMessage(ctx)
+	case deploymentevent.FieldDeploymentID:
+		return m.OldDeploymentID(ctx)
+	}
+	return nil, fmt.Errorf("unknown DeploymentEvent field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *DeploymentEventMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case deploymentevent.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case deploymentevent.FieldKind:
+		v, ok := value.(deploymentevent.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case deploymentevent.FieldRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRevision(v)
+		return nil
+	case deploymentevent.FieldReplicasBefore:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReplicasBefore(v)
+		return nil
+	case deploymentevent.FieldReplicasAfter:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReplicasAfter(v)
+		return nil
+	case deploymentevent.FieldMetric:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMetric(v)
+		return nil
+	case deploymentevent.FieldValue:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetValue(v)
+		return nil
+	case deploymentevent.FieldLimit:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLimit(v)
+		return nil
+	case deploymentevent.FieldMessage:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMessage(v)
+		return nil
+	case deploymentevent.FieldDeploymentID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDeploymentID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentEvent field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *DeploymentEventMutation) AddedFields() []string {
+	var fields []string
+	if m.addrevision != nil {
+		fields = append(fields, deploymentevent.FieldRevision)
+	}
+	if m.addreplicas_before != nil {
+		fields = append(fields, deploymentevent.FieldReplicasBefore)
+	}
+	if m.addreplicas_after != nil {
+		fields = append(fields, deploymentevent.FieldReplicasAfter)
+	}
+	if m.addvalue != nil {
+		fields = append(fields, deploymentevent.FieldValue)
+	}
+	if m.add_limit != nil {
+		fields = append(fields, deploymentevent.FieldLimit)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *DeploymentEventMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case deploymentevent.FieldRevision:
+		return m.AddedRevision()
+	case deploymentevent.FieldReplicasBefore:
+		return m.AddedReplicasBefore()
+	case deploymentevent.FieldReplicasAfter:
+		return m.AddedReplicasAfter()
+	case deploymentevent.FieldValue:
+		return m.AddedValue()
+	case deploymentevent.FieldLimit:
+		return m.AddedLimit()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *DeploymentEventMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case deploymentevent.FieldRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRevision(v)
+		return nil
+	case deploymentevent.FieldReplicasBefore:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddReplicasBefore(v)
+		return nil
+	case deploymentevent.FieldReplicasAfter:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddReplicasAfter(v)
+		return nil
+	case deploymentevent.FieldValue:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddValue(v)
+		return nil
+	case deploymentevent.FieldLimit:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddLimit(v)
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentEvent numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *DeploymentEventMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(deploymentevent.FieldRevision) {
+		fields = append(fields, deploymentevent.FieldRevision)
+	}
+	if m.FieldCleared(deploymentevent.FieldReplicasBefore) {
+		fields = append(fields, deploymentevent.FieldReplicasBefore)
+	}
+	if m.FieldCleared(deploymentevent.FieldReplicasAfter) {
+		fields = append(fields, deploymentevent.FieldReplicasAfter)
+	}
+	if m.FieldCleared(deploymentevent.FieldValue) {
+		fields = append(fields, deploymentevent.FieldValue)
+	}
+	if m.FieldCleared(deploymentevent.FieldLimit) {
+		fields = append(fields, deploymentevent.FieldLimit)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *DeploymentEventMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *DeploymentEventMutation) ClearField(name string) error {
+	switch name {
+	case deploymentevent.FieldRevision:
+		m.ClearRevision()
+		return nil
+	case deploymentevent.FieldReplicasBefore:
+		m.ClearReplicasBefore()
+		return nil
+	case deploymentevent.FieldReplicasAfter:
+		m.ClearReplicasAfter()
+		return nil
+	case deploymentevent.FieldValue:
+		m.ClearValue()
+		return nil
+	case deploymentevent.FieldLimit:
+		m.ClearLimit()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentEvent nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *DeploymentEventMutation) ResetField(name string) error {
+	switch name {
+	case deploymentevent.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case deploymentevent.FieldKind:
+		m.ResetKind()
+		return nil
+	case deploymentevent.FieldRevision:
+		m.ResetRevision()
+		return nil
+	case deploymentevent.FieldReplicasBefore:
+		m.ResetReplicasBefore()
+		return nil
+	case deploymentevent.FieldReplicasAfter:
+		m.ResetReplicasAfter()
+		return nil
+	case deploymentevent.FieldMetric:
+		m.ResetMetric()
+		return nil
+	case deploymentevent.FieldValue:
+		m.ResetValue()
+		return nil
+	case deploymentevent.FieldLimit:
+		m.ResetLimit()
+		return nil
+	case deploymentevent.FieldMessage:
+		m.ResetMessage()
+		return nil
+	case deploymentevent.FieldDeploymentID:
+		m.ResetDeploymentID()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentEvent field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *DeploymentEventMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.deployment != nil {
+		edges = append(edges, deploymentevent.EdgeDeployment)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *DeploymentEventMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case deploymentevent.EdgeDeployment:
+		if id := m.deployment; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *DeploymentEventMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *DeploymentEventMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *DeploymentEventMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.cleareddeployment {
+		edges = append(edges, deploymentevent.EdgeDeployment)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *DeploymentEventMutation) EdgeCleared(name string) bool {
+	switch name {
+	case deploymentevent.EdgeDeployment:
+		return m.cleareddeployment
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *DeploymentEventMutation) ClearEdge(name string) error {
+	switch name {
+	case deploymentevent.EdgeDeployment:
+		m.ClearDeployment()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentEvent unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *DeploymentEventMutation) ResetEdge(name string) error {
+	switch name {
+	case deploymentevent.EdgeDeployment:
+		m.ResetDeployment()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentEvent edge %s", name)
+}
+
+// DeploymentKeyMutation represents an operation that mutates the DeploymentKey nodes in the graph.
+type DeploymentKeyMutation struct {
+	config
+	op                     Op
+	typ                    string
+	id                     *uuid.UUID
+	created_at             *time.Time
+	name                   *string
+	prefix                 *string
+	hash                   *[]byte
+	requests_per_minute    *int
+	addrequests_per_minute *int
+	tokens_per_minute      *int
+	addtokens_per_minute   *int
+	token_budget           *int64
+	addtoken_budget        *int64
+	used_requests          *int64
+	addused_requests       *int64
+	used_tokens            *int64
+	addused_tokens         *int64
+	expires_at             *time.Time
+	last_used_at           *time.Time
+	revoked_at             *time.Time
+	domain_id              *uuid.UUID
+	clearedFields          map[string]struct{}
+	user                   *uuid.UUID
+	cleareduser            bool
+	deployment             *uuid.UUID
+	cleareddeployment      bool
+	done                   bool
+	oldValue               func(context.Context) (*DeploymentKey, error)
+	predicates             []predicate.DeploymentKey
+}
+
+var _ ent.Mutation = (*DeploymentKeyMutation)(nil)
+
+// deploymentkeyOption allows management of the mutation configuration using functional options.
+type deploymentkeyOption func(*DeploymentKeyMutation)
+
+// newDeploymentKeyMutation creates new mutation for the DeploymentKey entity.
+func newDeploymentKeyMutation(c config, op Op, opts ...deploymentkeyOption) *DeploymentKeyMutation {
+	m := &DeploymentKeyMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeDeploymentKey,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withDeploymentKeyID sets the ID field of the mutation.
+func withDeploymentKeyID(id uuid.UUID) deploymentkeyOption {
+	return func(m *DeploymentKeyMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *DeploymentKey
+		)
+		m.oldValue = func(ctx context.Context) (*DeploymentKey, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().DeploymentKey.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withDeploymentKey sets the old DeploymentKey of the mutation.
+func withDeploymentKey(node *DeploymentKey) deploymentkeyOption {
+	return func(m *DeploymentKeyMutation) {
+		m.oldValue = func(context.Context) (*DeploymentKey, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m DeploymentKeyMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m DeploymentKeyMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of DeploymentKey entities.
+func (m *DeploymentKeyMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *DeploymentKeyMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *DeploymentKeyMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().DeploymentKey.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *DeploymentKeyMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *DeploymentKeyMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *DeploymentKeyMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetName sets the "name" field.
+func (m *DeploymentKeyMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *DeploymentKeyMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *DeploymentKeyMutation) ResetName() {
+	m.name = nil
+}
+
+// SetPrefix sets the "prefix" field.
+func (m *DeploymentKeyMutation) SetPrefix(s string) {
+	m.prefix = &s
+}
+
+// Prefix returns the value of the "prefix" field in the mutation.
+func (m *DeploymentKeyMutation) Prefix() (r string, exists bool) {
+	v := m.prefix
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPrefix returns the old "prefix" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldPrefix(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPrefix is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPrefix requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPrefix: %w", err)
+	}
+	return oldValue.Prefix, nil
+}
+
+// ResetPrefix resets all changes to the "prefix" field.
+func (m *DeploymentKeyMutation) ResetPrefix() {
+	m.prefix = nil
+}
+
+// SetHash sets the "hash" field.
+func (m *DeploymentKeyMutation) SetHash(b []byte) {
+	m.hash = &b
+}
+
+// Hash returns the value of the "hash" field in the mutation.
+func (m *DeploymentKeyMutation) Hash() (r []byte, exists bool) {
+	v := m.hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHash returns the old "hash" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldHash(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHash: %w", err)
+	}
+	return oldValue.Hash, nil
+}
+
+// ResetHash resets all changes to the "hash" field.
+func (m *DeploymentKeyMutation) ResetHash() {
+	m.hash = nil
+}
+
+// SetRequestsPerMinute sets the "requests_per_minute" field.
+func (m *DeploymentKeyMutation) SetRequestsPerMinute(i int) {
+	m.requests_per_minute = &i
+	m.addrequests_per_minute = nil
+}
+
+// RequestsPerMinute returns the value of the "requests_per_minute" field in the mutation.
+func (m *DeploymentKeyMutation) RequestsPerMinute() (r int, exists bool) {
+	v := m.requests_per_minute
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRequestsPerMinute returns the old "requests_per_minute" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldRequestsPerMinute(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRequestsPerMinute is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRequestsPerMinute requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRequestsPerMinute: %w", err)
+	}
+	return oldValue.RequestsPerMinute, nil
+}
+
+// AddRequestsPerMinute adds i to the "requests_per_minute" field.
+func (m *DeploymentKeyMutation) AddRequestsPerMinute(i int) {
+	if m.addrequests_per_minute != nil {
+		*m.addrequests_per_minute += i
+	} else {
+		m.addrequests_per_minute = &i
+	}
+}
+
+// AddedRequestsPerMinute returns the value that was added to the "requests_per_minute" field in this mutation.
+func (m *DeploymentKeyMutation) AddedRequestsPerMinute() (r int, exists bool) {
+	v := m.addrequests_per_minute
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetRequestsPerMinute resets all changes to the "requests_per_minute" field.
+func (m *DeploymentKeyMutation) ResetRequestsPerMinute() {
+	m.requests_per_minute = nil
+	m.addrequests_per_minute = nil
+}
+
+// SetTokensPerMinute sets the "tokens_per_minute" field.
+func (m *DeploymentKeyMutation) SetTokensPerMinute(i int) {
+	m.tokens_per_minute = &i
+	m.addtokens_per_minute = nil
+}
+
+// TokensPerMinute returns the value of the "tokens_per_minute" field in the mutation.
+func (m *DeploymentKeyMutation) TokensPerMinute() (r int, exists bool) {
+	v := m.tokens_per_minute
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTokensPerMinute returns the old "tokens_per_minute" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldTokensPerMinute(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTokensPerMinute is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTokensPerMinute requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTokensPerMinute: %w", err)
+	}
+	return oldValue.TokensPerMinute, nil
+}
+
+// AddTokensPerMinute adds i to the "tokens_per_minute" field.
+func (m *DeploymentKeyMutation) AddTokensPerMinute(i int) {
+	if m.addtokens_per_minute != nil {
+		*m.addtokens_per_minute += i
+	} else {
+		m.addtokens_per_minute = &i
+	}
+}
+
+// AddedTokensPerMinute returns the value that was added to the "tokens_per_minute" field in this mutation.
+func (m *DeploymentKeyMutation) AddedTokensPerMinute() (r int, exists bool) {
+	v := m.addtokens_per_minute
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTokensPerMinute resets all changes to the "tokens_per_minute" field.
+func (m *DeploymentKeyMutation) ResetTokensPerMinute() {
+	m.tokens_per_minute = nil
+	m.addtokens_per_minute = nil
+}
+
+// SetTokenBudget sets the "token_budget" field.
+func (m *DeploymentKeyMutation) SetTokenBudget(i int64) {
+	m.token_budget = &i
+	m.addtoken_budget = nil
+}
+
+// TokenBudget returns the value of the "token_budget" field in the mutation.
+func (m *DeploymentKeyMutation) TokenBudget() (r int64, exists bool) {
+	v := m.token_budget
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTokenBudget returns the old "token_budget" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldTokenBudget(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTokenBudget is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTokenBudget requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTokenBudget: %w", err)
+	}
+	return oldValue.TokenBudget, nil
+}
+
+// AddTokenBudget adds i to the "token_budget" field.
+func (m *DeploymentKeyMutation) AddTokenBudget(i int64) {
+	if m.addtoken_budget != nil {
+		*m.addtoken_budget += i
+	} else {
+		m.addtoken_budget = &i
+	}
+}
+
+// AddedTokenBudget returns the value that was added to the "token_budget" field in this mutation.
+func (m *DeploymentKeyMutation) AddedTokenBudget() (r int64, exists bool) {
+	v := m.addtoken_budget
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTokenBudget resets all changes to the "token_budget" field.
+func (m *DeploymentKeyMutation) ResetTokenBudget() {
+	m.token_budget = nil
+	m.addtoken_budget = nil
+}
+
+// SetUsedRequests sets the "used_requests" field.
+func (m *DeploymentKeyMutation) SetUsedRequests(i int64) {
+	m.used_requests = &i
+	m.addused_requests = nil
+}
+
+// UsedRequests returns the value of the "used_requests" field in the mutation.
+func (m *DeploymentKeyMutation) UsedRequests() (r int64, exists bool) {
+	v := m.used_requests
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUsedRequests returns the old "used_requests" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldUsedRequests(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUsedRequests is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUsedRequests requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUsedRequests: %w", err)
+	}
+	return oldValue.UsedRequests, nil
+}
+
+// AddUsedRequests adds i to the "used_requests" field.
+func (m *DeploymentKeyMutation) AddUsedRequests(i int64) {
+	if m.addused_requests != nil {
+		*m.addused_requests += i
+	} else {
+		m.addused_requests = &i
+	}
+}
+
+// AddedUsedRequests returns the value that was added to the "used_requests" field in this mutation.
+func (m *DeploymentKeyMutation) AddedUsedRequests() (r int64, exists bool) {
+	v := m.addused_requests
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetUsedRequests resets all changes to the "used_requests" field.
+func (m *DeploymentKeyMutation) ResetUsedRequests() {
+	m.used_requests = nil
+	m.addused_requests = nil
+}
+
+// SetUsedTokens sets the "used_tokens" field.
+func (m *DeploymentKeyMutation) SetUsedTokens(i int64) {
+	m.used_tokens = &i
+	m.addused_tokens = nil
+}
+
+// UsedTokens returns the value of the "used_tokens" field in the mutation.
+func (m *DeploymentKeyMutation) UsedTokens() (r int64, exists bool) {
+	v := m.used_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUsedTokens returns the old "used_tokens" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldUsedTokens(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUsedTokens is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUsedTokens requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUsedTokens: %w", err)
+	}
+	return oldValue.UsedTokens, nil
+}
+
+// AddUsedTokens adds i to the "used_tokens" field.
+func (m *DeploymentKeyMutation) AddUsedTokens(i int64) {
+	if m.addused_tokens != nil {
+		*m.addused_tokens += i
+	} else {
+		m.addused_tokens = &i
+	}
+}
+
+// AddedUsedTokens returns the value that was added to the "used_tokens" field in this mutation.
+func (m *DeploymentKeyMutation) AddedUsedTokens() (r int64, exists bool) {
+	v := m.addused_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetUsedTokens resets all changes to the "used_tokens" field.
+func (m *DeploymentKeyMutation) ResetUsedTokens() {
+	m.used_tokens = nil
+	m.addused_tokens = nil
+}
+
+// SetExpiresAt sets the "expires_at" field.
+func (m *DeploymentKeyMutation) SetExpiresAt(t time.Time) {
+	m.expires_at = &t
+}
+
+// ExpiresAt returns the value of the "expires_at" field in the mutation.
+func (m *DeploymentKeyMutation) ExpiresAt() (r time.Time, exists bool) {
+	v := m.expires_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExpiresAt returns the old "expires_at" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldExpiresAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExpiresAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExpiresAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExpiresAt: %w", err)
+	}
+	return oldValue.ExpiresAt, nil
+}
+
+// ClearExpiresAt clears the value of the "expires_at" field.
+func (m *DeploymentKeyMutation) ClearExpiresAt() {
+	m.expires_at = nil
+	m.clearedFields[deploymentkey.FieldExpiresAt] = struct{}{}
+}
+
+// ExpiresAtCleared returns if the "expires_at" field was cleared in this mutation.
+func (m *DeploymentKeyMutation) ExpiresAtCleared() bool {
+	_, ok := m.clearedFields[deploymentkey.FieldExpiresAt]
+	return ok
+}
+
+// ResetExpiresAt resets all changes to the "expires_at" field.
+func (m *DeploymentKeyMutation) ResetExpiresAt() {
+	m.expires_at = nil
+	delete(m.clearedFields, deploymentkey.FieldExpiresAt)
+}
+
+// SetLastUsedAt sets the "last_used_at" field.
+func (m *DeploymentKeyMutation) SetLastUsedAt(t time.Time) {
+	m.last_used_at = &t
+}
+
+// LastUsedAt returns the value of the "last_used_at" field in the mutation.
+func (m *DeploymentKeyMutation) LastUsedAt() (r time.Time, exists bool) {
+	v := m.last_used_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastUsedAt returns the old "last_used_at" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldLastUsedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastUsedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastUsedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastUsedAt: %w", err)
+	}
+	return oldValue.LastUsedAt, nil
+}
+
+// ClearLastUsedAt clears the value of the "last_used_at" field.
+func (m *DeploymentKeyMutation) ClearLastUsedAt() {
+	m.last_used_at = nil
+	m.clearedFields[deploymentkey.FieldLastUsedAt] = struct{}{}
+}
+
+// LastUsedAtCleared returns if the "last_used_at" field was cleared in this mutation.
+func (m *DeploymentKeyMutation) LastUsedAtCleared() bool {
+	_, ok := m.clearedFields[deploymentkey.FieldLastUsedAt]
+	return ok
+}
+
+// ResetLastUsedAt resets all changes to the "last_used_at" field.
+func (m *DeploymentKeyMutation) ResetLastUsedAt() {
+	m.last_used_at = nil
+	delete(m.clearedFields, deploymentkey.FieldLastUsedAt)
+}
+
+// SetRevokedAt sets the "revoked_at" field.
+func (m *DeploymentKeyMutation) SetRevokedAt(t time.Time) {
+	m.revoked_at = &t
+}
+
+// RevokedAt returns the value of the "revoked_at" field in the mutation.
+func (m *DeploymentKeyMutation) RevokedAt() (r time.Time, exists bool) {
+	v := m.revoked_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRevokedAt returns the old "revoked_at" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldRevokedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRevokedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRevokedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRevokedAt: %w", err)
+	}
+	return oldValue.RevokedAt, nil
+}
+
+// ClearRevokedAt clears the value of the "revoked_at" field.
+func (m *DeploymentKeyMutation) ClearRevokedAt() {
+	m.revoked_at = nil
+	m.clearedFields[deploymentkey.FieldRevokedAt] = struct{}{}
+}
+
+// RevokedAtCleared returns if the "revoked_at" field was cleared in this mutation.
+func (m *DeploymentKeyMutation) RevokedAtCleared() bool {
+	_, ok := m.clearedFields[deploymentkey.FieldRevokedAt]
+	return ok
+}
+
+// ResetRevokedAt resets all changes to the "revoked_at" field.
+func (m *DeploymentKeyMutation) ResetRevokedAt() {
+	m.revoked_at = nil
+	delete(m.clearedFields, deploymentkey.FieldRevokedAt)
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *DeploymentKeyMutation) SetDomainID(u uuid.UUID) {
+	m.domain_id = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *DeploymentKeyMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *DeploymentKeyMutation) ResetDomainID() {
+	m.domain_id = nil
+}
+
+// SetUserID sets the "user_id" field.
+func (m *DeploymentKeyMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *DeploymentKeyMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldUserID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *DeploymentKeyMutation) ResetUserID() {
+	m.user = nil
+}
+
+// SetDeploymentID sets the "deployment_id" field.
+func (m *DeploymentKeyMutation) SetDeploymentID(u uuid.UUID) {
+	m.deployment = &u
+}
+
+// DeploymentID returns the value of the "deployment_id" field in the mutation.
+func (m *DeploymentKeyMutation) DeploymentID() (r uuid.UUID, exists bool) {
+	v := m.deployment
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDeploymentID returns the old "deployment_id" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldDeploymentID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDeploymentID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDeploymentID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDeploymentID: %w", err)
+	}
+	return oldValue.DeploymentID, nil
+}
+
+// ClearDeploymentID clears the value of the "deployment_id" field.
+func (m *DeploymentKeyMutation) ClearDeploymentID() {
+	m.deployment = nil
+	m.clearedFields[deploymentkey.FieldDeploymentID] = struct{}{}
+}
+
+// DeploymentIDCleared returns if the "deployment_id" field was cleared in this mutation.
+func (m *DeploymentKeyMutation) DeploymentIDCleared() bool {
+	_, ok := m.clearedFields[deploymentkey.FieldDeploymentID]
+	return ok
+}
+
+// ResetDeploymentID resets all changes to the "deployment_id" field.
+func (m *DeploymentKeyMutation) ResetDeploymentID() {
+	m.deployment = nil
+	delete(m.clearedFields, deploymentkey.FieldDeploymentID)
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *DeploymentKeyMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[deploymentkey.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *DeploymentKeyMutation) UserCleared() bool {
+	return m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *DeploymentKeyMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *DeploymentKeyMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// ClearDeployment clears the "deployment" edge to the Deployment entity.
+func (m *DeploymentKeyMutation) ClearDeployment() {
+	m.cleareddeployment = true
+	m.clearedFields[deploymentkey.FieldDeploymentID] = struct{}{}
+}
+
+// DeploymentCleared reports if the "deployment" edge to the Deployment entity was cleared.
+func (m *DeploymentKeyMutation) DeploymentCleared() bool {
+	return m.DeploymentIDCleared() || m.cleareddeployment
+}
+
+// DeploymentIDs returns the "deployment" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DeploymentID instead. It exists only for internal usage by the builders.
+func (m *DeploymentKeyMutation) DeploymentIDs() (ids []uuid.UUID) {
+	if id := m.deployment; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDeployment resets all changes to the "deployment" edge.
+func (m *DeploymentKeyMutation) ResetDeployment() {
+	m.deployment = nil
+	m.cleareddeployment = false
+}
+
+// Where appends a list predicates to the DeploymentKeyMutation builder.
+func (m *DeploymentKeyMutation) Where(ps ...predicate.DeploymentKey) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the DeploymentKeyMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *DeploymentKeyMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.DeploymentKey, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *DeploymentKeyMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *DeploymentKeyMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (DeploymentKey).
+func (m *DeploymentKeyMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *DeploymentKeyMutation) Fields() []string {
+	fields := make([]string, 0, 15)
+	if m.created_at != nil {
+		fields = append(fields, deploymentkey.FieldCreatedAt)
+	}
+	if m.name != nil {
+		fields = append(fields, deploymentkey.FieldName)
+	}
+	if m.prefix != nil {
+		fields = append(fields, deploymentkey.FieldPrefix)
+	}
+	if m.hash != nil {
+		fields = append(fields, deploymentkey.FieldHash)
+	}
+	if m.requests_per_minute != nil {
+		fields = append(fields, deploymentkey.FieldRequestsPerMinute)
+	}
+	if m.tokens_per_minute != nil {
+		fields = append(fields, deploymentkey.FieldTokensPerMinute)
+	}
+	if m.token_budget != nil {
+		fields = append(fields, deploymentkey.FieldTokenBudget)
+	}
+	if m.used_requests != nil {
+		fields = append(fields, deploymentkey.FieldUsedRequests)
+	}
+	if m.used_tokens != nil {
+		fields = append(fields, deploymentkey.FieldUsedTokens)
+	}
+	if m.expires_at != nil {
+		fields = append(fields, deploymentkey.FieldExpiresAt)
+	}
+	if m.last_used_at != nil {
+		fields = append(fields, deploymentkey.FieldLastUsedAt)
+	}
+	if m.revoked_at != nil {
+		fields = append(fields, deploymentkey.FieldRevokedAt)
+	}
+	if m.domain_id != nil {
+		fields = append(fields, deploymentkey.FieldDomainID)
+	}
+	if m.user != nil {
+		fields = append(fields, deploymentkey.FieldUserID)
+	}
+	if m.deployment != nil {
+		fields = append(fields, deploymentkey.FieldDeploymentID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *DeploymentKeyMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case deploymentkey.FieldCreatedAt:
+		return m.CreatedAt()
+	case deploymentkey.FieldName:
+		return m.Name()
+	case deploymentkey.FieldPrefix:
+		return m.Prefix()
+	case deploymentkey.FieldHash:
+		return m.Hash()
+	case deploymentkey.FieldRequestsPerMinute:
+		return m.RequestsPerMinute()
+	case deploymentkey.FieldTokensPerMinute:
+		return m.TokensPerMinute()
+	case deploymentkey.FieldTokenBudget:
+		return m.TokenBudget()
+	case deploymentkey.FieldUsedRequests:
+		return m.UsedRequests()
+	case deploymentkey.FieldUsedTokens:
+		return m.UsedTokens()
+	case deploymentkey.FieldExpiresAt:
+		return m.ExpiresAt()
+	case deploymentkey.FieldLastUsedAt:
+		return m.LastUsedAt()
+	case deploymentkey.FieldRevokedAt:
+		return m.RevokedAt()
+	case deploymentkey.FieldDomainID:
+		return m.DomainID()
+	case deploymentkey.FieldUserID:
+		return m.UserID()
+	case deploymentkey.FieldDeploymentID:
+		return m.DeploymentID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *DeploymentKeyMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case deploymentkey.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case deploymentkey.FieldName:
+		return m.OldName(ctx)
+	case deploymentkey.FieldPrefix:
+		return m.OldPrefix(ctx)
+	case deploymentkey.FieldHash:
+		return m.OldHash(ctx)
+	case deploymentkey.FieldRequestsPerMinute:
+		return m.OldRequestsPerMinute(ctx)
+	case deploymentkey.FieldTokensPerMinute:
+		return m.OldTokensPerMinute(ctx)
+	case deploymentkey.FieldTokenBudget:
+		return m.OldTokenBudget(ctx)
+	case deploymentkey.FieldUsedRequests:
+		return m.OldUsedRequests(ctx)
+	case deploymentkey.FieldUsedTokens:
+		return m.OldUsedTokens(ctx)
+	case deploymentkey.FieldExpiresAt:
+		return m.OldExpiresAt(ctx)
+	case deploymentkey.FieldLastUsedAt:
+		return m.OldLastUsedAt(ctx)
+	case deploymentkey.FieldRevokedAt:
+		return m.OldRevokedAt(ctx)
+	case deploymentkey.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case deploymentkey.FieldUserID:
+		return m.OldUserID(ctx)
+	case deploymentkey.FieldDeploymentID:
+		return m.OldDeploymentID(ctx)
+	}
+	return nil, fmt.Errorf("unknown DeploymentKey field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *DeploymentKeyMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case deploymentkey.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case deploymentkey.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case deploymentkey.FieldPrefix:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPrefix(v)
+		return nil
+	case deploymentkey.FieldHash:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHash(v)
+		return nil
+	case deploymentkey.FieldRequestsPerMinute:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRequestsPerMinute(v)
+		return nil
+	case deploymentkey.FieldTokensPerMinute:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTokensPerMinute(v)
+		return nil
+	case deploymentkey.FieldTokenBudget:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTokenBudget(v)
+		return nil
+	case deploymentkey.FieldUsedRequests:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUsedRequests(v)
+		return nil
+	case deploymentkey.FieldUsedTokens:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUsedTokens(v)
+		return nil
+	case deploymentkey.FieldExpiresAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExpiresAt(v)
+		return nil
+	case deploymentkey.FieldLastUsedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastUsedAt(v)
+		return nil
+	case deploymentkey.FieldRevokedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRevokedAt(v)
+		return nil
+	case deploymentkey.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case deploymentkey.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case deploymentkey.FieldDeploymentID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDeploymentID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentKey field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *DeploymentKeyMutation) AddedFields() []string {
+	var fields []string
+	if m.addrequests_per_minute != nil {
+		fields = append(fields, deploymentkey.FieldRequestsPerMinute)
+	}
+	if m.addtokens_per_minute != nil {
+		fields = append(fields, deploymentkey.FieldTokensPerMinute)
+	}
+	if m.addtoken_budget != nil {
+		fields = append(fields, deploymentkey.FieldTokenBudget)
+	}
+	if m.addused_requests != nil {
+		fields = append(fields, deploymentkey.FieldUsedRequests)
+	}
+	if m.addused_tokens != nil {
+		fields = append(fields, deploymentkey.FieldUsedTokens)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *DeploymentKeyMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case deploymentkey.FieldRequestsPerMinute:
+		return m.AddedRequestsPerMinute()
+	case deploymentkey.FieldTokensPerMinute:
+		return m.AddedTokensPerMinute()
+	case deploymentkey.FieldTokenBudget:
+		return m.AddedTokenBudget()
+	case deploymentkey.FieldUsedRequests:
+		return m.AddedUsedRequests()
+	case deploymentkey.FieldUsedTokens:
+		return m.AddedUsedTokens()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *DeploymentKeyMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case deploymentkey.FieldRequestsPerMinute:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRequestsPerMinute(v)
+		return nil
+	case deploymentkey.FieldTokensPerMinute:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTokensPerMinute(v)
+		return nil
+	case deploymentkey.FieldTokenBudget:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTokenBudget(v)
+		return nil
+	case deploymentkey.FieldUsedRequests:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUsedRequests(v)
+		return nil
+	case deploymentkey.FieldUsedTokens:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUsedTokens(v)
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentKey numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *DeploymentKeyMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(deploymentkey.FieldExpiresAt) {
+		fields = append(fields, deploymentkey.FieldExpiresAt)
+	}
+	if m.FieldCleared(deploymentkey.FieldLastUsedAt) {
+		fields = append(fields, deploymentkey.FieldLastUsedAt)
+	}
+	if m.FieldCleared(deploymentkey.FieldRevokedAt) {
+		fields = append(fields, deploymentkey.FieldRevokedAt)
+	}
+	if m.FieldCleared(deploymentkey.FieldDeploymentID) {
+		fields = append(fields, deploymentkey.FieldDeploymentID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *DeploymentKeyMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *DeploymentKeyMutation) ClearField(name string) error {
+	switch name {
+	case deploymentkey.FieldExpiresAt:
+		m.ClearExpiresAt()
+		return nil
+	case deploymentkey.FieldLastUsedAt:
+		m.ClearLastUsedAt()
+		return nil
+	case deploymentkey.FieldRevokedAt:
+		m.ClearRevokedAt()
+		return nil
+	case deploymentkey.FieldDeploymentID:
+		m.ClearDeploymentID()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentKey nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *DeploymentKeyMutation) ResetField(name string) error {
+	switch name {
+	case deploymentkey.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case deploymentkey.FieldName:
+		m.ResetName()
+		return nil
+	case deploymentkey.FieldPrefix:
+		m.ResetPrefix()
+		return nil
+	case deploymentkey.FieldHash:
+		m.ResetHash()
+		return nil
+	case deploymentkey.FieldRequestsPerMinute:
+		m.ResetRequestsPerMinute()
+		return nil
+	case deploymentkey.FieldTokensPerMinute:
+		m.ResetTokensPerMinute()
+		return nil
+	case deploymentkey.FieldTokenBudget:
+		m.ResetTokenBudget()
+		return nil
+	case deploymentkey.FieldUsedRequests:
+		m.ResetUsedRequests()
+		return nil
+	case deploymentkey.FieldUsedTokens:
+		m.ResetUsedTokens()
+		return nil
+	case deploymentkey.FieldExpiresAt:
+		m.ResetExpiresAt()
+		return nil
+	case deploymentkey.FieldLastUsedAt:
+		m.ResetLastUsedAt()
+		return nil
+	case deploymentkey.FieldRevokedAt:
+		m.ResetRevokedAt()
+		return nil
+	case deploymentkey.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case deploymentkey.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case deploymentkey.FieldDeploymentID:
+		m.ResetDeploymentID()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentKey field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *DeploymentKeyMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.user != nil {
+		edges = append(edges, deploymentkey.EdgeUser)
+	}
+	if m.deployment != nil {
+		edges = append(edges, deploymentkey.EdgeDeployment)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *DeploymentKeyMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case deploymentkey.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	case deploymentkey.EdgeDeployment:
+		if id := m.deployment; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *DeploymentKeyMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *DeploymentKeyMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *DeploymentKeyMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.cleareduser {
+		edges = append(edges, deploymentkey.EdgeUser)
+	}
+	if m.cleareddeployment {
+		edges = append(edges, deploymentkey.EdgeDeployment)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *DeploymentKeyMutation) EdgeCleared(name string) bool {
+	switch name {
+	case deploymentkey.EdgeUser:
+		return m.cleareduser
+	case deploymentkey.EdgeDeployment:
+		return m.cleareddeployment
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *DeploymentKeyMutation) ClearEdge(name string) error {
+	switch name {
+	case deploymentkey.EdgeUser:
+		m.ClearUser()
+		return nil
+	case deploymentkey.EdgeDeployment:
+		m.ClearDeployment()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentKey unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *DeploymentKeyMutation) ResetEdge(name string) error {
+	switch name {
+	case deploymentkey.EdgeUser:
+		m.ResetUser()
+		return nil
+	case deploymentkey.EdgeDeployment:
+		m.ResetDeployment()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentKey edge %s", name)
+}
+
+// DeploymentReplicaMutation represents an operation that mutates the DeploymentReplica nodes in the graph.
+type DeploymentReplicaMutation struct {
+	config
+	op                Op
+	typ               string
+	id                *uuid.UUID
+	created_at        *time.Time
+	revision          *int
+	addrevision       *int
+	phase             *deploymentreplica.Phase
+	phase_since       *time.Time
+	message           *string
+	failed            *bool
+	misses            *int
+	addmisses         *int
+	drained           *int
+	adddrained        *int
+	ended_at          *time.Time
+	clearedFields     map[string]struct{}
+	deployment        *uuid.UUID
+	cleareddeployment bool
+	session           *uuid.UUID
+	clearedsession    bool
+	done              bool
+	oldValue          func(context.Context) (*DeploymentReplica, error)
+	predicates        []predicate.DeploymentReplica
+}
+
+var _ ent.Mutation = (*DeploymentReplicaMutation)(nil)
+
+// deploymentreplicaOption allows management of the mutation configuration using functional options.
+type deploymentreplicaOption func(*DeploymentReplicaMutation)
+
+// newDeploymentReplicaMutation creates new mutation for the DeploymentReplica entity.
+func newDeploymentReplicaMutation(c config, op Op, opts ...deploymentreplicaOption) *DeploymentReplicaMutation {
+	m := &DeploymentReplicaMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeDeploymentReplica,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withDeploymentReplicaID sets the ID field of the mutation.
+func withDeploymentReplicaID(id uuid.UUID) deploymentreplicaOption {
+	return func(m *DeploymentReplicaMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *DeploymentReplica
+		)
+		m.oldValue = func(ctx context.Context) (*DeploymentReplica, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().DeploymentReplica.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withDeploymentReplica sets the old DeploymentReplica of the mutation.
+func withDeploymentReplica(node *DeploymentReplica) deploymentreplicaOption {
+	return func(m *DeploymentReplicaMutation) {
+		m.oldValue = func(context.Context) (*DeploymentReplica, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m DeploymentReplicaMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m DeploymentReplicaMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of DeploymentReplica entities.
+func (m *DeploymentReplicaMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *DeploymentReplicaMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *DeploymentReplicaMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().DeploymentReplica.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *DeploymentReplicaMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *DeploymentReplicaMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the DeploymentReplica entity.
+// If the DeploymentReplica object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentReplicaMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *DeploymentReplicaMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetRevision sets the "revision" field.
+func (m *DeploymentReplicaMutation) SetRevision(i int) {
+	m.revision = &i
+	m.addrevision = nil
+}
+
+// Revision returns the value of the "revision" field in the mutation.
+func (m *DeploymentReplicaMutation) Revision() (r int, exists bool) {
+	v := m.revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRevision returns the old "revision" field's value of the DeploymentReplica entity.
+// If the DeploymentReplica object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentReplicaMutation) OldRevision(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRevision: %w", err)
+	}
+	return oldValue.Revision, nil
+}
+
+// AddRevision adds i to the "revision" field.
+func (m *DeploymentReplicaMutation) AddRevision(i int) {
+	if m.addrevision != nil {
+		*m.addrevision += i
+	} else {
+		m.addrevision = &i
+	}
+}
+
+// AddedRevision returns the value that was added to the "revision" field in this mutation.
+func (m *DeploymentReplicaMutation) AddedRevision() (r int, exists bool) {
+	v := m.addrevision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetRevision resets all changes to the "revision" field.
+func (m *DeploymentReplicaMutation) ResetRevision() {
+	m.revision = nil
+	m.addrevision = nil
+}
+
+// SetPhase sets the "phase" field.
+func (m *DeploymentReplicaMutation) SetPhase(d deploymentreplica.Phase) {
+	m.phase = &d
+}
+
+// Phase returns the value of the "phase" field in the mutation.
+func (m *DeploymentReplicaMutation) Phase() (r deploymentreplica.Phase, exists bool) {
+	v := m.phase
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPhase returns the old "phase" field's value of the DeploymentReplica entity.
+// If the DeploymentReplica object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentReplicaMutation) OldPhase(ctx context.Context) (v deploymentreplica.Phase, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPhase is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPhase requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPhase: %w", err)
+	}
+	return oldValue.Phase, nil
+}
+
+// ResetPhase resets all changes to the "phase" field.
+func (m *DeploymentReplicaMutation) ResetPhase() {
+	m.phase = nil
+}
+
+// SetPhaseSince sets the "phase_since" field.
+func (m *DeploymentReplicaMutation) SetPhaseSince(t time.Time) {
+	m.phase_since = &t
+}
+
+// PhaseSince returns the value of the "phase_since" field in the mutation.
+func (m *DeploymentReplicaMutation) PhaseSince() (r time.Time, exists bool) {
+	v := m.phase_since
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPhaseSince returns the old "phase_since" field's value of the DeploymentReplica entity.
+// If the DeploymentReplica object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentReplicaMutation) OldPhaseSince(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPhaseSince is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPhaseSince requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPhaseSince: %w", err)
+	}
+	return oldValue.PhaseSince, nil
+}
+
+// ResetPhaseSince resets all changes to the "phase_since" field.
+func (m *DeploymentReplicaMutation) ResetPhaseSince() {
+	m.phase_since = nil
+}
+
+// SetMessage sets the "message" field.
+func (m *DeploymentReplicaMutation) SetMessage(s string) {
+	m.message = &s
+}
+
+// Message returns the value of the "message" field in the mutation.
+func (m *DeploymentReplicaMutation) Message() (r string, exists bool) {
+	v := m.message
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMessage returns the old "message" field's value of the DeploymentReplica entity.
+// If the DeploymentReplica object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentReplicaMutation) OldMessage(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMessage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMessage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMessage: %w", err)
+	}
+	return oldValue.Message, nil
+}
+
+// ResetMessage resets all changes to the "message" field.
+func (m *DeploymentReplicaMutation) ResetMessage() {
+	m.message = nil
+}
+
+// SetFailed sets the "failed" field.
+func (m *DeploymentReplicaMutation) SetFailed(b bool) {
+	m.failed = &b
+}
+
+// Failed returns the value of the "failed" field in the mutation.
+func (m *DeploymentReplicaMutation) Failed() (r bool, exists bool) {
+	v := m.failed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailed returns the old "failed" field's value of the DeploymentReplica entity.
+// If the DeploymentReplica object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentReplicaMutation) OldFailed(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailed: %w", err)
+	}
+	return oldValue.Failed, nil
+}
+
+// ResetFailed resets all changes to the "failed" field.
+func (m *DeploymentReplicaMutation) ResetFailed() {
+	m.failed = nil
+}
+
+// SetMisses sets the "misses" field.
+func (m *DeploymentReplicaMutation) SetMisses(i int) {
+	m.misses = &i
+	m.addmisses = nil
+}
+
+// Misses returns the value of the "misses" field in the mutation.
+func (m *DeploymentReplicaMutation) Misses() (r int, exists bool) {
+	v := m.misses
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMisses returns the old "misses" field's value of the DeploymentReplica entity.
+// If the DeploymentReplica object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentReplicaMutation) OldMisses(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMisses is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMisses requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMisses: %w", err)
+	}
+	return oldValue.Misses, nil
+}
+
+// AddMisses adds i to the "misses" field.
+func (m *DeploymentReplicaMutation) AddMisses(i int) {
+	if m.addmisses != nil {
+		*m.addmisses += i
+	} else {
+		m.addmisses = &i
+	}
+}
+
+// AddedMisses returns the value that was added to the "misses" field in this mutation.
+func (m *DeploymentReplicaMutation) AddedMisses() (r int, exists bool) {
+	v := m.addmisses
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetMisses resets all changes to the "misses" field.
+func (m *DeploymentReplicaMutation) ResetMisses() {
+	m.misses = nil
+	m.addmisses = nil
+}
+
+// SetDrained sets the "drained" field.
+func (m *DeploymentReplicaMutation) SetDrained(i int) {
+	m.drained = &i
+	m.adddrained = nil
+}
+
+// Drained returns the value of the "drained" field in the mutation.
+func (m *DeploymentReplicaMutation) Drained() (r int, exists bool) {
+	v := m.drained
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDrained returns the old "drained" field's value of the DeploymentReplica entity.
+// If the DeploymentReplica object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentReplicaMutation) OldDrained(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDrained is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDrained requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDrained: %w", err)
+	}
+	return oldValue.Drained, nil
+}
+
+// AddDrained adds i to the "drained" field.
+func (m *DeploymentReplicaMutation) AddDrained(i int) {
+	if m.adddrained != nil {
+		*m.adddrained += i
+	} else {
+		m.adddrained = &i
+	}
+}
+
+// AddedDrained returns the value that was added to the "drained" field in this mutation.
+func (m *DeploymentReplicaMutation) AddedDrained() (r int, exists bool) {
+	v := m.adddrained
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDrained resets all changes to the "drained" field.
+func (m *DeploymentReplicaMutation) ResetDrained() {
+	m.drained = nil
+	m.adddrained = nil
+}
+
+// SetDeploymentID sets the "deployment_id" field.
+func (m *DeploymentReplicaMutation) SetDeploymentID(u uuid.UUID) {
+	m.deployment = &u
+}
+
+// DeploymentID returns the value of the "deployment_id" field in the mutation.
+func (m *DeploymentReplicaMutation) DeploymentID() (r uuid.UUID, exists bool) {
+	v := m.deployment
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDeploymentID returns the old "deployment_id" field's value of the DeploymentReplica entity.
+// If the DeploymentReplica object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentReplicaMutation) OldDeploymentID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDeploymentID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDeploymentID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDeploymentID: %w", err)
+	}
+	return oldValue.DeploymentID, nil
+}
+
+// ResetDeploymentID resets all changes to the "deployment_id" field.
+func (m *DeploymentReplicaMutation) ResetDeploymentID() {
+	m.deployment = nil
+}
+
+// SetSessionID sets the "session_id" field.
+func (m *DeploymentReplicaMutation) SetSessionID(u uuid.UUID) {
+	m.session = &u
+}
+
+// SessionID returns the value of the "session_id" field in the mutation.
+func (m *DeploymentReplicaMutation) SessionID() (r uuid.UUID, exists bool) {
+	v := m.session
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionID returns the old "session_id" field's value of the DeploymentReplica entity.
+// If the DeploymentReplica object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentReplicaMutation) OldSessionID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionID: %w", err)
+	}
+	return oldValue.SessionID, nil
+}
+
+// ClearSessionID clears the value of the "session_id" field.
+func (m *DeploymentReplicaMutation) ClearSessionID() {
+	m.session = nil
+	m.clearedFields[deploymentreplica.FieldSessionID] = struct{}{}
+}
+
+// SessionIDCleared returns if the "session_id" field was cleared in this mutation.
+func (m *DeploymentReplicaMutation) SessionIDCleared() bool {
+	_, ok := m.clearedFields[deploymentreplica.FieldSessionID]
+	return ok
+}
+
+// ResetSessionID resets all changes to the "session_id" field.
+func (m *DeploymentReplicaMutation) ResetSessionID() {
+	m.session = nil
+	delete(m.clearedFields, deploymentreplica.FieldSessionID)
+}
+
+// SetEndedAt sets the "ended_at" field.
+func (m *DeploymentReplicaMutation) SetEndedAt(t time.Time) {
+	m.ended_at = &t
+}
+
+// EndedAt returns the value of the "ended_at" field in the mutation.
+func (m *DeploymentReplicaMutation) EndedAt() (r time.Time, exists bool) {
+	v := m.ended_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndedAt returns the old "ended_at" field's value of the DeploymentReplica entity.
+// If the DeploymentReplica object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentReplicaMutation) OldEndedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndedAt: %w", err)
+	}
+	return oldValue.EndedAt, nil
+}
+
+// ClearEndedAt clears the value of the "ended_at" field.
+func (m *DeploymentReplicaMutation) ClearEndedAt() {
+	m.ended_at = nil
+	m.clearedFields[deploymentreplica.FieldEndedAt] = struct{}{}
+}
+
+// EndedAtCleared returns if the "ended_at" field was cleared in this mutation.
+func (m *DeploymentReplicaMutation) EndedAtCleared() bool {
+	_, ok := m.clearedFields[deploymentreplica.FieldEndedAt]
+	return ok
+}
+
+// ResetEndedAt resets all changes to the "ended_at" field.
+func (m *DeploymentReplicaMutation) ResetEndedAt() {
+	m.ended_at = nil
+	delete(m.clearedFields, deploymentreplica.FieldEndedAt)
+}
+
+// ClearDeployment clears the "deployment" edge to the Deployment entity.
+func (m *DeploymentReplicaMutation) ClearDeployment() {
+	m.cleareddeployment = true
+	m.clearedFields[deploymentreplica.FieldDeploymentID] = struct{}{}
+}
+
+// DeploymentCleared reports if the "deployment" edge to the Deployment entity was cleared.
+func (m *DeploymentReplicaMutation) DeploymentCleared() bool {
+	return m.cleareddeployment
+}
+
+// DeploymentIDs returns the "deployment" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DeploymentID instead. It exists only for internal usage by the builders.
+func (m *DeploymentReplicaMutation) DeploymentIDs() (ids []uuid.UUID) {
+	if id := m.deployment; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDeployment resets all changes to the "deployment" edge.
+func (m *DeploymentReplicaMutation) ResetDeployment() {
+	m.deployment = nil
+	m.cleareddeployment = false
+}
+
+// ClearSession clears the "session" edge to the Session entity.
+func (m *DeploymentReplicaMutation) ClearSession() {
+	m.clearedsession = true
+	m.clearedFields[deploymentreplica.FieldSessionID] = struct{}{}
+}
+
+// SessionCleared reports if the "session" edge to the Session entity was cleared.
+func (m *DeploymentReplicaMutation) SessionCleared() bool {
+	return m.SessionIDCleared() || m.clearedsession
+}
+
+// SessionIDs returns the "session" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SessionID instead. It exists only for internal usage by the builders.
+func (m *DeploymentReplicaMutation) SessionIDs() (ids []uuid.UUID) {
+	if id := m.session; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSession resets all changes to the "session" edge.
+func (m *DeploymentReplicaMutation) ResetSession() {
+	m.session = nil
+	m.clearedsession = false
+}
+
+// Where appends a list predicates to the DeploymentReplicaMutation builder.
+func (m *DeploymentReplicaMutation) Where(ps ...predicate.DeploymentReplica) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the DeploymentReplicaMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *DeploymentReplicaMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.DeploymentReplica, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *DeploymentReplicaMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *DeploymentReplicaMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (DeploymentReplica).
+func (m *DeploymentReplicaMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *DeploymentReplicaMutation) Fields() []string {
+	fields := make([]string, 0, 11)
+	if m.created_at != nil {
+		fields = append(fields, deploymentreplica.FieldCreatedAt)
+	}
+	if m.revision != nil {
+		fields = append(fields, deploymentreplica.FieldRevision)
+	}
+	if m.phase != nil {
+		fields = append(fields, deploymentreplica.FieldPhase)
+	}
+	if m.phase_since != nil {
+		fields = append(fields, deploymentreplica.FieldPhaseSince)
+	}
+	if m.message != nil {
+		fields = append(fields, deploymentreplica.FieldMessage)
+	}
+	if m.failed != nil {
+		fields = append(fields, deploymentreplica.FieldFailed)
+	}
+	if m.misses != nil {
+		fields = append(fields, deploymentreplica.FieldMisses)
+	}
+	if m.drained != nil {
+		fields = append(fields, deploymentreplica.FieldDrained)
+	}
+	if m.deployment != nil {
+		fields = append(fields, deploymentreplica.FieldDeploymentID)
+	}
+	if m.session != nil {
+		fields = append(fields, deploymentreplica.FieldSessionID)
+	}
+	if m.ended_at != nil {
+		fields = append(fields, deploymentreplica.FieldEndedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *DeploymentReplicaMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case deploymentreplica.FieldCreatedAt:
+		return m.CreatedAt()
+	case deploymentreplica.FieldRevision:
+		return m.Revision()
+	case deploymentreplica.FieldPhase:
+		return m.Phase()
+	case deploymentreplica.FieldPhaseSince:
+		return m.PhaseSince()
+	case deploymentreplica.FieldMessage:
+		return m.Message()
+	case deploymentreplica.FieldFailed:
+		return m.Failed()
+	case deploymentreplica.FieldMisses:
+		return m.Misses()
+	case deploymentreplica.FieldDrained:
+		return m.Drained()
+	case deploymentreplica.FieldDeploymentID:
+		return m.DeploymentID()
+	case deploymentreplica.FieldSessionID:
+		return m.SessionID()
+	case deploymentreplica.FieldEndedAt:
+		return m.EndedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *DeploymentReplicaMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case deploymentreplica.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case deploymentreplica.FieldRevision:
+		return m.OldRevision(ctx)
+	case deploymentreplica.FieldPhase:
+		return m.OldPhase(ctx)
+	case deploymentreplica.FieldPhaseSince:
+		return m.OldPhaseSince(ctx)
+	case deploymentreplica.FieldMessage:
+		return m.OldMessage(ctx)
+	case deploymentreplica.FieldFailed:
+		return m.OldFailed(ctx)
+	case deploymentreplica.FieldMisses:
+		return m.OldMisses(ctx)
+	case deploymentreplica.FieldDrained:
+		return m.OldDrained(ctx)
+	case deploymentreplica.FieldDeploymentID:
+		return m.OldDeploymentID(ctx)
+	case deploymentreplica.FieldSessionID:
+		return m.OldSessionID(ctx)
+	case deploymentreplica.FieldEndedAt:
+		return m.OldEndedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown DeploymentReplica field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *DeploymentReplicaMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case deploymentreplica.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case deploymentreplica.FieldRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRevision(v)
+		return nil
+	case deploymentreplica.FieldPhase:
+		v, ok := value.(deploymentreplica.Phase)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPhase(v)
+		return nil
+	case deploymentreplica.FieldPhaseSince:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPhaseSince(v)
+		return nil
+	case deploymentreplica.FieldMessage:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMessage(v)
+		return nil
+	case deploymentreplica.FieldFailed:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailed(v)
+		return nil
+	case deploymentreplica.FieldMisses:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMisses(v)
+		return nil
+	case deploymentreplica.FieldDrained:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDrained(v)
+		return nil
+	case deploymentreplica.FieldDeploymentID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDeploymentID(v)
+		return nil
+	case deploymentreplica.FieldSessionID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionID(v)
+		return nil
+	case deploymentreplica.FieldEndedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentReplica field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *DeploymentReplicaMutation) AddedFields() []string {
+	var fields []string
+	if m.addrevision != nil {
+		fields = append(fields, deploymentreplica.FieldRevision)
+	}
+	if m.addmisses != nil {
+		fields = append(fields, deploymentreplica.FieldMisses)
+	}
+	if m.adddrained != nil {
+		fields = append(fields, deploymentreplica.FieldDrained)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *DeploymentReplicaMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case deploymentreplica.FieldRevision:
+		return m.AddedRevision()
+	case deploymentreplica.FieldMisses:
+		return m.AddedMisses()
+	case deploymentreplica.FieldDrained:
+		return m.AddedDrained()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *DeploymentReplicaMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case deploymentreplica.FieldRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRevision(v)
+		return nil
+	case deploymentreplica.FieldMisses:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMisses(v)
+		return nil
+	case deploymentreplica.FieldDrained:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDrained(v)
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentReplica numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *DeploymentReplicaMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(deploymentreplica.FieldSessionID) {
+		fields = append(fields, deploymentreplica.FieldSessionID)
+	}
+	if m.FieldCleared(deploymentreplica.FieldEndedAt) {
+		fields = append(fields, deploymentreplica.FieldEndedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *DeploymentReplicaMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *DeploymentReplicaMutation) ClearField(name string) error {
+	switch name {
+	case deploymentreplica.FieldSessionID:
+		m.ClearSessionID()
+		return nil
+	case deploymentreplica.FieldEndedAt:
+		m.ClearEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentReplica nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *DeploymentReplicaMutation) ResetField(name string) error {
+	switch name {
+	case deploymentreplica.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case deploymentreplica.FieldRevision:
+		m.ResetRevision()
+		return nil
+	case deploymentreplica.FieldPhase:
+		m.ResetPhase()
+		return nil
+	case deploymentreplica.FieldPhaseSince:
+		m.ResetPhaseSince()
+		return nil
+	case deploymentreplica.FieldMessage:
+		m.ResetMessage()
+		return nil
+	case deploymentreplica.FieldFailed:
+		m.ResetFailed()
+		return nil
+	case deploymentreplica.FieldMisses:
+		m.ResetMisses()
+		return nil
+	case deploymentreplica.FieldDrained:
+		m.ResetDrained()
+		return nil
+	case deploymentreplica.FieldDeploymentID:
+		m.ResetDeploymentID()
+		return nil
+	case deploymentreplica.FieldSessionID:
+		m.ResetSessionID()
+		return nil
+	case deploymentreplica.FieldEndedAt:
+		m.ResetEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentReplica field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *DeploymentReplicaMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.deployment != nil {
+		edges = append(edges, deploymentreplica.EdgeDeployment)
+	}
+	if m.session != nil {
+		edges = append(edges, deploymentreplica.EdgeSession)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *DeploymentReplicaMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case deploymentreplica.EdgeDeployment:
+		if id := m.deployment; id != nil {
+			return []ent.Value{*id}
+		}
+	case deploymentreplica.EdgeSession:
+		if id := m.session; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *DeploymentReplicaMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *DeploymentReplicaMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *DeploymentReplicaMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.cleareddeployment {
+		edges = append(edges, deploymentreplica.EdgeDeployment)
+	}
+	if m.clearedsession {
+		edges = append(edges, deploymentreplica.EdgeSession)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *DeploymentReplicaMutation) EdgeCleared(name string) bool {
+	switch name {
+	case deploymentreplica.EdgeDeployment:
+		return m.cleareddeployment
+	case deploymentreplica.EdgeSession:
+		return m.clearedsession
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *DeploymentReplicaMutation) ClearEdge(name string) error {
+	switch name {
+	case deploymentreplica.EdgeDeployment:
+		m.ClearDeployment()
+		return nil
+	case deploymentreplica.EdgeSession:
+		m.ClearSession()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentReplica unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *DeploymentReplicaMutation) ResetEdge(name string) error {
+	switch name {
+	case deploymentreplica.EdgeDeployment:
+		m.ResetDeployment()
+		return nil
+	case deploymentreplica.EdgeSession:
+		m.ResetSession()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentReplica edge %s", name)
+}
+
+// DeploymentRevisionMutation represents an operation that mutates the DeploymentRevision nodes in the graph.
+type DeploymentRevisionMutation struct {
+	config
+	op                Op
+	typ               string
+	id                *uuid.UUID
+	created_at        *time.Time
+	number            *int
+	addnumber         *int
+	variant           *string
+	options           *map[string]string
+	request           *json.RawMessage
+	appendrequest     json.RawMessage
+	secrets_sealed    *[]byte
+	engine            *json.RawMessage
+	appendengine      json.RawMessage
+	subpath           *string
+	image             *string
+	image_digest      *string
+	comment           *string
+	clearedFields     map[string]struct{}
+	deployment        *uuid.UUID
+	cleareddeployment bool
+	vfolder           *uuid.UUID
+	clearedvfolder    bool
+	creator           *uuid.UUID
+	clearedcreator    bool
+	done              bool
+	oldValue          func(context.Context) (*DeploymentRevision, error)
+	predicates        []predicate.DeploymentRevision
+}
+
+var _ ent.Mutation = (*DeploymentRevisionMutation)(nil)
+
+// deploymentrevisionOption allows management of the mutation configuration using functional options.
+type deploymentrevisionOption func(*DeploymentRevisionMutation)
+
+// newDeploymentRevisionMutation creates new mutation for the DeploymentRevision entity.
+func newDeploymentRevisionMutation(c config, op Op, opts ...deploymentrevisionOption) *DeploymentRevisionMutation {
+	m := &DeploymentRevisionMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeDeploymentRevision,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withDeploymentRevisionID sets the ID field of the mutation.
+func withDeploymentRevisionID(id uuid.UUID) deploymentrevisionOption {
+	return func(m *DeploymentRevisionMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *DeploymentRevision
+		)
+		m.oldValue = func(ctx context.Context) (*DeploymentRevision, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().DeploymentRevision.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withDeploymentRevision sets the old DeploymentRevision of the mutation.
+func withDeploymentRevision(node *DeploymentRevision) deploymentrevisionOption {
+	return func(m *DeploymentRevisionMutation) {
+		m.oldValue = func(context.Context) (*DeploymentRevision, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m DeploymentRevisionMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m DeploymentRevisionMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of DeploymentRevision entities.
+func (m *DeploymentRevisionMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *DeploymentRevisionMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *DeploymentRevisionMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().DeploymentRevision.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *DeploymentRevisionMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *DeploymentRevisionMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *DeploymentRevisionMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetNumber sets the "number" field.
+func (m *DeploymentRevisionMutation) SetNumber(i int) {
+	m.number = &i
+	m.addnumber = nil
+}
+
+// Number returns the value of the "number" field in the mutation.
+func (m *DeploymentRevisionMutation) Number() (r int, exists bool) {
+	v := m.number
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNumber returns the old "number" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldNumber(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNumber is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNumber requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNumber: %w", err)
+	}
+	return oldValue.Number, nil
+}
+
+// AddNumber adds i to the "number" field.
+func (m *DeploymentRevisionMutation) AddNumber(i int) {
+	if m.addnumber != nil {
+		*m.addnumber += i
+	} else {
+		m.addnumber = &i
+	}
+}
+
+// AddedNumber returns the value that was added to the "number" field in this mutation.
+func (m *DeploymentRevisionMutation) AddedNumber() (r int, exists bool) {
+	v := m.addnumber
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetNumber resets all changes to the "number" field.
+func (m *DeploymentRevisionMutation) ResetNumber() {
+	m.number = nil
+	m.addnumber = nil
+}
+
+// SetVariant sets the "variant" field.
+func (m *DeploymentRevisionMutation) SetVariant(s string) {
+	m.variant = &s
+}
+
+// Variant returns the value of the "variant" field in the mutation.
+func (m *DeploymentRevisionMutation) Variant() (r string, exists bool) {
+	v := m.variant
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVariant returns the old "variant" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldVariant(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVariant is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVariant requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVariant: %w", err)
+	}
+	return oldValue.Variant, nil
+}
+
+// ResetVariant resets all changes to the "variant" field.
+func (m *DeploymentRevisionMutation) ResetVariant() {
+	m.variant = nil
+}
+
+// SetOptions sets the "options" field.
+func (m *DeploymentRevisionMutation) SetOptions(value map[string]string) {
+	m.options = &value
+}
+
+// Options returns the value of the "options" field in the mutation.
+func (m *DeploymentRevisionMutation) Options() (r map[string]string, exists bool) {
+	v := m.options
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOptions returns the old "options" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldOptions(ctx context.Context) (v map[string]string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOptions is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOptions requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOptions: %w", err)
+	}
+	return oldValue.Options, nil
+}
+
+// ResetOptions resets all changes to the "options" field.
+func (m *DeploymentRevisionMutation) ResetOptions() {
+	m.options = nil
+}
+
+// SetRequest sets the "request" field.
+func (m *DeploymentRevisionMutation) SetRequest(jm json.RawMessage) {
+	m.request = &jm
+	m.appendrequest = nil
+}
+
+// Request returns the value of the "request" field in the mutation.
+func (m *DeploymentRevisionMutation) Request() (r json.RawMessage, exists bool) {
+	v := m.request
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRequest returns the old "request" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldRequest(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRequest is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRequest requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRequest: %w", err)
+	}
+	return oldValue.Request, nil
+}
+
+// AppendRequest adds jm to the "request" field.
+func (m *DeploymentRevisionMutation) AppendRequest(jm json.RawMessage) {
+	m.appendrequest = append(m.appendrequest, jm...)
+}
+
+// AppendedRequest returns the list of values that were appended to the "request" field in this mutation.
+func (m *DeploymentRevisionMutation) AppendedRequest() (json.RawMessage, bool) {
+	if len(m.appendrequest) == 0 {
+		return nil, false
+	}
+	return m.appendrequest, true
+}
+
+// ResetRequest resets all changes to the "request" field.
+func (m *DeploymentRevisionMutation) ResetRequest() {
+	m.request = nil
+	m.appendrequest = nil
+}
+
+// SetSecretsSealed sets the "secrets_sealed" field.
+func (m *DeploymentRevisionMutation) SetSecretsSealed(b []byte) {
+	m.secrets_sealed = &b
+}
+
+// SecretsSealed returns the value of the "secrets_sealed" field in the mutation.
+func (m *DeploymentRevisionMutation) SecretsSealed() (r []byte, exists bool) {
+	v := m.secrets_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSecretsSealed returns the old "secrets_sealed" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldSecretsSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSecretsSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSecretsSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSecretsSealed: %w", err)
+	}
+	return oldValue.SecretsSealed, nil
+}
+
+// ClearSecretsSealed clears the value of the "secrets_sealed" field.
+func (m *DeploymentRevisionMutation) ClearSecretsSealed() {
+	m.secrets_sealed = nil
+	m.clearedFields[deploymentrevision.FieldSecretsSealed] = struct{}{}
+}
+
+// SecretsSealedCleared returns if the "secrets_sealed" field was cleared in this mutation.
+func (m *DeploymentRevisionMutation) SecretsSealedCleared() bool {
+	_, ok := m.clearedFields[deploymentrevision.FieldSecretsSealed]
+	return ok
+}
+
+// ResetSecretsSealed resets all changes to the "secrets_sealed" field.
+func (m *DeploymentRevisionMutation) ResetSecretsSealed() {
+	m.secrets_sealed = nil
+	delete(m.clearedFields, deploymentrevision.FieldSecretsSealed)
+}
+
+// SetEngine sets the "engine" field.
+func (m *DeploymentRevisionMutation) SetEngine(jm json.RawMessage) {
+	m.engine = &jm
+	m.appendengine = nil
+}
+
+// Engine returns the value of the "engine" field in the mutation.
+func (m *DeploymentRevisionMutation) Engine() (r json.RawMessage, exists bool) {
+	v := m.engine
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEngine returns the old "engine" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldEngine(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEngine is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEngine requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEngine: %w", err)
+	}
+	return oldValue.Engine, nil
+}
+
+// AppendEngine adds jm to the "engine" field.
+func (m *DeploymentRevisionMutation) AppendEngine(jm json.RawMessage) {
+	m.appendengine = append(m.appendengine, jm...)
+}
+
+// AppendedEngine returns the list of values that were appended to the "engine" field in this mutation.
+func (m *DeploymentRevisionMutation) AppendedEngine() (json.RawMessage, bool) {
+	if len(m.appendengine) == 0 {
+		return nil, false
+	}
+	return m.appendengine, true
+}
+
+// ResetEngine resets all changes to the "engine" field.
+func (m *DeploymentRevisionMutation) ResetEngine() {
+	m.engine = nil
+	m.appendengine = nil
+}
+
+// SetSubpath sets the "subpath" field.
+func (m *DeploymentRevisionMutation) SetSubpath(s string) {
+	m.subpath = &s
+}
+
+// Subpath returns the value of the "subpath" field in the mutation.
+func (m *DeploymentRevisionMutation) Subpath() (r string, exists bool) {
+	v := m.subpath
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSubpath returns the old "subpath" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldSubpath(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSubpath is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSubpath requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSubpath: %w", err)
+	}
+	return oldValue.Subpath, nil
+}
+
+// ResetSubpath resets all changes to the "subpath" field.
+func (m *DeploymentRevisionMutation) ResetSubpath() {
+	m.subpath = nil
+}
+
+// SetImage sets the "image" field.
+func (m *DeploymentRevisionMutation) SetImage(s string) {
+	m.image = &s
+}
+
+// Image returns the value of the "image" field in the mutation.
+func (m *DeploymentRevisionMutation) Image() (r string, exists bool) {
+	v := m.image
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldImage returns the old "image" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldImage(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldImage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldImage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldImage: %w", err)
+	}
+	return oldValue.Image, nil
+}
+
+// ResetImage resets all changes to the "image" field.
+func (m *DeploymentRevisionMutation) ResetImage() {
+	m.image = nil
+}
+
+// SetImageDigest sets the "image_digest" field.
+func (m *DeploymentRevisionMutation) SetImageDigest(s string) {
+	m.image_digest = &s
+}
+
+// ImageDigest returns the value of the "image_digest" field in the mutation.
+func (m *DeploymentRevisionMutation) ImageDigest() (r string, exists bool) {
+	v := m.image_digest
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldImageDigest returns the old "image_digest" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldImageDigest(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldImageDigest is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldImageDigest requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldImageDigest: %w", err)
+	}
+	return oldValue.ImageDigest, nil
+}
+
+// ResetImageDigest resets all changes to the "image_digest" field.
+func (m *DeploymentRevisionMutation) ResetImageDigest() {
+	m.image_digest = nil
+}
+
+// SetComment sets the "comment" field.
+func (m *DeploymentRevisionMutation) SetComment(s string) {
+	m.comment = &s
+}
+
+// Comment returns the value of the "comment" field in the mutation.
+func (m *DeploymentRevisionMutation) Comment() (r string, exists bool) {
+	v := m.comment
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldComment returns the old "comment" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldComment(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldComment is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldComment requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldComment: %w", err)
+	}
+	return oldValue.Comment, nil
+}
+
+// ResetComment resets all changes to the "comment" field.
+func (m *DeploymentRevisionMutation) ResetComment() {
+	m.comment = nil
+}
+
+// SetDeploymentID sets the "deployment_id" field.
+func (m *DeploymentRevisionMutation) SetDeploymentID(u uuid.UUID) {
+	m.deployment = &u
+}
+
+// DeploymentID returns the value of the "deployment_id" field in the mutation.
+func (m *DeploymentRevisionMutation) DeploymentID() (r uuid.UUID, exists bool) {
+	v := m.deployment
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDeploymentID returns the old "deployment_id" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldDeploymentID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDeploymentID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDeploymentID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDeploymentID: %w", err)
+	}
+	return oldValue.DeploymentID, nil
+}
+
+// ResetDeploymentID resets all changes to the "deployment_id" field.
+func (m *DeploymentRevisionMutation) ResetDeploymentID() {
+	m.deployment = nil
+}
+
+// SetVfolderID sets the "vfolder_id" field.
+func (m *DeploymentRevisionMutation) SetVfolderID(u uuid.UUID) {
+	m.vfolder = &u
+}
+
+// VfolderID returns the value of the "vfolder_id" field in the mutation.
+func (m *DeploymentRevisionMutation) VfolderID() (r uuid.UUID, exists bool) {
+	v := m.vfolder
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVfolderID returns the old "vfolder_id" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldVfolderID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVfolderID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVfolderID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVfolderID: %w", err)
+	}
+	return oldValue.VfolderID, nil
+}
+
+// ClearVfolderID clears the value of the "vfolder_id" field.
+func (m *DeploymentRevisionMutation) ClearVfolderID() {
+	m.vfolder = nil
+	m.clearedFields[deploymentrevision.FieldVfolderID] = struct{}{}
+}
+
+// VfolderIDCleared returns if the "vfolder_id" field was cleared in this mutation.
+func (m *DeploymentRevisionMutation) VfolderIDCleared() bool {
+	_, ok := m.clearedFields[deploymentrevision.FieldVfolderID]
+	return ok
+}
+
+// ResetVfolderID resets all changes to the "vfolder_id" field.
+func (m *DeploymentRevisionMutation) ResetVfolderID() {
+	m.vfolder = nil
+	delete(m.clearedFields, deploymentrevision.FieldVfolderID)
+}
+
+// SetCreatorID sets the "creator_id" field.
+func (m *DeploymentRevisionMutation) SetCreatorID(u uuid.UUID) {
+	m.creator = &u
+}
+
+// CreatorID returns the value of the "creator_id" field in the mutation.
+func (m *DeploymentRevisionMutation) CreatorID() (r uuid.UUID, exists bool) {
+	v := m.creator
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatorID returns the old "creator_id" field's value of the DeploymentRevision entity.
+// If the DeploymentRevision object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentRevisionMutation) OldCreatorID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatorID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatorID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatorID: %w", err)
+	}
+	return oldValue.CreatorID, nil
+}
+
+// ClearCreatorID clears the value of the "creator_id" field.
+func (m *DeploymentRevisionMutation) ClearCreatorID() {
+	m.creator = nil
+	m.clearedFields[deploymentrevision.FieldCreatorID] = struct{}{}
+}
+
+// CreatorIDCleared returns if the "creator_id" field was cleared in this mutation.
+func (m *DeploymentRevisionMutation) CreatorIDCleared() bool {
+	_, ok := m.clearedFields[deploymentrevision.FieldCreatorID]
+	return ok
+}
+
+// ResetCreatorID resets all changes to the "creator_id" field.
+func (m *DeploymentRevisionMutation) ResetCreatorID() {
+	m.creator = nil
+	delete(m.clearedFields, deploymentrevision.FieldCreatorID)
+}
+
+// ClearDeployment clears the "deployment" edge to the Deployment entity.
+func (m *DeploymentRevisionMutation) ClearDeployment() {
+	m.cleareddeployment = true
+	m.clearedFields[deploymentrevision.FieldDeploymentID] = struct{}{}
+}
+
+// DeploymentCleared reports if the "deployment" edge to the Deployment entity was cleared.
+func (m *DeploymentRevisionMutation) DeploymentCleared() bool {
+	return m.cleareddeployment
+}
+
+// DeploymentIDs returns the "deployment" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DeploymentID instead. It exists only for internal usage by the builders.
+func (m *DeploymentRevisionMutation) DeploymentIDs() (ids []uuid.UUID) {
+	if id := m.deployment; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDeployment resets all changes to the "deployment" edge.
+func (m *DeploymentRevisionMutation) ResetDeployment() {
+	m.deployment = nil
+	m.cleareddeployment = false
+}
+
+// ClearVfolder clears the "vfolder" edge to the Vfolder entity.
+func (m *DeploymentRevisionMutation) ClearVfolder() {
+	m.clearedvfolder = true
+	m.clearedFields[deploymentrevision.FieldVfolderID] = struct{}{}
+}
+
+// VfolderCleared reports if the "vfolder" edge to the Vfolder entity was cleared.
+func (m *DeploymentRevisionMutation) VfolderCleared() bool {
+	return m.VfolderIDCleared() || m.clearedvfolder
+}
+
+// VfolderIDs returns the "vfolder" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// VfolderID instead. It exists only for internal usage by the builders.
+func (m *DeploymentRevisionMutation) VfolderIDs() (ids []uuid.UUID) {
+	if id := m.vfolder; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetVfolder resets all changes to the "vfolder" edge.
+func (m *DeploymentRevisionMutation) ResetVfolder() {
+	m.vfolder = nil
+	m.clearedvfolder = false
+}
+
+// ClearCreator clears the "creator" edge to the User entity.
+func (m *DeploymentRevisionMutation) ClearCreator() {
+	m.clearedcreator = true
+	m.clearedFields[deploymentrevision.FieldCreatorID] = struct{}{}
+}
+
+// CreatorCleared reports if the "creator" edge to the User entity was cleared.
+func (m *DeploymentRevisionMutation) CreatorCleared() bool {
+	return m.CreatorIDCleared() || m.clearedcreator
+}
+
+// CreatorIDs returns the "creator" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// CreatorID instead. It exists only for internal usage by the builders.
+func (m *DeploymentRevisionMutation) CreatorIDs() (ids []uuid.UUID) {
+	if id := m.creator; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetCreator resets all changes to the "creator" edge.
+func (m *DeploymentRevisionMutation) ResetCreator() {
+	m.creator = nil
+	m.clearedcreator = false
+}
+
+// Where appends a list predicates to the DeploymentRevisionMutation builder.
+func (m *DeploymentRevisionMutation) Where(ps ...predicate.DeploymentRevision) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the DeploymentRevisionMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *DeploymentRevisionMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.DeploymentRevision, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *DeploymentRevisionMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *DeploymentRevisionMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (DeploymentRevision).
+func (m *DeploymentRevisionMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *DeploymentRevisionMutation) Fields() []string {
+	fields := make([]string, 0, 14)
+	if m.created_at != nil {
+		fields = append(fields, deploymentrevision.FieldCreatedAt)
+	}
+	if m.number != nil {
+		fields = append(fields, deploymentrevision.FieldNumber)
+	}
+	if m.variant != nil {
+		fields = append(fields, deploymentrevision.FieldVariant)
+	}
+	if m.options != nil {
+		fields = append(fields, deploymentrevision.FieldOptions)
+	}
+	if m.request != nil {
+		fields = append(fields, deploymentrevision.FieldRequest)
+	}
+	if m.secrets_sealed != nil {
+		fields = append(fields, deploymentrevision.FieldSecretsSealed)
+	}
+	if m.engine != nil {
+		fields = append(fields, deploymentrevision.FieldEngine)
+	}
+	if m.subpath != nil {
+		fields = append(fields, deploymentrevision.FieldSubpath)
+	}
+	if m.image != nil {
+		fields = append(fields, deploymentrevision.FieldImage)
+	}
+	if m.image_digest != nil {
+		fields = append(fields, deploymentrevision.FieldImageDigest)
+	}
+	if m.comment != nil {
+		fields = append(fields, deploymentrevision.FieldComment)
+	}
+	if m.deployment != nil {
+		fields = append(fields, deploymentrevision.FieldDeploymentID)
+	}
+	if m.vfolder != nil {
+		fields = append(fields, deploymentrevision.FieldVfolderID)
+	}
+	if m.creator != nil {
+		fields = append(fields, deploymentrevision.FieldCreatorID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *DeploymentRevisionMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case deploymentrevision.FieldCreatedAt:
+		return m.CreatedAt()
+	case deploymentrevision.FieldNumber:
+		return m.Number()
+	case deploymentrevision.FieldVariant:
+		return m.Variant()
+	case deploymentrevision.FieldOptions:
+		return m.Options()
+	case deploymentrevision.FieldRequest:
+		return m.Request()
+	case deploymentrevision.FieldSecretsSealed:
+		return m.SecretsSealed()
+	case deploymentrevision.FieldEngine:
+		return m.Engine()
+	case deploymentrevision.FieldSubpath:
+		return m.Subpath()
+	case deploymentrevision.FieldImage:
+		return m.Image()
+	case deploymentrevision.FieldImageDigest:
+		return m.ImageDigest()
+	case deploymentrevision.FieldComment:
+		return m.Comment()
+	case deploymentrevision.FieldDeploymentID:
+		return m.DeploymentID()
+	case deploymentrevision.FieldVfolderID:
+		return m.VfolderID()
+	case deploymentrevision.FieldCreatorID:
+		return m.CreatorID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *DeploymentRevisionMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case deploymentrevision.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case deploymentrevision.FieldNumber:
+		return m.OldNumber(ctx)
+	case deploymentrevision.FieldVariant:
+		return m.OldVariant(ctx)
+	case deploymentrevision.FieldOptions:
+		return m.OldOptions(ctx)
+	case deploymentrevision.FieldRequest:
+		return m.OldRequest(ctx)
+	case deploymentrevision.FieldSecretsSealed:
+		return m.OldSecretsSealed(ctx)
+	case deploymentrevision.FieldEngine:
+		return m.OldEngine(ctx)
+	case deploymentrevision.FieldSubpath:
+		return m.OldSubpath(ctx)
+	case deploymentrevision.FieldImage:
+		return m.OldImage(ctx)
+	case deploymentrevision.FieldImageDigest:
+		return m.OldImageDigest(ctx)
+	case deploymentrevision.FieldComment:
+		return m.OldComment(ctx)
+	case deploymentrevision.FieldDeploymentID:
+		return m.OldDeploymentID(ctx)
+	case deploymentrevision.FieldVfolderID:
+		return m.OldVfolderID(ctx)
+	case deploymentrevision.FieldCreatorID:
+		return m.OldCreatorID(ctx)
+	}
+	return nil, fmt.Errorf("unknown DeploymentRevision field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *DeploymentRevisionMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case deploymentrevision.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case deploymentrevision.FieldNumber:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNumber(v)
+		return nil
+	case deploymentrevision.FieldVariant:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVariant(v)
+		return nil
+	case deploymentrevision.FieldOptions:
+		v, ok := value.(map[string]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOptions(v)
+		return nil
+	case deploymentrevision.FieldRequest:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRequest(v)
+		return nil
+	case deploymentrevision.FieldSecretsSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSecretsSealed(v)
+		return nil
+	case deploymentrevision.FieldEngine:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEngine(v)
+		return nil
+	case deploymentrevision.FieldSubpath:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSubpath(v)
+		return nil
+	case deploymentrevision.FieldImage:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetImage(v)
+		return nil
+	case deploymentrevision.FieldImageDigest:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetImageDigest(v)
+		return nil
+	case deploymentrevision.FieldComment:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetComment(v)
+		return nil
+	case deploymentrevision.FieldDeploymentID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDeploymentID(v)
+		return nil
+	case deploymentrevision.FieldVfolderID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVfolderID(v)
+		return nil
+	case deploymentrevision.FieldCreatorID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatorID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentRevision field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *DeploymentRevisionMutation) AddedFields() []string {
+	var fields []string
+	if m.addnumber != nil {
+		fields = append(fields, deploymentrevision.FieldNumber)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *DeploymentRevisionMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case deploymentrevision.FieldNumber:
+		return m.AddedNumber()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *DeploymentRevisionMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case deploymentrevision.FieldNumber:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddNumber(v)
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentRevision numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *DeploymentRevisionMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(deploymentrevision.FieldSecretsSealed) {
+		fields = append(fields, deploymentrevision.FieldSecretsSealed)
+	}
+	if m.FieldCleared(deploymentrevision.FieldVfolderID) {
+		fields = append(fields, deploymentrevision.FieldVfolderID)
+	}
+	if m.FieldCleared(deploymentrevision.FieldCreatorID) {
+		fields = append(fields, deploymentrevision.FieldCreatorID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *DeploymentRevisionMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *DeploymentRevisionMutation) ClearField(name string) error {
+	switch name {
+	case deploymentrevision.FieldSecretsSealed:
+		m.ClearSecretsSealed()
+		return nil
+	case deploymentrevision.FieldVfolderID:
+		m.ClearVfolderID()
+		return nil
+	case deploymentrevision.FieldCreatorID:
+		m.ClearCreatorID()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentRevision nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *DeploymentRevisionMutation) ResetField(name string) error {
+	switch name {
+	case deploymentrevision.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case deploymentrevision.FieldNumber:
+		m.ResetNumber()
+		return nil
+	case deploymentrevision.FieldVariant:
+		m.ResetVariant()
+		return nil
+	case deploymentrevision.FieldOptions:
+		m.ResetOptions()
+		return nil
+	case deploymentrevision.FieldRequest:
+		m.ResetRequest()
+		return nil
+	case deploymentrevision.FieldSecretsSealed:
+		m.ResetSecretsSealed()
+		return nil
+	case deploymentrevision.FieldEngine:
+		m.ResetEngine()
+		return nil
+	case deploymentrevision.FieldSubpath:
+		m.ResetSubpath()
+		return nil
+	case deploymentrevision.FieldImage:
+		m.ResetImage()
+		return nil
+	case deploymentrevision.FieldImageDigest:
+		m.ResetImageDigest()
+		return nil
+	case deploymentrevision.FieldComment:
+		m.ResetComment()
+		return nil
+	case deploymentrevision.FieldDeploymentID:
+		m.ResetDeploymentID()
+		return nil
+	case deploymentrevision.FieldVfolderID:
+		m.ResetVfolderID()
+		return nil
+	case deploymentrevision.FieldCreatorID:
+		m.ResetCreatorID()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentRevision field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *DeploymentRevisionMutation) AddedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.deployment != nil {
+		edges = append(edges, deploymentrevision.EdgeDeployment)
+	}
+	if m.vfolder != nil {
+		edges = append(edges, deploymentrevision.EdgeVfolder)
+	}
+	if m.creator != nil {
+		edges = append(edges, deploymentrevision.EdgeCreator)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *DeploymentRevisionMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case deploymentrevision.EdgeDeployment:
+		if id := m.deployment; id != nil {
+			return []ent.Value{*id}
+		}
+	case deploymentrevision.EdgeVfolder:
+		if id := m.vfolder; id != nil {
+			return []ent.Value{*id}
+		}
+	case deploymentrevision.EdgeCreator:
+		if id := m.creator; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *DeploymentRevisionMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 3)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *DeploymentRevisionMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *DeploymentRevisionMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.cleareddeployment {
+		edges = append(edges, deploymentrevision.EdgeDeployment)
+	}
+	if m.clearedvfolder {
+		edges = append(edges, deploymentrevision.EdgeVfolder)
+	}
+	if m.clearedcreator {
+		edges = append(edges, deploymentrevision.EdgeCreator)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *DeploymentRevisionMutation) EdgeCleared(name string) bool {
+	switch name {
+	case deploymentrevision.EdgeDeployment:
+		return m.cleareddeployment
+	case deploymentrevision.EdgeVfolder:
+		return m.clearedvfolder
+	case deploymentrevision.EdgeCreator:
+		return m.clearedcreator
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *DeploymentRevisionMutation) ClearEdge(name string) error {
+	switch name {
+	case deploymentrevision.EdgeDeployment:
+		m.ClearDeployment()
+		return nil
+	case deploymentrevision.EdgeVfolder:
+		m.ClearVfolder()
+		return nil
+	case deploymentrevision.EdgeCreator:
+		m.ClearCreator()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentRevision unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *DeploymentRevisionMutation) ResetEdge(name string) error {
+	switch name {
+	case deploymentrevision.EdgeDeployment:
+		m.ResetDeployment()
+		return nil
+	case deploymentrevision.EdgeVfolder:
+		m.ResetVfolder()
+		return nil
+	case deploymentrevision.EdgeCreator:
+		m.ResetCreator()
+		return nil
+	}
+	return fmt.Errorf("unknown DeploymentRevision edge %s", name)
 }
 
 // DeviceMutation represents an operation that mutates the Device nodes in the graph.

@@ -30,6 +30,16 @@ type Tx struct {
 	AuditEntry *AuditEntryClient
 	// ClusterIdentity is the client for interacting with the ClusterIdentity builders.
 	ClusterIdentity *ClusterIdentityClient
+	// Deployment is the client for interacting with the Deployment builders.
+	Deployment *DeploymentClient
+	// DeploymentEvent is the client for interacting with the DeploymentEvent builders.
+	DeploymentEvent *DeploymentEventClient
+	// DeploymentKey is the client for interacting with the DeploymentKey builders.
+	DeploymentKey *DeploymentKeyClient
+	// DeploymentReplica is the client for interacting with the DeploymentReplica builders.
+	DeploymentReplica *DeploymentReplicaClient
+	// DeploymentRevision is the client for interacting with the DeploymentRevision builders.
+	DeploymentRevision *DeploymentRevisionClient
 	// Device is the client for interacting with the Device builders.
 	Device *DeviceClient
 	// Domain is the client for interacting with the Domain builders.
@@ -273,6 +283,11 @@ func (tx *Tx) init() {
 	tx.AppShare = NewAppShareClient(tx.config)
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
 	tx.ClusterIdentity = NewClusterIdentityClient(tx.config)
+	tx.Deployment = NewDeploymentClient(tx.config)
+	tx.DeploymentEvent = NewDeploymentEventClient(tx.config)
+	tx.DeploymentKey = NewDeploymentKeyClient(tx.config)
+	tx.DeploymentReplica = NewDeploymentReplicaClient(tx.config)
+	tx.DeploymentRevision = NewDeploymentRevisionClient(tx.config)
 	tx.Device = NewDeviceClient(tx.config)
 	tx.Domain = NewDomainClient(tx.config)
 	tx.ExternalIdentity = NewExternalIdentityClient(tx.config)

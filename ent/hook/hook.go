@@ -105,6 +105,66 @@ func (f ClusterIdentityFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Va
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ClusterIdentityMutation", m)
 }
 
+// The DeploymentFunc type is an adapter to allow the use of ordinary
+// function as Deployment mutator.
+type DeploymentFunc func(context.Context, *ent.DeploymentMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f DeploymentFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.DeploymentMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.DeploymentMutation", m)
+}
+
+// The DeploymentEventFunc type is an adapter to allow the use of ordinary
+// function as DeploymentEvent mutator.
+type DeploymentEventFunc func(context.Context, *ent.DeploymentEventMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f DeploymentEventFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.DeploymentEventMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.DeploymentEventMutation", m)
+}
+
+// The DeploymentKeyFunc type is an adapter to allow the use of ordinary
+// function as DeploymentKey mutator.
+type DeploymentKeyFunc func(context.Context, *ent.DeploymentKeyMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f DeploymentKeyFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.DeploymentKeyMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.DeploymentKeyMutation", m)
+}
+
+// The DeploymentReplicaFunc type is an adapter to allow the use of ordinary
+// function as DeploymentReplica mutator.
+type DeploymentReplicaFunc func(context.Context, *ent.DeploymentReplicaMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f DeploymentReplicaFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.DeploymentReplicaMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.DeploymentReplicaMutation", m)
+}
+
+// The DeploymentRevisionFunc type is an adapter to allow the use of ordinary
+// function as DeploymentRevision mutator.
+type DeploymentRevisionFunc func(context.Context, *ent.DeploymentRevisionMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f DeploymentRevisionFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.DeploymentRevisionMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.DeploymentRevisionMutation", m)
+}
+
 // The DeviceFunc type is an adapter to allow the use of ordinary
 // function as Device mutator.
 type DeviceFunc func(context.Context, *ent.DeviceMutation) (ent.Value, error)

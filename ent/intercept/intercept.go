@@ -16,6 +16,11 @@ import (
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
+	"github.com/berthhq/berth/ent/deployment"
+	"github.com/berthhq/berth/ent/deploymentevent"
+	"github.com/berthhq/berth/ent/deploymentkey"
+	"github.com/berthhq/berth/ent/deploymentreplica"
+	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -341,6 +346,141 @@ func (f TraverseClusterIdentity) Traverse(ctx context.Context, q ent.Query) erro
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.ClusterIdentityQuery", q)
+}
+
+// The DeploymentFunc type is an adapter to allow the use of ordinary function as a Querier.
+type DeploymentFunc func(context.Context, *ent.DeploymentQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f DeploymentFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.DeploymentQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.DeploymentQuery", q)
+}
+
+// The TraverseDeployment type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseDeployment func(context.Context, *ent.DeploymentQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseDeployment) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseDeployment) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.DeploymentQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.DeploymentQuery", q)
+}
+
+// The DeploymentEventFunc type is an adapter to allow the use of ordinary function as a Querier.
+type DeploymentEventFunc func(context.Context, *ent.DeploymentEventQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f DeploymentEventFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.DeploymentEventQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.DeploymentEventQuery", q)
+}
+
+// The TraverseDeploymentEvent type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseDeploymentEvent func(context.Context, *ent.DeploymentEventQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseDeploymentEvent) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseDeploymentEvent) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.DeploymentEventQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.DeploymentEventQuery", q)
+}
+
+// The DeploymentKeyFunc type is an adapter to allow the use of ordinary function as a Querier.
+type DeploymentKeyFunc func(context.Context, *ent.DeploymentKeyQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f DeploymentKeyFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.DeploymentKeyQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.DeploymentKeyQuery", q)
+}
+
+// The TraverseDeploymentKey type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseDeploymentKey func(context.Context, *ent.DeploymentKeyQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseDeploymentKey) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseDeploymentKey) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.DeploymentKeyQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.DeploymentKeyQuery", q)
+}
+
+// The DeploymentReplicaFunc type is an adapter to allow the use of ordinary function as a Querier.
+type DeploymentReplicaFunc func(context.Context, *ent.DeploymentReplicaQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f DeploymentReplicaFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.DeploymentReplicaQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.DeploymentReplicaQuery", q)
+}
+
+// The TraverseDeploymentReplica type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseDeploymentReplica func(context.Context, *ent.DeploymentReplicaQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseDeploymentReplica) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseDeploymentReplica) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.DeploymentReplicaQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.DeploymentReplicaQuery", q)
+}
+
+// The DeploymentRevisionFunc type is an adapter to allow the use of ordinary function as a Querier.
+type DeploymentRevisionFunc func(context.Context, *ent.DeploymentRevisionQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f DeploymentRevisionFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.DeploymentRevisionQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.DeploymentRevisionQuery", q)
+}
+
+// The TraverseDeploymentRevision type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseDeploymentRevision func(context.Context, *ent.DeploymentRevisionQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseDeploymentRevision) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseDeploymentRevision) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.DeploymentRevisionQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.DeploymentRevisionQuery", q)
 }
 
 // The DeviceFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1766,6 +1906,16 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.AuditEntryQuery, predicate.AuditEntry, auditentry.OrderOption]{typ: ent.TypeAuditEntry, tq: q}, nil
 	case *ent.ClusterIdentityQuery:
 		return &query[*ent.ClusterIdentityQuery, predicate.ClusterIdentity, clusteridentity.OrderOption]{typ: ent.TypeClusterIdentity, tq: q}, nil
+	case *ent.DeploymentQuery:
+		return &query[*ent.DeploymentQuery, predicate.Deployment, deployment.OrderOption]{typ: ent.TypeDeployment, tq: q}, nil
+	case *ent.DeploymentEventQuery:
+		return &query[*ent.DeploymentEventQuery, predicate.DeploymentEvent, deploymentevent.OrderOption]{typ: ent.TypeDeploymentEvent, tq: q}, nil
+	case *ent.DeploymentKeyQuery:
+		return &query[*ent.DeploymentKeyQuery, predicate.DeploymentKey, deploymentkey.OrderOption]{typ: ent.TypeDeploymentKey, tq: q}, nil
+	case *ent.DeploymentReplicaQuery:
+		return &query[*ent.DeploymentReplicaQuery, predicate.DeploymentReplica, deploymentreplica.OrderOption]{typ: ent.TypeDeploymentReplica, tq: q}, nil
+	case *ent.DeploymentRevisionQuery:
+		return &query[*ent.DeploymentRevisionQuery, predicate.DeploymentRevision, deploymentrevision.OrderOption]{typ: ent.TypeDeploymentRevision, tq: q}, nil
 	case *ent.DeviceQuery:
 		return &query[*ent.DeviceQuery, predicate.Device, device.OrderOption]{typ: ent.TypeDevice, tq: q}, nil
 	case *ent.DomainQuery:

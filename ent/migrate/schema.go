@@ -344,6 +344,275 @@ var (
 		Columns:    ClusterIdentitiesColumns,
 		PrimaryKey: []*schema.Column{ClusterIdentitiesColumns[0]},
 	}
+	// DeploymentsColumns holds the columns for the "deployments" table.
+	DeploymentsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "version", Type: field.TypeInt, Default: 1},
+		{Name: "name", Type: field.TypeString, Size: 63},
+		{Name: "description", Type: field.TypeString, Size: 1000, Default: ""},
+		{Name: "status", Type: field.TypeEnum, Enums: []string{"starting", "serving", "updating", "degraded", "asleep", "ending", "ended"}, Default: "starting"},
+		{Name: "message", Type: field.TypeString, Default: ""},
+		{Name: "shared", Type: field.TypeBool, Default: false},
+		{Name: "open", Type: field.TypeBool, Default: false},
+		{Name: "wanted", Type: field.TypeInt},
+		{Name: "current", Type: field.TypeInt},
+		{Name: "target", Type: field.TypeInt},
+		{Name: "strategy", Type: field.TypeJSON},
+		{Name: "scaling", Type: field.TypeJSON},
+		{Name: "progress", Type: field.TypeJSON},
+		{Name: "weights", Type: field.TypeJSON},
+		{Name: "concurrency", Type: field.TypeInt, Default: 0},
+		{Name: "drain_seconds", Type: field.TypeInt, Default: 60},
+		{Name: "last_request_at", Type: field.TypeTime, Nullable: true},
+		{Name: "ended_at", Type: field.TypeTime, Nullable: true},
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "project_id", Type: field.TypeUUID},
+		{Name: "owner_id", Type: field.TypeUUID},
+	}
+	// DeploymentsTable holds the schema information for the "deployments" table.
+	DeploymentsTable = &schema.Table{
+		Name:       "deployments",
+		Columns:    DeploymentsColumns,
+		PrimaryKey: []*schema.Column{DeploymentsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "deployments_domains_domain",
+				Columns:    []*schema.Column{DeploymentsColumns[20]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "deployments_projects_project",
+				Columns:    []*schema.Column{DeploymentsColumns[21]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "deployments_users_owner",
+				Columns:    []*schema.Column{DeploymentsColumns[22]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "deployment_domain_id_name",
+				Unique:  true,
+				Columns: []*schema.Column{DeploymentsColumns[20], DeploymentsColumns[3]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "ended_at IS NULL",
+				},
+			},
+			{
+				Name:    "deployment_owner_id_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{DeploymentsColumns[22], DeploymentsColumns[1]},
+			},
+			{
+				Name:    "deployment_project_id",
+				Unique:  false,
+				Columns: []*schema.Column{DeploymentsColumns[21]},
+			},
+			{
+				Name:    "deployment_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{DeploymentsColumns[1]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "ended_at IS NULL",
+				},
+			},
+		},
+	}
+	// DeploymentEventsColumns holds the columns for the "deployment_events" table.
+	DeploymentEventsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"created", "changed", "scaled", "refused", "updating", "stepped", "promoted", "completed", "rolled_back", "replica_ready", "replica_failed", "ended"}},
+		{Name: "revision", Type: field.TypeInt, Nullable: true},
+		{Name: "replicas_before", Type: field.TypeInt, Nullable: true},
+		{Name: "replicas_after", Type: field.TypeInt, Nullable: true},
+		{Name: "metric", Type: field.TypeString, Default: ""},
+		{Name: "value", Type: field.TypeFloat64, Nullable: true},
+		{Name: "limit", Type: field.TypeFloat64, Nullable: true},
+		{Name: "message", Type: field.TypeString, Default: ""},
+		{Name: "deployment_id", Type: field.TypeUUID},
+	}
+	// DeploymentEventsTable holds the schema information for the "deployment_events" table.
+	DeploymentEventsTable = &schema.Table{
+		Name:       "deployment_events",
+		Columns:    DeploymentEventsColumns,
+		PrimaryKey: []*schema.Column{DeploymentEventsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "deployment_events_deployments_events",
+				Columns:    []*schema.Column{DeploymentEventsColumns[10]},
+				RefColumns: []*schema.Column{DeploymentsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "deploymentevent_deployment_id_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{DeploymentEventsColumns[10], DeploymentEventsColumns[1]},
+			},
+		},
+	}
+	// DeploymentKeysColumns holds the columns for the "deployment_keys" table.
+	DeploymentKeysColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "name", Type: field.TypeString, Size: 64},
+		{Name: "prefix", Type: field.TypeString},
+		{Name: "hash", Type: field.TypeBytes, Unique: true},
+		{Name: "requests_per_minute", Type: field.TypeInt, Default: 0},
+		{Name: "tokens_per_minute", Type: field.TypeInt, Default: 0},
+		{Name: "token_budget", Type: field.TypeInt64, Default: 0},
+		{Name: "used_requests", Type: field.TypeInt64, Default: 0},
+		{Name: "used_tokens", Type: field.TypeInt64, Default: 0},
+		{Name: "expires_at", Type: field.TypeTime, Nullable: true},
+		{Name: "last_used_at", Type: field.TypeTime, Nullable: true},
+		{Name: "revoked_at", Type: field.TypeTime, Nullable: true},
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "deployment_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "user_id", Type: field.TypeUUID},
+	}
+	// DeploymentKeysTable holds the schema information for the "deployment_keys" table.
+	DeploymentKeysTable = &schema.Table{
+		Name:       "deployment_keys",
+		Columns:    DeploymentKeysColumns,
+		PrimaryKey: []*schema.Column{DeploymentKeysColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "deployment_keys_deployments_keys",
+				Columns:    []*schema.Column{DeploymentKeysColumns[14]},
+				RefColumns: []*schema.Column{DeploymentsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "deployment_keys_users_user",
+				Columns:    []*schema.Column{DeploymentKeysColumns[15]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "deploymentkey_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{DeploymentKeysColumns[15]},
+			},
+			{
+				Name:    "deploymentkey_deployment_id",
+				Unique:  false,
+				Columns: []*schema.Column{DeploymentKeysColumns[14]},
+			},
+		},
+	}
+	// DeploymentReplicasColumns holds the columns for the "deployment_replicas" table.
+	DeploymentReplicasColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "revision", Type: field.TypeInt},
+		{Name: "phase", Type: field.TypeEnum, Enums: []string{"starting", "ready", "draining", "ending", "ended"}, Default: "starting"},
+		{Name: "phase_since", Type: field.TypeTime},
+		{Name: "message", Type: field.TypeString, Default: ""},
+		{Name: "failed", Type: field.TypeBool, Default: false},
+		{Name: "misses", Type: field.TypeInt, Default: 0},
+		{Name: "drained", Type: field.TypeInt, Default: 0},
+		{Name: "ended_at", Type: field.TypeTime, Nullable: true},
+		{Name: "deployment_id", Type: field.TypeUUID},
+		{Name: "session_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// DeploymentReplicasTable holds the schema information for the "deployment_replicas" table.
+	DeploymentReplicasTable = &schema.Table{
+		Name:       "deployment_replicas",
+		Columns:    DeploymentReplicasColumns,
+		PrimaryKey: []*schema.Column{DeploymentReplicasColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "deployment_replicas_deployments_replicas",
+				Columns:    []*schema.Column{DeploymentReplicasColumns[10]},
+				RefColumns: []*schema.Column{DeploymentsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "deployment_replicas_sessions_session",
+				Columns:    []*schema.Column{DeploymentReplicasColumns[11]},
+				RefColumns: []*schema.Column{SessionsColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "deploymentreplica_deployment_id_ended_at",
+				Unique:  false,
+				Columns: []*schema.Column{DeploymentReplicasColumns[10], DeploymentReplicasColumns[9]},
+			},
+			{
+				Name:    "deploymentreplica_session_id",
+				Unique:  false,
+				Columns: []*schema.Column{DeploymentReplicasColumns[11]},
+			},
+		},
+	}
+	// DeploymentRevisionsColumns holds the columns for the "deployment_revisions" table.
+	DeploymentRevisionsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "number", Type: field.TypeInt},
+		{Name: "variant", Type: field.TypeString},
+		{Name: "options", Type: field.TypeJSON},
+		{Name: "request", Type: field.TypeJSON},
+		{Name: "secrets_sealed", Type: field.TypeBytes, Nullable: true},
+		{Name: "engine", Type: field.TypeJSON},
+		{Name: "subpath", Type: field.TypeString, Default: ""},
+		{Name: "image", Type: field.TypeString},
+		{Name: "image_digest", Type: field.TypeString, Default: ""},
+		{Name: "comment", Type: field.TypeString, Size: 1000, Default: ""},
+		{Name: "deployment_id", Type: field.TypeUUID},
+		{Name: "vfolder_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "creator_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// DeploymentRevisionsTable holds the schema information for the "deployment_revisions" table.
+	DeploymentRevisionsTable = &schema.Table{
+		Name:       "deployment_revisions",
+		Columns:    DeploymentRevisionsColumns,
+		PrimaryKey: []*schema.Column{DeploymentRevisionsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "deployment_revisions_deployments_revisions",
+				Columns:    []*schema.Column{DeploymentRevisionsColumns[12]},
+				RefColumns: []*schema.Column{DeploymentsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "deployment_revisions_vfolders_vfolder",
+				Columns:    []*schema.Column{DeploymentRevisionsColumns[13]},
+				RefColumns: []*schema.Column{VfoldersColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+			{
+				Symbol:     "deployment_revisions_users_creator",
+				Columns:    []*schema.Column{DeploymentRevisionsColumns[14]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "deploymentrevision_deployment_id_number",
+				Unique:  true,
+				Columns: []*schema.Column{DeploymentRevisionsColumns[12], DeploymentRevisionsColumns[2]},
+			},
+			{
+				Name:    "deploymentrevision_vfolder_id",
+				Unique:  false,
+				Columns: []*schema.Column{DeploymentRevisionsColumns[13]},
+			},
+		},
+	}
 	// DevicesColumns holds the columns for the "devices" table.
 	DevicesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -1766,7 +2035,7 @@ var (
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "version", Type: field.TypeInt, Default: 1},
 		{Name: "name", Type: field.TypeString, Size: 64},
-		{Name: "type", Type: field.TypeEnum, Enums: []string{"interactive", "batch"}},
+		{Name: "type", Type: field.TypeEnum, Enums: []string{"interactive", "batch", "inference"}},
 		{Name: "status", Type: field.TypeEnum, Enums: []string{"pending", "scheduled", "preparing", "prepared", "creating", "running", "terminating", "terminated", "cancelled", "error"}, Default: "pending"},
 		{Name: "result", Type: field.TypeEnum, Enums: []string{"undefined", "success", "failure"}, Default: "undefined"},
 		{Name: "exit_code", Type: field.TypeInt, Nullable: true},
@@ -2930,6 +3199,11 @@ var (
 		AppSharesTable,
 		AuditEntriesTable,
 		ClusterIdentitiesTable,
+		DeploymentsTable,
+		DeploymentEventsTable,
+		DeploymentKeysTable,
+		DeploymentReplicasTable,
+		DeploymentRevisionsTable,
 		DevicesTable,
 		DomainsTable,
 		ExternalIdentitiesTable,
@@ -2998,6 +3272,17 @@ func init() {
 	AppPortsTable.ForeignKeys[0].RefTable = SessionsTable
 	AppSharesTable.ForeignKeys[0].RefTable = UsersTable
 	AppSharesTable.ForeignKeys[1].RefTable = SessionsTable
+	DeploymentsTable.ForeignKeys[0].RefTable = DomainsTable
+	DeploymentsTable.ForeignKeys[1].RefTable = ProjectsTable
+	DeploymentsTable.ForeignKeys[2].RefTable = UsersTable
+	DeploymentEventsTable.ForeignKeys[0].RefTable = DeploymentsTable
+	DeploymentKeysTable.ForeignKeys[0].RefTable = DeploymentsTable
+	DeploymentKeysTable.ForeignKeys[1].RefTable = UsersTable
+	DeploymentReplicasTable.ForeignKeys[0].RefTable = DeploymentsTable
+	DeploymentReplicasTable.ForeignKeys[1].RefTable = SessionsTable
+	DeploymentRevisionsTable.ForeignKeys[0].RefTable = DeploymentsTable
+	DeploymentRevisionsTable.ForeignKeys[1].RefTable = VfoldersTable
+	DeploymentRevisionsTable.ForeignKeys[2].RefTable = UsersTable
 	DevicesTable.ForeignKeys[0].RefTable = AgentsTable
 	ExternalIdentitiesTable.ForeignKeys[0].RefTable = IdentityProvidersTable
 	ExternalIdentitiesTable.ForeignKeys[1].RefTable = UsersTable

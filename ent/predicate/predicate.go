@@ -30,6 +30,21 @@ type AuditEntry func(*sql.Selector)
 // ClusterIdentity is the predicate function for clusteridentity builders.
 type ClusterIdentity func(*sql.Selector)
 
+// Deployment is the predicate function for deployment builders.
+type Deployment func(*sql.Selector)
+
+// DeploymentEvent is the predicate function for deploymentevent builders.
+type DeploymentEvent func(*sql.Selector)
+
+// DeploymentKey is the predicate function for deploymentkey builders.
+type DeploymentKey func(*sql.Selector)
+
+// DeploymentReplica is the predicate function for deploymentreplica builders.
+type DeploymentReplica func(*sql.Selector)
+
+// DeploymentRevision is the predicate function for deploymentrevision builders.
+type DeploymentRevision func(*sql.Selector)
+
 // Device is the predicate function for device builders.
 type Device func(*sql.Selector)
 

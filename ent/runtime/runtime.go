@@ -13,6 +13,11 @@ import (
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/clusteridentity"
+	"github.com/berthhq/berth/ent/deployment"
+	"github.com/berthhq/berth/ent/deploymentevent"
+	"github.com/berthhq/berth/ent/deploymentkey"
+	"github.com/berthhq/berth/ent/deploymentreplica"
+	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -408,6 +413,227 @@ func init() {
 	clusteridentityDescID := clusteridentityMixinFields0[0].Descriptor()
 	// clusteridentity.DefaultID holds the default value on creation for the id field.
 	clusteridentity.DefaultID = clusteridentityDescID.Default.(func() uuid.UUID)
+	deploymentMixin := schema.Deployment{}.Mixin()
+	deploymentInters := schema.Deployment{}.Interceptors()
+	deployment.Interceptors[0] = deploymentInters[0]
+	deploymentMixinFields0 := deploymentMixin[0].Fields()
+	_ = deploymentMixinFields0
+	deploymentMixinFields1 := deploymentMixin[1].Fields()
+	_ = deploymentMixinFields1
+	deploymentFields := schema.Deployment{}.Fields()
+	_ = deploymentFields
+	// deploymentDescCreatedAt is the schema descriptor for created_at field.
+	deploymentDescCreatedAt := deploymentMixinFields1[0].Descriptor()
+	// deployment.DefaultCreatedAt holds the default value on creation for the created_at field.
+	deployment.DefaultCreatedAt = deploymentDescCreatedAt.Default.(func() time.Time)
+	// deploymentDescVersion is the schema descriptor for version field.
+	deploymentDescVersion := deploymentFields[0].Descriptor()
+	// deployment.DefaultVersion holds the default value on creation for the version field.
+	deployment.DefaultVersion = deploymentDescVersion.Default.(int)
+	// deploymentDescName is the schema descriptor for name field.
+	deploymentDescName := deploymentFields[1].Descriptor()
+	// deployment.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	deployment.NameValidator = func() func(string) error {
+		validators := deploymentDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// deploymentDescDescription is the schema descriptor for description field.
+	deploymentDescDescription := deploymentFields[2].Descriptor()
+	// deployment.DefaultDescription holds the default value on creation for the description field.
+	deployment.DefaultDescription = deploymentDescDescription.Default.(string)
+	// deployment.DescriptionValidator is a validator for the "description" field. It is called by the builders before save.
+	deployment.DescriptionValidator = deploymentDescDescription.Validators[0].(func(string) error)
+	// deploymentDescMessage is the schema descriptor for message field.
+	deploymentDescMessage := deploymentFields[4].Descriptor()
+	// deployment.DefaultMessage holds the default value on creation for the message field.
+	deployment.DefaultMessage = deploymentDescMessage.Default.(string)
+	// deploymentDescShared is the schema descriptor for shared field.
+	deploymentDescShared := deploymentFields[5].Descriptor()
+	// deployment.DefaultShared holds the default value on creation for the shared field.
+	deployment.DefaultShared = deploymentDescShared.Default.(bool)
+	// deploymentDescOpen is the schema descriptor for open field.
+	deploymentDescOpen := deploymentFields[6].Descriptor()
+	// deployment.DefaultOpen holds the default value on creation for the open field.
+	deployment.DefaultOpen = deploymentDescOpen.Default.(bool)
+	// deploymentDescWeights is the schema descriptor for weights field.
+	deploymentDescWeights := deploymentFields[13].Descriptor()
+	// deployment.DefaultWeights holds the default value on creation for the weights field.
+	deployment.DefaultWeights = deploymentDescWeights.Default.(map[int]int)
+	// deploymentDescConcurrency is the schema descriptor for concurrency field.
+	deploymentDescConcurrency := deploymentFields[14].Descriptor()
+	// deployment.DefaultConcurrency holds the default value on creation for the concurrency field.
+	deployment.DefaultConcurrency = deploymentDescConcurrency.Default.(int)
+	// deploymentDescDrainSeconds is the schema descriptor for drain_seconds field.
+	deploymentDescDrainSeconds := deploymentFields[15].Descriptor()
+	// deployment.DefaultDrainSeconds holds the default value on creation for the drain_seconds field.
+	deployment.DefaultDrainSeconds = deploymentDescDrainSeconds.Default.(int)
+	// deploymentDescID is the schema descriptor for id field.
+	deploymentDescID := deploymentMixinFields0[0].Descriptor()
+	// deployment.DefaultID holds the default value on creation for the id field.
+	deployment.DefaultID = deploymentDescID.Default.(func() uuid.UUID)
+	deploymenteventMixin := schema.DeploymentEvent{}.Mixin()
+	deploymenteventInters := schema.DeploymentEvent{}.Interceptors()
+	deploymentevent.Interceptors[0] = deploymenteventInters[0]
+	deploymenteventMixinFields0 := deploymenteventMixin[0].Fields()
+	_ = deploymenteventMixinFields0
+	deploymenteventMixinFields1 := deploymenteventMixin[1].Fields()
+	_ = deploymenteventMixinFields1
+	deploymenteventFields := schema.DeploymentEvent{}.Fields()
+	_ = deploymenteventFields
+	// deploymenteventDescCreatedAt is the schema descriptor for created_at field.
+	deploymenteventDescCreatedAt := deploymenteventMixinFields1[0].Descriptor()
+	// deploymentevent.DefaultCreatedAt holds the default value on creation for the created_at field.
+	deploymentevent.DefaultCreatedAt = deploymenteventDescCreatedAt.Default.(func() time.Time)
+	// deploymenteventDescMetric is the schema descriptor for metric field.
+	deploymenteventDescMetric := deploymenteventFields[4].Descriptor()
+	// deploymentevent.DefaultMetric holds the default value on creation for the metric field.
+	deploymentevent.DefaultMetric = deploymenteventDescMetric.Default.(string)
+	// deploymenteventDescMessage is the schema descriptor for message field.
+	deploymenteventDescMessage := deploymenteventFields[7].Descriptor()
+	// deploymentevent.DefaultMessage holds the default value on creation for the message field.
+	deploymentevent.DefaultMessage = deploymenteventDescMessage.Default.(string)
+	// deploymenteventDescID is the schema descriptor for id field.
+	deploymenteventDescID := deploymenteventMixinFields0[0].Descriptor()
+	// deploymentevent.DefaultID holds the default value on creation for the id field.
+	deploymentevent.DefaultID = deploymenteventDescID.Default.(func() uuid.UUID)
+	deploymentkeyMixin := schema.DeploymentKey{}.Mixin()
+	deploymentkeyInters := schema.DeploymentKey{}.Interceptors()
+	deploymentkey.Interceptors[0] = deploymentkeyInters[0]
+	deploymentkeyMixinFields0 := deploymentkeyMixin[0].Fields()
+	_ = deploymentkeyMixinFields0
+	deploymentkeyMixinFields1 := deploymentkeyMixin[1].Fields()
+	_ = deploymentkeyMixinFields1
+	deploymentkeyFields := schema.DeploymentKey{}.Fields()
+	_ = deploymentkeyFields
+	// deploymentkeyDescCreatedAt is the schema descriptor for created_at field.
+	deploymentkeyDescCreatedAt := deploymentkeyMixinFields1[0].Descriptor()
+	// deploymentkey.DefaultCreatedAt holds the default value on creation for the created_at field.
+	deploymentkey.DefaultCreatedAt = deploymentkeyDescCreatedAt.Default.(func() time.Time)
+	// deploymentkeyDescName is the schema descriptor for name field.
+	deploymentkeyDescName := deploymentkeyFields[0].Descriptor()
+	// deploymentkey.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	deploymentkey.NameValidator = func() func(string) error {
+		validators := deploymentkeyDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// deploymentkeyDescRequestsPerMinute is the schema descriptor for requests_per_minute field.
+	deploymentkeyDescRequestsPerMinute := deploymentkeyFields[3].Descriptor()
+	// deploymentkey.DefaultRequestsPerMinute holds the default value on creation for the requests_per_minute field.
+	deploymentkey.DefaultRequestsPerMinute = deploymentkeyDescRequestsPerMinute.Default.(int)
+	// deploymentkeyDescTokensPerMinute is the schema descriptor for tokens_per_minute field.
+	deploymentkeyDescTokensPerMinute := deploymentkeyFields[4].Descriptor()
+	// deploymentkey.DefaultTokensPerMinute holds the default value on creation for the tokens_per_minute field.
+	deploymentkey.DefaultTokensPerMinute = deploymentkeyDescTokensPerMinute.Default.(int)
+	// deploymentkeyDescTokenBudget is the schema descriptor for token_budget field.
+	deploymentkeyDescTokenBudget := deploymentkeyFields[5].Descriptor()
+	// deploymentkey.DefaultTokenBudget holds the default value on creation for the token_budget field.
+	deploymentkey.DefaultTokenBudget = deploymentkeyDescTokenBudget.Default.(int64)
+	// deploymentkeyDescUsedRequests is the schema descriptor for used_requests field.
+	deploymentkeyDescUsedRequests := deploymentkeyFields[6].Descriptor()
+	// deploymentkey.DefaultUsedRequests holds the default value on creation for the used_requests field.
+	deploymentkey.DefaultUsedRequests = deploymentkeyDescUsedRequests.Default.(int64)
+	// deploymentkeyDescUsedTokens is the schema descriptor for used_tokens field.
+	deploymentkeyDescUsedTokens := deploymentkeyFields[7].Descriptor()
+	// deploymentkey.DefaultUsedTokens holds the default value on creation for the used_tokens field.
+	deploymentkey.DefaultUsedTokens = deploymentkeyDescUsedTokens.Default.(int64)
+	// deploymentkeyDescID is the schema descriptor for id field.
+	deploymentkeyDescID := deploymentkeyMixinFields0[0].Descriptor()
+	// deploymentkey.DefaultID holds the default value on creation for the id field.
+	deploymentkey.DefaultID = deploymentkeyDescID.Default.(func() uuid.UUID)
+	deploymentreplicaMixin := schema.DeploymentReplica{}.Mixin()
+	deploymentreplicaInters := schema.DeploymentReplica{}.Interceptors()
+	deploymentreplica.Interceptors[0] = deploymentreplicaInters[0]
+	deploymentreplicaMixinFields0 := deploymentreplicaMixin[0].Fields()
+	_ = deploymentreplicaMixinFields0
+	deploymentreplicaMixinFields1 := deploymentreplicaMixin[1].Fields()
+	_ = deploymentreplicaMixinFields1
+	deploymentreplicaFields := schema.DeploymentReplica{}.Fields()
+	_ = deploymentreplicaFields
+	// deploymentreplicaDescCreatedAt is the schema descriptor for created_at field.
+	deploymentreplicaDescCreatedAt := deploymentreplicaMixinFields1[0].Descriptor()
+	// deploymentreplica.DefaultCreatedAt holds the default value on creation for the created_at field.
+	deploymentreplica.DefaultCreatedAt = deploymentreplicaDescCreatedAt.Default.(func() time.Time)
+	// deploymentreplicaDescPhaseSince is the schema descriptor for phase_since field.
+	deploymentreplicaDescPhaseSince := deploymentreplicaFields[2].Descriptor()
+	// deploymentreplica.DefaultPhaseSince holds the default value on creation for the phase_since field.
+	deploymentreplica.DefaultPhaseSince = deploymentreplicaDescPhaseSince.Default.(func() time.Time)
+	// deploymentreplicaDescMessage is the schema descriptor for message field.
+	deploymentreplicaDescMessage := deploymentreplicaFields[3].Descriptor()
+	// deploymentreplica.DefaultMessage holds the default value on creation for the message field.
+	deploymentreplica.DefaultMessage = deploymentreplicaDescMessage.Default.(string)
+	// deploymentreplicaDescFailed is the schema descriptor for failed field.
+	deploymentreplicaDescFailed := deploymentreplicaFields[4].Descriptor()
+	// deploymentreplica.DefaultFailed holds the default value on creation for the failed field.
+	deploymentreplica.DefaultFailed = deploymentreplicaDescFailed.Default.(bool)
+	// deploymentreplicaDescMisses is the schema descriptor for misses field.
+	deploymentreplicaDescMisses := deploymentreplicaFields[5].Descriptor()
+	// deploymentreplica.DefaultMisses holds the default value on creation for the misses field.
+	deploymentreplica.DefaultMisses = deploymentreplicaDescMisses.Default.(int)
+	// deploymentreplicaDescDrained is the schema descriptor for drained field.
+	deploymentreplicaDescDrained := deploymentreplicaFields[6].Descriptor()
+	// deploymentreplica.DefaultDrained holds the default value on creation for the drained field.
+	deploymentreplica.DefaultDrained = deploymentreplicaDescDrained.Default.(int)
+	// deploymentreplicaDescID is the schema descriptor for id field.
+	deploymentreplicaDescID := deploymentreplicaMixinFields0[0].Descriptor()
+	// deploymentreplica.DefaultID holds the default value on creation for the id field.
+	deploymentreplica.DefaultID = deploymentreplicaDescID.Default.(func() uuid.UUID)
+	deploymentrevisionMixin := schema.DeploymentRevision{}.Mixin()
+	deploymentrevisionInters := schema.DeploymentRevision{}.Interceptors()
+	deploymentrevision.Interceptors[0] = deploymentrevisionInters[0]
+	deploymentrevisionMixinFields0 := deploymentrevisionMixin[0].Fields()
+	_ = deploymentrevisionMixinFields0
+	deploymentrevisionMixinFields1 := deploymentrevisionMixin[1].Fields()
+	_ = deploymentrevisionMixinFields1
+	deploymentrevisionFields := schema.DeploymentRevision{}.Fields()
+	_ = deploymentrevisionFields
+	// deploymentrevisionDescCreatedAt is the schema descriptor for created_at field.
+	deploymentrevisionDescCreatedAt := deploymentrevisionMixinFields1[0].Descriptor()
+	// deploymentrevision.DefaultCreatedAt holds the default value on creation for the created_at field.
+	deploymentrevision.DefaultCreatedAt = deploymentrevisionDescCreatedAt.Default.(func() time.Time)
+	// deploymentrevisionDescOptions is the schema descriptor for options field.
+	deploymentrevisionDescOptions := deploymentrevisionFields[2].Descriptor()
+	// deploymentrevision.DefaultOptions holds the default value on creation for the options field.
+	deploymentrevision.DefaultOptions = deploymentrevisionDescOptions.Default.(map[string]string)
+	// deploymentrevisionDescSubpath is the schema descriptor for subpath field.
+	deploymentrevisionDescSubpath := deploymentrevisionFields[6].Descriptor()
+	// deploymentrevision.DefaultSubpath holds the default value on creation for the subpath field.
+	deploymentrevision.DefaultSubpath = deploymentrevisionDescSubpath.Default.(string)
+	// deploymentrevisionDescImageDigest is the schema descriptor for image_digest field.
+	deploymentrevisionDescImageDigest := deploymentrevisionFields[8].Descriptor()
+	// deploymentrevision.DefaultImageDigest holds the default value on creation for the image_digest field.
+	deploymentrevision.DefaultImageDigest = deploymentrevisionDescImageDigest.Default.(string)
+	// deploymentrevisionDescComment is the schema descriptor for comment field.
+	deploymentrevisionDescComment := deploymentrevisionFields[9].Descriptor()
+	// deploymentrevision.DefaultComment holds the default value on creation for the comment field.
+	deploymentrevision.DefaultComment = deploymentrevisionDescComment.Default.(string)
+	// deploymentrevision.CommentValidator is a validator for the "comment" field. It is called by the builders before save.
+	deploymentrevision.CommentValidator = deploymentrevisionDescComment.Validators[0].(func(string) error)
+	// deploymentrevisionDescID is the schema descriptor for id field.
+	deploymentrevisionDescID := deploymentrevisionMixinFields0[0].Descriptor()
+	// deploymentrevision.DefaultID holds the default value on creation for the id field.
+	deploymentrevision.DefaultID = deploymentrevisionDescID.Default.(func() uuid.UUID)
 	deviceMixin := schema.Device{}.Mixin()
 	deviceInters := schema.Device{}.Interceptors()
 	device.Interceptors[0] = deviceInters[0]

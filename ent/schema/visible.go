@@ -74,19 +74,19 @@ func granted(v *viewer.Viewer, e access.Entity, s *sql.Selector) *sql.Predicate 
 // Columns with the scope of a row, for tables that have one.
 var (
 	domainColumns = map[string]string{
-		"domains": "id", "projects": "domain_id", "users": "domain_id", "sessions": "domain_id", "kernels": "domain_id", "image_builds": "domain_id",
+		"domains": "id", "projects": "domain_id", "users": "domain_id", "sessions": "domain_id", "kernels": "domain_id", "image_builds": "domain_id", "deployments": "domain_id", "deployment_keys": "domain_id",
 		"allocations": "domain_id", "vfolders": "domain_id", "vfolder_shares": "domain_id", "quota_scopes": "domain_id", "audit_entries": "domain_id",
 		"session_groups": "domain_id", "session_arrays": "domain_id", "session_templates": "domain_id", "tasks": "domain_id", "invitations": "domain_id", "login_attempts": "domain_id", "identity_providers": "domain_id", "object_storages": "domain_id", "images": "domain_id",
 	}
 	projectColumns = map[string]string{
-		"projects": "id", "memberships": "project_id", "sessions": "project_id", "kernels": "project_id", "image_builds": "project_id",
+		"projects": "id", "memberships": "project_id", "sessions": "project_id", "kernels": "project_id", "image_builds": "project_id", "deployments": "project_id",
 		"session_groups": "project_id", "session_arrays": "project_id", "session_templates": "project_id", "allocations": "project_id", "vfolders": "project_id", "audit_entries": "project_id", "invitations": "project_id",
 	}
 	objectColumns = map[string]string{
 		"domains": "id", "projects": "id", "memberships": "project_id", "users": "id", "roles": "id", "role_grants": "role_id",
 		"resource_policies": "id", "resource_groups": "id", "group_grants": "resource_group_id", "resource_presets": "id",
 		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "image_versions": "image_id", "image_copies": "agent_id", "scan_results": "registry_id", "volumes": "id", "volume_grants": "volume_id", "object_storages": "id",
-		"sessions": "id", "image_builds": "session_id", "kernels": "session_id", "allocations": "session_id", "session_events": "session_id",
+		"sessions": "id", "image_builds": "session_id", "deployments": "id", "deployment_revisions": "deployment_id", "deployment_replicas": "deployment_id", "deployment_events": "deployment_id", "kernels": "session_id", "allocations": "session_id", "session_events": "session_id",
 		"session_mounts": "session_id", "app_shares": "session_id", "session_dependencies": "session_id", "session_groups": "id", "session_arrays": "id", "session_templates": "id", "share_weights": "resource_group_id",
 		"idle_checkers": "id", "idle_bindings": "checker_id", "vfolders": "id", "vfolder_shares": "vfolder_id", "tasks": "id",
 	}
@@ -337,6 +337,27 @@ func visibleTemplate(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.Or(inDomain(v, s), sql.EQ(s.C("owner_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...))
 }
 
+// visibleDeployment: as charged, and those that are shared with the viewer's projects.
+func visibleDeployment(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(charged(v, s), sql.And(sql.IsTrue(s.C("shared")), sql.In(s.C("project_id"), ids(v.Projects)...)))
+}
+
+// throughDeployment is the rule of rows that are visible if their deployment is.
+func throughDeployment(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	t := sql.Table("deployments")
+	sub := sql.Select(t.C("id")).From(t)
+	sub.Where(bound(v, sub, sql.Or(visibleDeployment(v, sub), granted(v, access.Deployment, sub))))
+	return sql.In(s.C("deployment_id"), sub)
+}
+
+// visibleKey: the viewer's own, those of deployments that they administer, and for a domain admin those of the domain.
+func visibleKey(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	t := sql.Table("deployments")
+	sub := sql.Select(t.C("id")).From(t)
+	sub.Where(bound(v, sub, charged(v, sub)))
+	return sql.Or(visibleOwn(v, s), inDomain(v, s), sql.In(s.C("deployment_id"), sub))
+}
+
 // visibleImage: the public ones, the viewer's own, those that are shared with their projects, for a
 // domain admin those of the domain, and those of sessions that the viewer can see.
 func visibleImage(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
@@ -451,6 +472,19 @@ func (SessionArray) Interceptors() []ent.Interceptor { return visible(access.Ses
 func (SessionTemplate) Interceptors() []ent.Interceptor {
 	return visible(access.Template, visibleTemplate)
 }
+func (Deployment) Interceptors() []ent.Interceptor {
+	return visible(access.Deployment, visibleDeployment)
+}
+func (DeploymentRevision) Interceptors() []ent.Interceptor {
+	return visible(access.Deployment, throughDeployment)
+}
+func (DeploymentReplica) Interceptors() []ent.Interceptor {
+	return visible(access.Deployment, throughDeployment)
+}
+func (DeploymentEvent) Interceptors() []ent.Interceptor {
+	return visible(access.Deployment, throughDeployment)
+}
+func (DeploymentKey) Interceptors() []ent.Interceptor { return visible(access.Credential, visibleKey) }
 func (ShareWeight) Interceptors() []ent.Interceptor {
 	return visible(access.ResourceGroup, visibleShare)
 }

@@ -389,6 +389,7 @@ type Type string
 const (
 	TypeInteractive Type = "interactive"
 	TypeBatch       Type = "batch"
+	TypeInference   Type = "inference"
 )
 
 func (_type Type) String() string {
@@ -398,7 +399,7 @@ func (_type Type) String() string {
 // TypeValidator is a validator for the "type" field enum values. It is called by the builders before save.
 func TypeValidator(_type Type) error {
 	switch _type {
-	case TypeInteractive, TypeBatch:
+	case TypeInteractive, TypeBatch, TypeInference:
 		return nil
 	default:
 		return fmt.Errorf("session: invalid enum value for type field: %q", _type)

@@ -30,6 +30,7 @@ var nouns = map[string]access.Entity{
 	"ResourcePreset": access.ResourcePreset, "Preset": access.ResourcePreset,
 	"Agent": access.Agent, "Device": access.Agent, "SlotType": access.Agent, "JoinToken": access.System,
 	"Registry": access.Registry, "Image": access.Image, "Session": access.Session, "App": access.Session, "SessionGroup": access.Session, "SessionArray": access.Session, "SessionTemplate": access.Template, "Kernel": access.Session,
+	"Deployment": access.Deployment, "DeploymentRevision": access.Deployment, "DeploymentReplica": access.Deployment, "DeploymentKey": access.Credential,
 	"Volume": access.Volume, "VolumeGrant": access.Volume, "StorageProxy": access.Volume, "ObjectStorage": access.ObjectStorage, "Vfolder": access.Vfolder, "File": access.Vfolder,
 	"QuotaScope": access.Vfolder, "Task": access.Task, "Retention": access.System, "Occupancy": access.System, "Recovery": access.System,
 }

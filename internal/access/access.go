@@ -33,6 +33,7 @@ const (
 	ObjectStorage  Entity = "object_storage"
 	Session        Entity = "session"
 	Template       Entity = "session_template"
+	Deployment     Entity = "deployment"
 	Vfolder        Entity = "vfolder"
 	Task           Entity = "task"
 	Audit          Entity = "audit"
@@ -80,11 +81,11 @@ func Applies(op Operation, e Entity) bool {
 }
 
 // acts are the general operations that exist on each kind of object itself; objects that are not
-// in the table can only be read. Starting a session is an operation on its project.
+// in the table can only be read. Starting a session or a deployment is an operation on its project.
 var acts = map[Entity][]Operation{
 	Domain: general, Project: general, User: general, Role: general, ResourcePolicy: general, ResourceGroup: general,
 	ResourcePreset: general, Agent: ops(Read, Update), Registry: general, Image: general, ObjectStorage: general,
-	Session: ops(Read, Update, Delete), Template: general, Vfolder: general, Task: ops(Read, Update),
+	Session: ops(Read, Update, Delete), Template: general, Deployment: ops(Read, Update, Delete), Vfolder: general, Task: ops(Read, Update),
 }
 
 // Acts reports whether an operation exists on a kind of object.
@@ -96,7 +97,7 @@ func Acts(op Operation, e Entity) bool {
 func Entities() []Entity {
 	return []Entity{
 		Domain, Project, User, Credential, Invitation, Provider, Role, ResourcePolicy, ResourceGroup, ResourcePreset,
-		Agent, Registry, Image, Volume, ObjectStorage, Session, Template, Vfolder, Task, Audit, System,
+		Agent, Registry, Image, Volume, ObjectStorage, Session, Template, Deployment, Vfolder, Task, Audit, System,
 	}
 }
 
@@ -205,6 +206,11 @@ var builtin = map[Entity]map[Relation][]Operation{
 	// A template belongs to a user or to a project.
 	Template: {
 		Owner: general, Member: ops(Read), Lead: general, DomainAdmin: ops(Read, Delete),
+	},
+	// A deployment belongs to a user. Who can read it can send requests to it; its row says whether those are the
+	// members of the project.
+	Deployment: {
+		Owner: general, Lead: ops(Read, Update, Delete), DomainAdmin: ops(Read, Update, Delete),
 	},
 	Vfolder: {
 		Reader: ops(Read, ReadFiles), Writer: ops(Read, ReadFiles, WriteFiles), Keeper: ops(Read, Delete, ReadFiles, WriteFiles),

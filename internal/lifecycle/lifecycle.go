@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// SessionTypes lists the types of sessions.
-var SessionTypes = []string{"interactive", "batch"}
+// SessionTypes lists the types of sessions. Those of the type inference are the replicas of deployments.
+var SessionTypes = []string{"interactive", "batch", "inference"}
 
 // Status is a state of a session or kernel.
 type Status string

@@ -16,7 +16,8 @@ const (
 	LoginState       Purpose = "login state" // of a browser at an identity provider, for minutes; in no table
 	SessionSecrets   Purpose = "session"     // its environment and bootstrap script
 	TemplateSecrets  Purpose = "session template"
-	BuildInput       Purpose = "image build"  // its files, arguments and secrets
+	BuildInput       Purpose = "image build" // its files, arguments and secrets
+	RevisionSecrets  Purpose = "deployment revision"
 	KernelSecrets    Purpose = "kernel"       // the same on the disk of an agent, encrypted with its own key ring; in no table
 	KnownDevice      Purpose = "known device" // a cookie with earlier users of the browser; in no table
 	AppEntry         Purpose = "app entry"    // a cookie with the permission to open an app; in no table
@@ -41,5 +42,6 @@ func Columns() []Column {
 		{"sessions", "secrets_sealed", SessionSecrets},
 		{"session_templates", "secrets_sealed", TemplateSecrets},
 		{"image_builds", "input_sealed", BuildInput},
+		{"deployment_revisions", "secrets_sealed", RevisionSecrets},
 	}
 }

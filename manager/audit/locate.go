@@ -28,7 +28,9 @@ var entities = map[id.Kind]access.Entity{
 	id.Registry: access.Registry, id.ScanResult: access.Registry, id.Image: access.Image, id.ImageVersion: access.Image, id.ImageCopy: access.Agent,
 	id.Session: access.Session, id.ImageBuild: access.Session, id.Kernel: access.Session, id.Allocation: access.Session,
 	id.SessionGroup: access.Session, id.SessionArray: access.Session, id.SessionTemplate: access.Template, id.SessionEvent: access.Session, id.SessionMount: access.Session, id.SessionDependency: access.Session,
-	id.IdleChecker: access.ResourceGroup, id.IdleBinding: access.ResourceGroup,
+	id.Deployment: access.Deployment, id.DeploymentRevision: access.Deployment, id.DeploymentReplica: access.Deployment, id.DeploymentEvent: access.Deployment,
+	id.DeploymentKey: access.Credential,
+	id.IdleChecker:   access.ResourceGroup, id.IdleBinding: access.ResourceGroup,
 	id.StorageProxy: access.Volume, id.Volume: access.Volume, id.VolumeGrant: access.Volume, id.ObjectStorage: access.ObjectStorage,
 	id.QuotaScope: access.Vfolder, id.Vfolder: access.Vfolder, id.Task: access.Task, id.AuditEntry: access.Audit,
 }

@@ -27,6 +27,8 @@ func Of(n ent.Noder) (access.Entity, access.Object, bool) {
 		return access.Session, access.Object{ID: x.ID, Domain: x.DomainID, Project: x.ProjectID, Owner: x.OwnerID}, true
 	case *ent.ImageBuild:
 		return access.Session, access.Object{ID: value(x.SessionID), Domain: x.DomainID, Project: x.ProjectID, Owner: x.OwnerID}, true
+	case *ent.Deployment:
+		return access.Deployment, access.Object{ID: x.ID, Domain: x.DomainID, Project: x.ProjectID, Owner: x.OwnerID}, true
 	case *ent.SessionTemplate:
 		return access.Template, access.Object{ID: x.ID, Domain: x.DomainID, Project: value(x.ProjectID), Owner: value(x.OwnerID)}, true
 	case *ent.Vfolder:

@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/session"
+	"github.com/berthhq/berth/manager/session/saved"
 	"github.com/berthhq/berth/manager/session/syntax"
 	"github.com/berthhq/berth/manager/store"
 )
@@ -99,15 +100,15 @@ func (s *Service) CreateSessionTemplate(ctx context.Context, in CreateSessionTem
 	return &SessionTemplatePayload{Template: row.Unwrap()}, nil
 }
 
-func (s *Service) insert(ctx context.Context, in CreateSessionTemplateInput, c *contents, on access.Object) (row *ent.SessionTemplate, err error) {
+func (s *Service) insert(ctx context.Context, in CreateSessionTemplateInput, c *saved.Request, on access.Object) (row *ent.SessionTemplate, err error) {
 	err = store.InTx(ctx, s.client, func(tx *ent.Tx) (err error) {
 		if err := checkCount(ctx, tx, on); err != nil {
 			return err
 		}
 		u := tx.SessionTemplate.Create().SetName(in.Name).SetNillableDescription(in.Description).SetDomainID(on.Domain).
-			SetRequest(c.request).SetUpdatedAt(stamp())
-		if c.sealed != nil {
-			u.SetSecretsSealed(c.sealed)
+			SetRequest(c.JSON).SetUpdatedAt(stamp())
+		if c.Sealed != nil {
+			u.SetSecretsSealed(c.Sealed)
 		}
 		if on.Project != uuid.Nil {
 			u.SetProjectID(on.Project)
@@ -139,10 +140,10 @@ func (s *Service) UpdateSessionTemplate(ctx context.Context, in UpdateSessionTem
 		if err != nil {
 			return nil, err
 		}
-		if u.SetRequest(c.request); c.sealed == nil {
+		if u.SetRequest(c.JSON); c.Sealed == nil {
 			u.ClearSecretsSealed()
 		} else {
-			u.SetSecretsSealed(c.sealed)
+			u.SetSecretsSealed(c.Sealed)
 		}
 	}
 	if in.Project != nil && (row.ProjectID == nil || *row.ProjectID != *in.Project) {

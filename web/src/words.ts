@@ -82,6 +82,7 @@ export const words = {
     OBJECT_STORAGE: "object storage",
     SESSION: "session",
     SESSION_TEMPLATE: "session template",
+    DEPLOYMENT: "deployment",
     VFOLDER: "folder",
     TASK: "task",
     AUDIT: "audit log",
@@ -337,6 +338,7 @@ export const words = {
   SessionType: {
     INTERACTIVE: "Interactive",
     BATCH: "Batch",
+    INFERENCE: "Replica of a deployment",
   } satisfies Record<Value<"SessionType">, string>,
   TaskStatus: states satisfies Record<Value<"TaskStatus">, string>,
   TerminationReason: {

@@ -15,7 +15,7 @@ const (
 	// Rolling replaces replicas one after another.
 	Rolling Kind = "rolling"
 	// BlueGreen starts all replicas of the new revision, and then moves all requests at once.
-	BlueGreen Kind = "blue-green"
+	BlueGreen Kind = "blue_green"
 	// Canary gives the new revision a growing share of the requests while it is judged to be good.
 	Canary Kind = "canary"
 )

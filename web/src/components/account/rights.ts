@@ -9,6 +9,7 @@ type Role = ReturnType<typeof graphql.scalar<"UserRole">>;
 const entities: Record<Entity, string> = {
   SESSION: "Sessions",
   SESSION_TEMPLATE: "Session templates",
+  DEPLOYMENT: "Deployments",
   VFOLDER: "Folders",
   USER: "Users",
   PROJECT: "Projects",
