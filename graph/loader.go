@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/app"
+	deploymentload "github.com/berthhq/berth/manager/deployment/load"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/scheduler/plan"
@@ -58,6 +59,8 @@ type loaderSet struct {
 	clusters            *loader[clusterOf]
 	requests            *loader[*msession.CreateSessionInput]
 	templates           *loader[*msession.CreateSessionInput]
+	revisionRequests    *loader[*msession.CreateSessionInput]
+	loads               *loader[*deploymentload.Total]
 	arrays              *loader[msession.ArrayCounts]
 	mounted             *bySelection[[]*ent.Session]
 	open                *loader[*ent.Vfolder]
@@ -98,25 +101,27 @@ func loaders(ctx context.Context) *loaderSet { return ctx.Value(loadersKey{}).(f
 
 func (r *Resolver) newLoaders() *loaderSet {
 	return &loaderSet{
-		accessGroups:   loadSelected(r, r.loadAccessGroups),
-		accessUsers:    loadSelected(r, r.loadAccessUsers),
-		accessProjects: loadSelected(r, r.loadAccessProjects),
-		devices:        load(r, r.loadDevices),
-		topology:       load(r, r.loadTopology),
-		left:           load(r, r.Agents.SessionsLeft),
-		holders:        loadSelected(r, r.loadHolders),
-		byAgent:        load(r, r.loadOccupied(allocation.FieldAgentID)),
-		byDevice:       load(r, r.loadOccupied(allocation.FieldDeviceID)),
-		byOwner:        load(r, r.loadOccupied(allocation.FieldOwnerID)),
-		byProject:      load(r, r.loadOccupied(allocation.FieldProjectID)),
-		byDomain:       load(r, r.loadOccupied(allocation.FieldDomainID)),
-		stats:          load(r, r.Stats.Latest),
-		activeUsers:    load(r, r.loadActiveUsers),
-		environments:   load(r, r.loadEnvironments),
-		clusters:       load(r, r.loadClusters),
-		requests:       load(r, r.Sessions.Requests),
-		templates:      load(r, r.Templates.Requests),
-		arrays:         load(r, r.Sessions.ArrayCounts),
+		accessGroups:     loadSelected(r, r.loadAccessGroups),
+		accessUsers:      loadSelected(r, r.loadAccessUsers),
+		accessProjects:   loadSelected(r, r.loadAccessProjects),
+		devices:          load(r, r.loadDevices),
+		topology:         load(r, r.loadTopology),
+		left:             load(r, r.Agents.SessionsLeft),
+		holders:          loadSelected(r, r.loadHolders),
+		byAgent:          load(r, r.loadOccupied(allocation.FieldAgentID)),
+		byDevice:         load(r, r.loadOccupied(allocation.FieldDeviceID)),
+		byOwner:          load(r, r.loadOccupied(allocation.FieldOwnerID)),
+		byProject:        load(r, r.loadOccupied(allocation.FieldProjectID)),
+		byDomain:         load(r, r.loadOccupied(allocation.FieldDomainID)),
+		stats:            load(r, r.Stats.Latest),
+		activeUsers:      load(r, r.loadActiveUsers),
+		environments:     load(r, r.loadEnvironments),
+		clusters:         load(r, r.loadClusters),
+		requests:         load(r, r.Sessions.Requests),
+		templates:        load(r, r.Templates.Requests),
+		revisionRequests: load(r, r.Deployments.Requests),
+		loads:            load(r, r.loadLoads),
+		arrays:           load(r, r.Sessions.ArrayCounts),
 		usage: load(r, func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
 			return stats.BySession(ctx, r.Client, ids)
 		}),

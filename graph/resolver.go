@@ -21,6 +21,8 @@ import (
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/build"
 	"github.com/berthhq/berth/manager/commit"
+	"github.com/berthhq/berth/manager/deployment"
+	"github.com/berthhq/berth/manager/deployment/key"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
@@ -45,40 +47,42 @@ import (
 
 // Resolver holds the services that the resolvers call.
 type Resolver struct {
-	Client       *ent.Client
-	Bus          *event.Bus
-	Agents       *agents.Service
-	Occupancy    *occupancy.Service
-	Audit        *audit.Service
-	Auth         *auth.Service
-	Identity     *identity.Service
-	Tasks        *task.Service
-	Images       *image.Service
-	Commits      *commit.Service
-	Prepulls     *prepull.Service
-	Builds       *build.Service
-	Providers    *oidc.Service
-	SignUps      *signup.Service
-	Policies     *policy.Service
-	Groups       *group.Service
-	Roles        *role.Service
-	Sessions     *session.Service
-	Stats        *stats.Service
-	Folders      *vfolder.Service
-	ObjectStores *objectstorage.Service
-	Presets      *preset.Service
-	Idle         *idle.Service
-	Apps         *app.Service
-	Templates    *template.Service
-	Leadership   *leader.Service
-	Recovery     *recovery.Service
-	Scheduler    *scheduler.Scheduler
-	Advisor      *scheduler.Advisor
-	Version      string
-	QueryTimeout time.Duration // 0 = server.DefaultQueryTimeout
-	BatchWait    time.Duration // 0 = 1 ms; see manager.Config
-	Meter        *server.Meter // nil: no metrics
-	Logger       *slog.Logger
+	Client         *ent.Client
+	Bus            *event.Bus
+	Agents         *agents.Service
+	Occupancy      *occupancy.Service
+	Audit          *audit.Service
+	Auth           *auth.Service
+	Identity       *identity.Service
+	Tasks          *task.Service
+	Images         *image.Service
+	Commits        *commit.Service
+	Prepulls       *prepull.Service
+	Builds         *build.Service
+	Providers      *oidc.Service
+	SignUps        *signup.Service
+	Policies       *policy.Service
+	Groups         *group.Service
+	Roles          *role.Service
+	Sessions       *session.Service
+	Stats          *stats.Service
+	Folders        *vfolder.Service
+	ObjectStores   *objectstorage.Service
+	Presets        *preset.Service
+	Idle           *idle.Service
+	Apps           *app.Service
+	Templates      *template.Service
+	Deployments    *deployment.Service
+	DeploymentKeys *key.Service
+	Leadership     *leader.Service
+	Recovery       *recovery.Service
+	Scheduler      *scheduler.Scheduler
+	Advisor        *scheduler.Advisor
+	Version        string
+	QueryTimeout   time.Duration // 0 = server.DefaultQueryTimeout
+	BatchWait      time.Duration // 0 = 1 ms; see manager.Config
+	Meter          *server.Meter // nil: no metrics
+	Logger         *slog.Logger
 }
 
 // Server answers GraphQL requests. Requests have a viewer in their context. If the request of a
@@ -181,6 +185,10 @@ func (r *Resolver) VfolderWhereInput() exec.VfolderWhereInputResolver {
 	return vfolderWhereInputResolver{r}
 }
 func (r *Resolver) SessionArray() exec.SessionArrayResolver { return sessionArrayResolver{r} }
+func (r *Resolver) Deployment() exec.DeploymentResolver     { return deploymentResolver{r} }
+func (r *Resolver) DeploymentRevision() exec.DeploymentRevisionResolver {
+	return deploymentRevisionResolver{r}
+}
 func (r *Resolver) SessionTemplate() exec.SessionTemplateResolver {
 	return sessionTemplateResolver{r}
 }

@@ -39,6 +39,9 @@ import (
 	"github.com/berthhq/berth/manager/build"
 	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/core"
+	"github.com/berthhq/berth/manager/deployment"
+	"github.com/berthhq/berth/manager/deployment/key"
+	"github.com/berthhq/berth/manager/deployment/load"
 	"github.com/berthhq/berth/manager/enrolment"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
@@ -80,28 +83,29 @@ type Manager struct {
 	hub     *cluster.Hub
 	log     *slog.Logger
 
-	tasks      *task.Service
-	identity   *identity.Service
-	audit      *audit.Service
-	auth       *auth.Service
-	policies   *policy.Service
-	folders    *vfolder.Service
-	objects    *objectstorage.Service
-	stats      *stats.Service
-	providers  *oidc.Service
-	signups    *signup.Service
-	leader     *leader.Service
-	enrolments *enrolment.Service
-	recovery   *recovery.Service
-	idle       *idle.Service
-	core       *core.Core
-	commits    *commit.Service
-	prepulls   *prepull.Service
-	builds     *build.Service
-	apps       *app.Service
-	templates  *template.Service
-	graph      *graph.Resolver
-	knocks     knocks
+	tasks       *task.Service
+	identity    *identity.Service
+	audit       *audit.Service
+	auth        *auth.Service
+	policies    *policy.Service
+	folders     *vfolder.Service
+	objects     *objectstorage.Service
+	stats       *stats.Service
+	providers   *oidc.Service
+	signups     *signup.Service
+	leader      *leader.Service
+	enrolments  *enrolment.Service
+	recovery    *recovery.Service
+	idle        *idle.Service
+	core        *core.Core
+	commits     *commit.Service
+	prepulls    *prepull.Service
+	builds      *build.Service
+	deployments *deployment.Service
+	apps        *app.Service
+	templates   *template.Service
+	graph       *graph.Resolver
+	knocks      knocks
 
 	alive    atomic.Pointer[[]string]      // addresses of the live managers for nodes
 	gateways atomic.Pointer[[]app.Gateway] // live gateways
@@ -210,6 +214,10 @@ func (m *Manager) wireSessions(signer *ticket.Ring) error {
 		Client: m.client, Keys: m.keys, Images: m.core.Images, Commits: m.commits, Sessions: m.core.Sessions, Tasks: m.tasks,
 		Agents: m.core.Agents, Users: m.auth, Logger: m.log,
 	})
+	m.deployments = deployment.New(deployment.Config{
+		Client: m.client, Keys: m.keys, Bus: m.bus, Images: m.core.Images, Sessions: m.core.Sessions, Agents: m.core.Agents, Users: m.auth,
+		Loads: &load.Store{Redis: m.redis}, Logger: m.log,
+	})
 	m.idle = idle.New(idle.Config{
 		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.core.Sessions, Redis: m.redis, Measurements: measurements, Logger: m.log,
 	})
@@ -231,7 +239,7 @@ func (m *Manager) wireHub() {
 func (m *Manager) resolver() *graph.Resolver {
 	return &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.core.Agents, Occupancy: m.core.Occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity,
-		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Builds: m.builds, Prepulls: m.prepulls, Providers: m.providers, SignUps: m.signups, Policies: m.policies,
+		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Builds: m.builds, Deployments: m.deployments, DeploymentKeys: key.New(key.Config{Client: m.client, Bus: m.bus}), Prepulls: m.prepulls, Providers: m.providers, SignUps: m.signups, Policies: m.policies,
 		Groups: group.New(group.Config{Client: m.client, Bus: m.bus}), Roles: role.New(role.Config{Client: m.client, Open: m.auth}),
 		Sessions: m.core.Sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects,
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),

@@ -17,6 +17,9 @@ import (
 	"github.com/99designs/gqlgen/graphql/introspection"
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/agent"
+	deployment1 "github.com/berthhq/berth/ent/deployment"
+	"github.com/berthhq/berth/ent/deploymentevent"
+	"github.com/berthhq/berth/ent/deploymentreplica"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/idlechecker"
@@ -58,6 +61,10 @@ import (
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/build"
 	"github.com/berthhq/berth/manager/commit"
+	"github.com/berthhq/berth/manager/deployment"
+	"github.com/berthhq/berth/manager/deployment/key"
+	"github.com/berthhq/berth/manager/deployment/rollout"
+	"github.com/berthhq/berth/manager/deployment/variant"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
@@ -100,6 +107,8 @@ type ResolverRoot interface {
 	Allocation() AllocationResolver
 	AuditEntry() AuditEntryResolver
 	Cluster() ClusterResolver
+	Deployment() DeploymentResolver
+	DeploymentRevision() DeploymentRevisionResolver
 	Device() DeviceResolver
 	DeviceLink() DeviceLinkResolver
 	Domain() DomainResolver
@@ -172,6 +181,13 @@ var waiting = answer.Waiting{
 	{Object: "Cluster", Field: "evictionsStopped"}:          true,
 	{Object: "Cluster", Field: "managers"}:                  true,
 	{Object: "Cluster", Field: "storageProxies"}:            true,
+	{Object: "Deployment", Field: "strategy"}:               true,
+	{Object: "Deployment", Field: "scaling"}:                true,
+	{Object: "Deployment", Field: "traffic"}:                true,
+	{Object: "Deployment", Field: "load"}:                   true,
+	{Object: "Deployment", Field: "permissions"}:            true,
+	{Object: "DeploymentRevision", Field: "request"}:        true,
+	{Object: "DeploymentRevision", Field: "engine"}:         true,
 	{Object: "Device", Field: "enforcement"}:                true,
 	{Object: "Device", Field: "occupied"}:                   true,
 	{Object: "Device", Field: "holders"}:                    true,
@@ -308,6 +324,19 @@ type ClusterResolver interface {
 	Managers(ctx context.Context, obj *model.Cluster) ([]*leader.ClusterManager, error)
 	StorageProxies(ctx context.Context, obj *model.Cluster) ([]*ent.StorageProxy, error)
 }
+type DeploymentResolver interface {
+	Strategy(ctx context.Context, obj *ent.Deployment) (*deployment.Strategy, error)
+	Scaling(ctx context.Context, obj *ent.Deployment) (*deployment.Scaling, error)
+	Traffic(ctx context.Context, obj *ent.Deployment) ([]*deployment.Traffic, error)
+
+	Load(ctx context.Context, obj *ent.Deployment) (*model.DeploymentLoad, error)
+	Permissions(ctx context.Context, obj *ent.Deployment) ([]access.Operation, error)
+}
+type DeploymentRevisionResolver interface {
+	Request(ctx context.Context, obj *ent.DeploymentRevision) (*session.CreateSessionInput, error)
+
+	Engine(ctx context.Context, obj *ent.DeploymentRevision) (*deployment.Engine, error)
+}
 type DeviceResolver interface {
 	Enforcement(ctx context.Context, obj *ent.Device) (*string, error)
 
@@ -395,6 +424,15 @@ type MutationResolver interface {
 	DeleteKeypair(ctx context.Context, input auth.DeleteKeypairInput) (*auth.DeleteKeypairPayload, error)
 	CreateSSHKey(ctx context.Context, input auth.CreateSSHKeyInput) (*auth.SSHKeyPayload, error)
 	DeleteSSHKey(ctx context.Context, input auth.DeleteSSHKeyInput) (*auth.DeleteSSHKeyPayload, error)
+	CreateDeployment(ctx context.Context, input deployment.CreateDeploymentInput) (*deployment.DeploymentPayload, error)
+	UpdateDeployment(ctx context.Context, input deployment.UpdateDeploymentInput) (*deployment.DeploymentPayload, error)
+	AddDeploymentRevision(ctx context.Context, input deployment.AddDeploymentRevisionInput) (*deployment.DeploymentPayload, error)
+	RollBackDeployment(ctx context.Context, input deployment.RollBackDeploymentInput) (*deployment.DeploymentPayload, error)
+	PromoteDeployment(ctx context.Context, input deployment.PromoteDeploymentInput) (*deployment.DeploymentPayload, error)
+	DeleteDeployment(ctx context.Context, input deployment.DeleteDeploymentInput) (*deployment.DeploymentPayload, error)
+	CreateDeploymentKey(ctx context.Context, input key.CreateDeploymentKeyInput) (*key.CreateDeploymentKeyPayload, error)
+	UpdateDeploymentKey(ctx context.Context, input key.UpdateDeploymentKeyInput) (*key.DeploymentKeyPayload, error)
+	RevokeDeploymentKey(ctx context.Context, input key.RevokeDeploymentKeyInput) (*key.DeploymentKeyPayload, error)
 	CreateDomain(ctx context.Context, input identity.CreateDomainInput) (*identity.DomainPayload, error)
 	CreateProject(ctx context.Context, input identity.CreateProjectInput) (*identity.ProjectPayload, error)
 	CreateUser(ctx context.Context, input identity.CreateUserInput) (*identity.UserPayload, error)
@@ -540,6 +578,10 @@ type QueryResolver interface {
 	AccessTokens(ctx context.Context, user *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.AccessTokenOrder, where *ent.AccessTokenWhereInput) (*ent.AccessTokenConnection, error)
 	Keypairs(ctx context.Context, user *uuid.UUID, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.KeypairOrder, where *ent.KeypairWhereInput) (*ent.KeypairConnection, error)
 	SSHKeys(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.SSHKeyOrder, where *ent.SSHKeyWhereInput) (*ent.SSHKeyConnection, error)
+	Deployments(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeploymentOrder, where *ent.DeploymentWhereInput) (*ent.DeploymentConnection, error)
+	DeploymentKeys(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeploymentKeyOrder, where *ent.DeploymentKeyWhereInput) (*ent.DeploymentKeyConnection, error)
+	ModelVariants(ctx context.Context) ([]*variant.Variant, error)
+	ModelsURL(ctx context.Context) (*string, error)
 	Devices(ctx context.Context, first *int, after *entgql.Cursor[uuid.UUID], last *int, before *entgql.Cursor[uuid.UUID], orderBy []*ent.DeviceOrder, where *ent.DeviceWhereInput) (*ent.DeviceConnection, error)
 	Viewer(ctx context.Context) (*model.Viewer, error)
 	Domain(ctx context.Context, name string) (*ent.Domain, error)
@@ -761,6 +803,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputAcceptVfolderShareInput,
 			ec.unmarshalInputAccessTokenOrder,
 			ec.unmarshalInputAccessTokenWhereInput,
+			ec.unmarshalInputAddDeploymentRevisionInput,
 			ec.unmarshalInputAddMembershipInput,
 			ec.unmarshalInputAgentOrder,
 			ec.unmarshalInputAgentWhereInput,
@@ -781,6 +824,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputConfirmTotpInput,
 			ec.unmarshalInputCopyFilesInput,
 			ec.unmarshalInputCreateAccessTokenInput,
+			ec.unmarshalInputCreateDeploymentInput,
+			ec.unmarshalInputCreateDeploymentKeyInput,
 			ec.unmarshalInputCreateDirectoriesInput,
 			ec.unmarshalInputCreateDomainInput,
 			ec.unmarshalInputCreateDownloadInput,
@@ -807,6 +852,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputDeclineVfolderShareInput,
 			ec.unmarshalInputDeleteAgentInput,
 			ec.unmarshalInputDeleteBuildCacheInput,
+			ec.unmarshalInputDeleteDeploymentInput,
 			ec.unmarshalInputDeleteDomainInput,
 			ec.unmarshalInputDeleteFilesInput,
 			ec.unmarshalInputDeleteIdentityProviderInput,
@@ -828,6 +874,21 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputDeleteStorageProxyInput,
 			ec.unmarshalInputDeleteUserInput,
 			ec.unmarshalInputDeleteVfolderInput,
+			ec.unmarshalInputDeploymentEventOrder,
+			ec.unmarshalInputDeploymentEventWhereInput,
+			ec.unmarshalInputDeploymentKeyOrder,
+			ec.unmarshalInputDeploymentKeyWhereInput,
+			ec.unmarshalInputDeploymentOrder,
+			ec.unmarshalInputDeploymentReplicaOrder,
+			ec.unmarshalInputDeploymentReplicaWhereInput,
+			ec.unmarshalInputDeploymentRevisionInput,
+			ec.unmarshalInputDeploymentRevisionOrder,
+			ec.unmarshalInputDeploymentRevisionWhereInput,
+			ec.unmarshalInputDeploymentScalingInput,
+			ec.unmarshalInputDeploymentScheduleInput,
+			ec.unmarshalInputDeploymentStrategyInput,
+			ec.unmarshalInputDeploymentTargetInput,
+			ec.unmarshalInputDeploymentWhereInput,
 			ec.unmarshalInputDetachIdleCheckerInput,
 			ec.unmarshalInputDetachResourcePolicyInput,
 			ec.unmarshalInputDeviceOrder,
@@ -873,6 +934,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputPrepullWindowInput,
 			ec.unmarshalInputProjectOrder,
 			ec.unmarshalInputProjectWhereInput,
+			ec.unmarshalInputPromoteDeploymentInput,
 			ec.unmarshalInputQuotaScopeOrder,
 			ec.unmarshalInputQuotaScopeWhereInput,
 			ec.unmarshalInputRegenerateRecoveryCodesInput,
@@ -899,6 +961,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputRetrySessionArrayInput,
 			ec.unmarshalInputRetryTaskInput,
 			ec.unmarshalInputRevokeAccessTokenInput,
+			ec.unmarshalInputRevokeDeploymentKeyInput,
 			ec.unmarshalInputRevokeInvitationInput,
 			ec.unmarshalInputRevokeLoginSessionInput,
 			ec.unmarshalInputRevokeResourceGroupInput,
@@ -908,6 +971,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputRoleOrder,
 			ec.unmarshalInputRolePermissionInput,
 			ec.unmarshalInputRoleWhereInput,
+			ec.unmarshalInputRollBackDeploymentInput,
 			ec.unmarshalInputRollbackImageInput,
 			ec.unmarshalInputRotateKeypairInput,
 			ec.unmarshalInputSSHKeyOrder,
@@ -941,6 +1005,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ec.unmarshalInputTrashVfolderInput,
 			ec.unmarshalInputUndrainAgentInput,
 			ec.unmarshalInputUpdateAgentInput,
+			ec.unmarshalInputUpdateDeploymentInput,
+			ec.unmarshalInputUpdateDeploymentKeyInput,
 			ec.unmarshalInputUpdateDomainInput,
 			ec.unmarshalInputUpdateIdentityProviderInput,
 			ec.unmarshalInputUpdateIdleCheckerInput,
@@ -1539,7 +1605,7 @@ enum AccessOperation {
 "A kind of object that permissions are about."
 enum AccessEntity {
   DOMAIN PROJECT USER CREDENTIAL INVITATION IDENTITY_PROVIDER ROLE RESOURCE_POLICY RESOURCE_GROUP RESOURCE_PRESET
-  AGENT REGISTRY IMAGE VOLUME OBJECT_STORAGE SESSION SESSION_TEMPLATE VFOLDER TASK AUDIT SYSTEM
+  AGENT REGISTRY IMAGE VOLUME OBJECT_STORAGE SESSION SESSION_TEMPLATE DEPLOYMENT VFOLDER TASK AUDIT SYSTEM
 }
 "One operation on the folders of a volume."
 enum VolumePermission { CREATE_FOLDER MODIFY_FOLDER DELETE_FOLDER MOUNT UPLOAD DOWNLOAD INVITE SET_USER_PERMISSION }
@@ -2157,6 +2223,560 @@ extend type Mutation {
   deleteKeypair(input: DeleteKeypairInput!): DeleteKeypairPayload! @allow(to: USER, scope: ACCOUNT)
   createSshKey(input: CreateSSHKeyInput!): SSHKeyPayload! @allow(to: USER, scope: ACCOUNT)
   deleteSshKey(input: DeleteSSHKeyInput!): DeleteSSHKeyPayload! @allow(to: USER, scope: ACCOUNT)
+}
+`, BuiltIn: false},
+	{Name: "../deployment.graphql", Input: `enum DeploymentStatus {
+  "No replica has been ready yet."
+  STARTING
+  "All wanted replicas are ready."
+  SERVING
+  "Another revision replaces the current one."
+  UPDATING
+  "Fewer replicas are ready than are wanted. The message says why."
+  DEGRADED
+  "No replica is wanted, because there were no requests. The next request starts one."
+  ASLEEP
+  "Its replicas end."
+  ENDING
+  ENDED
+}
+
+enum DeploymentReplicaPhase {
+  "Its session waits or starts, or its engine is not ready yet. The message says which."
+  STARTING
+  READY
+  "It gets no new requests, and ends after the last one."
+  DRAINING
+  ENDING
+  ENDED
+}
+
+enum DeploymentEventKind {
+  CREATED
+  "A person changed a setting."
+  CHANGED
+  "Another number of replicas is wanted."
+  SCALED
+  "A replica could not be started: the message says what refused it."
+  REFUSED
+  "The change to another revision began."
+  UPDATING
+  "A canary got a larger share of the requests."
+  STEPPED
+  "A person moved the requests to the new revision."
+  PROMOTED
+  COMPLETED
+  "The new revision was given up."
+  ROLLED_BACK
+  REPLICA_READY
+  REPLICA_FAILED
+  ENDED
+}
+
+enum DeploymentStrategyKind {
+  "Replaces replicas one after another."
+  ROLLING
+  "Starts all replicas of the new revision, and then moves all requests at once."
+  BLUE_GREEN
+  "Gives the new revision a growing share of the requests while it answers as well as the old one."
+  CANARY
+}
+
+"A model that replicas of a revision serve behind one address."
+type Deployment implements Node @allow(to: USER) {
+  id: ID!
+  "Name of the model in requests; unique among the deployments of the domain that have not ended."
+  name: String!
+  description: String!
+  status: DeploymentStatus!
+  "Why it does not serve with all wanted replicas; empty if it does."
+  message: String!
+  "Reports whether the members of the project can see it and send requests to it."
+  shared: Boolean!
+  "Reports whether requests need no key."
+  open: Boolean!
+  "Replicas that are wanted."
+  wanted: Int!
+  "Number of the revision that serves."
+  current: Int!
+  "Number of the revision that it changes to; the current one without a change."
+  target: Int!
+  strategy: DeploymentStrategy!
+  scaling: DeploymentScaling!
+  "Shares of the requests in percent, by revision."
+  traffic: [DeploymentTraffic!]!
+  "Requests that one replica gets at a time; 0 = no limit."
+  concurrency: Int!
+  "Seconds until the requests of a replica that ends are cut."
+  drainSeconds: Int!
+  createdAt: Time!
+  lastRequestAt: Time
+  endedAt: Time
+  project: Project!
+  owner: User!
+  revisions(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [DeploymentRevisionOrder!], where: DeploymentRevisionWhereInput): DeploymentRevisionConnection!
+  "Those that ended are deleted after a while."
+  replicas(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [DeploymentReplicaOrder!], where: DeploymentReplicaWhereInput): DeploymentReplicaConnection!
+  "The newest first with orderBy CREATED_AT DESC. Those of more than 90 days ago are deleted."
+  events(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [DeploymentEventOrder!], where: DeploymentEventWhereInput): DeploymentEventConnection!
+  "What the gateways measured in the last minute; null if none reports."
+  load: DeploymentLoad
+  "What the viewer can do with it."
+  permissions: [AccessOperation!]!
+}
+
+type DeploymentConnection @allow(to: USER) { edges: [DeploymentEdge] pageInfo: PageInfo! totalCount: Int! }
+type DeploymentEdge @allow(to: USER) { node: Deployment cursor: Cursor! }
+input DeploymentOrder { direction: OrderDirection! = ASC field: DeploymentOrderField! }
+enum DeploymentOrderField { CREATED_AT NAME }
+input DeploymentWhereInput {
+  not: DeploymentWhereInput
+  and: [DeploymentWhereInput!]
+  or: [DeploymentWhereInput!]
+  id: ID
+  idIn: [ID!]
+  name: String
+  nameContainsFold: String
+  status: DeploymentStatus
+  statusIn: [DeploymentStatus!]
+  statusNotIn: [DeploymentStatus!]
+  ownerID: ID
+  projectID: ID
+  endedAtIsNil: Boolean
+}
+
+"How the replicas of a deployment are started. It never changes."
+type DeploymentRevision implements Node @allow(to: USER) {
+  id: ID!
+  "From 1."
+  number: Int!
+  comment: String!
+  "The engine, one of modelVariants."
+  variant: String!
+  "Options of the engine, by name."
+  options: StringMap!
+  "The request of a replica's session, with the command of the engine. Values of environment variables are empty for viewers who cannot change the deployment."
+  request: SessionRequest!
+  "Full reference of the image."
+  image: String!
+  "The folder of the model; null if there is none, after it was deleted, or if the viewer cannot see it."
+  vfolder: Vfolder
+  "Of the model below the folder."
+  subpath: String!
+  engine: DeploymentEngine!
+  createdAt: Time!
+  "Null after the user was deleted, or if the viewer cannot see them."
+  creator: User
+}
+type DeploymentRevisionConnection @allow(to: USER) { edges: [DeploymentRevisionEdge] pageInfo: PageInfo! totalCount: Int! }
+type DeploymentRevisionEdge @allow(to: USER) { node: DeploymentRevision cursor: Cursor! }
+input DeploymentRevisionOrder { direction: OrderDirection! = ASC field: DeploymentRevisionOrderField! }
+enum DeploymentRevisionOrderField { CREATED_AT }
+input DeploymentRevisionWhereInput { not: DeploymentRevisionWhereInput and: [DeploymentRevisionWhereInput!] or: [DeploymentRevisionWhereInput!] id: ID number: Int numberIn: [Int!] }
+
+"How the engine of a revision is reached and checked."
+type DeploymentEngine @allow(to: USER) {
+  port: Int!
+  "Path that a healthy engine answers; empty: it is ready when its port is open."
+  health: String!
+  "Status of the answer of a healthy engine."
+  healthStatus: Int!
+  "Seconds between two checks."
+  interval: Float!
+  "Seconds that one check can take."
+  timeout: Float!
+  "Failures in a row after which a replica that was ready has failed."
+  retries: Int!
+  "Seconds that a replica has from the start of its container until it is ready."
+  startTimeout: Float!
+  "Path of Prometheus metrics; empty: none."
+  metrics: String!
+}
+
+"A session that serves the model of a deployment."
+type DeploymentReplica implements Node @allow(to: USER) {
+  id: ID!
+  "Number of the revision."
+  revision: Int!
+  phase: DeploymentReplicaPhase!
+  phaseSince: Time!
+  "What it waits for, or why it ended."
+  message: String!
+  "Reports whether it ended although it was wanted."
+  failed: Boolean!
+  createdAt: Time!
+  endedAt: Time
+  "Null before it is created, after it was deleted, or if the viewer cannot see it."
+  session: Session
+}
+type DeploymentReplicaConnection @allow(to: USER) { edges: [DeploymentReplicaEdge] pageInfo: PageInfo! totalCount: Int! }
+type DeploymentReplicaEdge @allow(to: USER) { node: DeploymentReplica cursor: Cursor! }
+input DeploymentReplicaOrder { direction: OrderDirection! = ASC field: DeploymentReplicaOrderField! }
+enum DeploymentReplicaOrderField { CREATED_AT }
+input DeploymentReplicaWhereInput {
+  not: DeploymentReplicaWhereInput
+  and: [DeploymentReplicaWhereInput!]
+  or: [DeploymentReplicaWhereInput!]
+  id: ID
+  revision: Int
+  phase: DeploymentReplicaPhase
+  phaseIn: [DeploymentReplicaPhase!]
+  failed: Boolean
+  endedAtIsNil: Boolean
+}
+
+"A decision about a deployment, or something that happened to its replicas."
+type DeploymentEvent implements Node @allow(to: USER) {
+  id: ID!
+  createdAt: Time!
+  kind: DeploymentEventKind!
+  "Number of the revision that it is about."
+  revision: Int
+  "Wanted replicas before a SCALED."
+  replicasBefore: Int
+  replicasAfter: Int
+  "The metric that decided; empty if none did."
+  metric: String!
+  value: Float
+  "What one replica can take of the metric."
+  limit: Float
+  message: String!
+}
+type DeploymentEventConnection @allow(to: USER) { edges: [DeploymentEventEdge] pageInfo: PageInfo! totalCount: Int! }
+type DeploymentEventEdge @allow(to: USER) { node: DeploymentEvent cursor: Cursor! }
+input DeploymentEventOrder { direction: OrderDirection! = ASC field: DeploymentEventOrderField! }
+enum DeploymentEventOrderField { CREATED_AT }
+input DeploymentEventWhereInput { not: DeploymentEventWhereInput and: [DeploymentEventWhereInput!] or: [DeploymentEventWhereInput!] id: ID kind: DeploymentEventKind kindIn: [DeploymentEventKind!] }
+
+type DeploymentTraffic @allow(to: USER) {
+  "Number of the revision."
+  revision: Int!
+  percent: Int!
+}
+
+"How a deployment changes to another revision."
+type DeploymentStrategy @allow(to: USER) {
+  kind: DeploymentStrategyKind!
+  "Replicas beyond the wanted ones while replicas are replaced."
+  maxSurge: Int!
+  "Wanted replicas that can be missing while replicas are replaced."
+  maxUnavailable: Int!
+  "BLUE_GREEN: moves the requests when all replicas have been ready for promoteAfter; otherwise promoteDeployment does."
+  autoPromote: Boolean!
+  "Seconds."
+  promoteAfter: Int!
+  "CANARY: growing percentages of the requests, each below 100."
+  steps: [Int!]!
+  "CANARY: seconds that a step lasts at least."
+  stepTime: Int!
+  "Seconds after which a change that has not ended is rolled back."
+  deadline: Int!
+}
+"Fields that are null get their defaults, or stay unchanged."
+input DeploymentStrategyInput {
+  "Default: ROLLING."
+  kind: DeploymentStrategyKind
+  "Default: 1."
+  maxSurge: Int
+  "Default: 0."
+  maxUnavailable: Int
+  "Default: true."
+  autoPromote: Boolean
+  "Seconds, at most 86400. Default: 0."
+  promoteAfter: Int
+  "Default: 10, 50."
+  steps: [Int!]
+  "Seconds, 1 to 86400. Default: 120."
+  stepTime: Int
+  "Seconds, 60 to 604800. Default: 3600."
+  deadline: Int
+}
+
+"The number of replicas, and what changes it."
+type DeploymentScaling @allow(to: USER) {
+  min: Int!
+  max: Int!
+  "Seconds without a request after which a deployment with min 0 has no replica."
+  zeroAfter: Int!
+  "Seconds for which a larger number must be called for before it is taken."
+  upAfter: Int!
+  downAfter: Int!
+  targets: [DeploymentTarget!]!
+  schedules: [DeploymentSchedule!]!
+}
+"A measure, and what one replica can take of it."
+type DeploymentTarget @allow(to: USER) {
+  metric: String!
+  perReplica: Float!
+  "Reports whether the metric is a sum over all replicas, and not their average."
+  sum: Boolean!
+}
+"Raises min between two times of the day."
+type DeploymentSchedule @allow(to: USER) {
+  "HH:MM."
+  from: String!
+  to: String!
+  "Days of the week, 0 = Sunday. Empty: every day."
+  days: [Int!]!
+  timeZone: String!
+  replicas: Int!
+}
+"Fields that are null get their defaults, or stay unchanged."
+input DeploymentScalingInput {
+  "0 to max. With 0, the deployment has no replica after zeroAfter. Default: 1."
+  min: Int
+  "1 to 1000. Default: the larger of min and 1."
+  max: Int
+  "Seconds, 10 to 604800. Default: 900."
+  zeroAfter: Int
+  "Seconds, 0 to 3600. Default: 30."
+  upAfter: Int
+  "Seconds, 0 to 86400. Default: 300."
+  downAfter: Int
+  "Default: none; the number only changes when a person changes it."
+  targets: [DeploymentTargetInput!]
+  "Default: none."
+  schedules: [DeploymentScheduleInput!]
+}
+input DeploymentTargetInput {
+  """
+  requests (in flight), waiting (requests that wait for a replica), requestRate (in a second), tokenRate (tokens of answers in a second),
+  or the name of a metric of the engine, such as vllm:gpu_cache_usage_perc.
+  """
+  metric: String!
+  "Above 0."
+  perReplica: Float!
+  "Default: true for the first four, and false for metrics of the engine."
+  sum: Boolean
+}
+input DeploymentScheduleInput {
+  "HH:MM."
+  from: String!
+  "HH:MM; the next day if it is before from."
+  to: String!
+  "Days of the week on which it begins, 0 = Sunday. Default: every day."
+  days: [Int!]
+  "Such as Europe/Berlin. Default: UTC."
+  timeZone: String
+  "1 to max."
+  replicas: Int!
+}
+
+"What the gateways measured in the last minute."
+type DeploymentLoad @allow(to: USER) {
+  inFlight: Int!
+  "Requests that wait for a replica."
+  waiting: Int!
+  requestsPerSecond: Float!
+  "Share of the requests that failed, 0 to 1."
+  errorRate: Float!
+  promptTokensPerSecond: Float!
+  completionTokensPerSecond: Float!
+  "Share of the tokens of prompts that the engines had in their caches, 0 to 1."
+  cachedShare: Float!
+  "Milliseconds until the first byte of an answer; null without a request."
+  firstByteP50: Float
+  firstByteP95: Float
+  "Milliseconds for one token after the first; null without a stream."
+  perTokenP50: Float
+  perTokenP95: Float
+  replicas: [DeploymentReplicaLoad!]!
+}
+type DeploymentReplicaLoad @allow(to: USER) {
+  replica: ID!
+  inFlight: Int!
+  requestsPerSecond: Float!
+  errorRate: Float!
+  "Reports whether a gateway sends it no requests, because several failed in a row."
+  ejected: Boolean!
+}
+
+"A credential for requests to models."
+type DeploymentKey implements Node @allow(to: USER) {
+  id: ID!
+  name: String!
+  "The first characters of the key."
+  prefix: String!
+  "0 = no limit."
+  requestsPerMinute: Int!
+  "0 = no limit."
+  tokensPerMinute: Int!
+  "All tokens that the key can use; 0 = no limit."
+  tokenBudget: Int64!
+  usedRequests: Int64!
+  usedTokens: Int64!
+  createdAt: Time!
+  expiresAt: Time
+  lastUsedAt: Time
+  revokedAt: Time
+  user: User!
+  "The only deployment that it is for; null: all that its user can see."
+  deployment: Deployment
+}
+type DeploymentKeyConnection @allow(to: USER) { edges: [DeploymentKeyEdge] pageInfo: PageInfo! totalCount: Int! }
+type DeploymentKeyEdge @allow(to: USER) { node: DeploymentKey cursor: Cursor! }
+input DeploymentKeyOrder { direction: OrderDirection! = ASC field: DeploymentKeyOrderField! }
+enum DeploymentKeyOrderField { CREATED_AT NAME }
+input DeploymentKeyWhereInput { not: DeploymentKeyWhereInput and: [DeploymentKeyWhereInput!] or: [DeploymentKeyWhereInput!] id: ID name: String userID: ID deploymentID: ID revokedAtIsNil: Boolean }
+
+"An engine that serves models."
+type ModelVariant @allow(to: USER) {
+  name: String!
+  title: String!
+  "The command, in which {model}, {name} and {port} are replaced."
+  command: [String!]!
+  port: Int!
+  health: String!
+  metrics: String!
+  options: [ModelVariantOption!]!
+}
+enum ModelOptionType { INTEGER NUMBER TEXT CHOICE SWITCH }
+type ModelVariantOption @allow(to: USER) {
+  name: String!
+  type: ModelOptionType!
+  help: String!
+  "Of numbers."
+  minimum: Float
+  maximum: Float
+  "Of CHOICE."
+  choices: [String!]!
+}
+
+extend type Query {
+  deployments(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [DeploymentOrder!], where: DeploymentWhereInput): DeploymentConnection! @allow(to: USER)
+  deploymentKeys(first: Int, after: Cursor, last: Int, before: Cursor, orderBy: [DeploymentKeyOrder!], where: DeploymentKeyWhereInput): DeploymentKeyConnection! @allow(to: USER)
+  modelVariants: [ModelVariant!]! @allow(to: USER)
+  "Base URL of the APIs of models, such as https://berth.example.org/v1; null if no gateway serves models."
+  modelsURL: String @allow(to: USER)
+}
+
+"A revision."
+input DeploymentRevisionInput {
+  """
+  The session of a replica: image, slots, mounts, environment and so on, as for createSession. Not allowed: name, type, project, startsAt,
+  lifetime, dependsOn, from, template, apps, sessionGroup and idempotencyKey. The command is that of the variant, and required for the variant custom.
+  """
+  request: CreateSessionInput!
+  "One of modelVariants. Default: that of the model's model-definition.yaml if it has one, otherwise custom."
+  variant: String
+  "Default: none."
+  options: StringMap
+  "ID or name of the folder with the model, which is mounted at /models for reading. Default: none."
+  model: String
+  "The model below the folder. Default: the folder itself."
+  subpath: String
+  "The text of a model-definition.yaml of Backend.AI, whose first model is served. Default: none."
+  definition: String
+  "Port of the engine. Default: that of the variant."
+  port: Int
+  "Path that a healthy engine answers with healthStatus; empty: the port is enough. Default: that of the variant."
+  health: String
+  "100 to 599. Default: 200."
+  healthStatus: Int
+  "Seconds between two checks, 1 to 3600. Default: 5."
+  interval: Float
+  "Seconds that one check can take, 0.1 to 300. Default: 5."
+  timeout: Float
+  "1 to 1000. Default: 3."
+  retries: Int
+  "Seconds until a replica must be ready after its container has started, 1 to 86400. Default: 1800."
+  startTimeout: Float
+  "Path of Prometheus metrics. Default: that of the variant."
+  metrics: String
+  "At most 1000 characters. Default: empty."
+  comment: String
+}
+
+input CreateDeploymentInput {
+  "1 to 63 lower-case letters, digits and . _ -, beginning with a letter or digit; the name of the model in requests."
+  name: String!
+  "At most 1000 characters. Default: empty."
+  description: String
+  "Default: the viewer's only project."
+  project: ID
+  "Lets the members of the project see it and send requests. Default: false."
+  shared: Boolean
+  "Requests need no key. Only admins of the domain can set it. Default: false."
+  open: Boolean
+  revision: DeploymentRevisionInput!
+  "At the start; between min and max. Default: the larger of min and 1."
+  replicas: Int
+  strategy: DeploymentStrategyInput
+  scaling: DeploymentScalingInput
+  "0 to 10000. Default: 0 = no limit."
+  concurrency: Int
+  "0 to 86400. Default: 60."
+  drainSeconds: Int
+}
+"Fields that are null stay unchanged."
+input UpdateDeploymentInput {
+  id: ID!
+  description: String
+  shared: Boolean
+  open: Boolean
+  "Wanted from now on, between min and max; rules can change it again."
+  replicas: Int
+  strategy: DeploymentStrategyInput
+  "Lists replace the old ones."
+  scaling: DeploymentScalingInput
+  concurrency: Int
+  drainSeconds: Int
+}
+"Adds a revision and begins the change to it. A change that has not ended is given up for it."
+input AddDeploymentRevisionInput {
+  deployment: ID!
+  revision: DeploymentRevisionInput!
+}
+"Begins the change to an older revision."
+input RollBackDeploymentInput {
+  id: ID!
+  "Default: during a change the current one, otherwise the one that was current before."
+  revision: Int
+}
+"Moves all requests to the new revision: of BLUE_GREEN now, of CANARY without its other steps."
+input PromoteDeploymentInput { id: ID! }
+"Ends the replicas after their requests, and then the deployment."
+input DeleteDeploymentInput {
+  id: ID!
+  "Cuts the requests. Default: false."
+  force: Boolean
+}
+input CreateDeploymentKeyInput {
+  "1 to 64 characters."
+  name: String!
+  "Default: all deployments that the viewer can see."
+  deployment: ID
+  "Default: never."
+  expiresAt: Time
+  "0 = no limit, the default."
+  requestsPerMinute: Int
+  "0 = no limit, the default."
+  tokensPerMinute: Int
+  "0 = no limit, the default."
+  tokenBudget: Int64
+}
+"Fields that are null stay unchanged."
+input UpdateDeploymentKeyInput { id: ID! requestsPerMinute: Int tokensPerMinute: Int tokenBudget: Int64 }
+input RevokeDeploymentKeyInput { id: ID! }
+
+type DeploymentPayload @allow(to: USER) { deployment: Deployment! }
+type DeploymentKeyPayload @allow(to: USER) { key: DeploymentKey! }
+type CreateDeploymentKeyPayload @allow(to: USER) {
+  key: DeploymentKey!
+  "The key, which is shown only now."
+  secret: String!
+}
+
+extend type Mutation {
+  createDeployment(input: CreateDeploymentInput!): DeploymentPayload! @allow(to: USER, scope: SESSIONS)
+  updateDeployment(input: UpdateDeploymentInput!): DeploymentPayload! @allow(to: USER, scope: SESSIONS)
+  addDeploymentRevision(input: AddDeploymentRevisionInput!): DeploymentPayload! @allow(to: USER, scope: SESSIONS)
+  rollBackDeployment(input: RollBackDeploymentInput!): DeploymentPayload! @allow(to: USER, scope: SESSIONS)
+  promoteDeployment(input: PromoteDeploymentInput!): DeploymentPayload! @allow(to: USER, scope: SESSIONS)
+  deleteDeployment(input: DeleteDeploymentInput!): DeploymentPayload! @allow(to: USER, scope: SESSIONS)
+  createDeploymentKey(input: CreateDeploymentKeyInput!): CreateDeploymentKeyPayload! @allow(to: USER, scope: SESSIONS)
+  updateDeploymentKey(input: UpdateDeploymentKeyInput!): DeploymentKeyPayload! @allow(to: USER, scope: SESSIONS)
+  revokeDeploymentKey(input: RevokeDeploymentKeyInput!): DeploymentKeyPayload! @allow(to: USER, scope: SESSIONS)
 }
 `, BuiltIn: false},
 	{Name: "../device.graphql", Input: `enum DeviceHealth {
@@ -4331,6 +4951,8 @@ extend type Subscription {
   INTERACTIVE
   "Runs one command and ends with it."
   BATCH
+  "A replica of a deployment. Only deployments create and end such sessions."
+  INFERENCE
 }
 
 enum SessionStatus {
@@ -6259,6 +6881,16 @@ func (ec *executionContext) childFields_CommitSessionPayload(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type CommitSessionPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_CreateDeploymentKeyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "key":
+		return ec.fieldContext_CreateDeploymentKeyPayload_key(ctx, field)
+	case "secret":
+		return ec.fieldContext_CreateDeploymentKeyPayload_secret(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateDeploymentKeyPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateDownloadPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "url":
@@ -6423,6 +7055,450 @@ func (ec *executionContext) childFields_DeleteStorageProxyPayload(ctx context.Co
 		return ec.fieldContext_DeleteStorageProxyPayload_name(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteStorageProxyPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Deployment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Deployment_id(ctx, field)
+	case "name":
+		return ec.fieldContext_Deployment_name(ctx, field)
+	case "description":
+		return ec.fieldContext_Deployment_description(ctx, field)
+	case "status":
+		return ec.fieldContext_Deployment_status(ctx, field)
+	case "message":
+		return ec.fieldContext_Deployment_message(ctx, field)
+	case "shared":
+		return ec.fieldContext_Deployment_shared(ctx, field)
+	case "open":
+		return ec.fieldContext_Deployment_open(ctx, field)
+	case "wanted":
+		return ec.fieldContext_Deployment_wanted(ctx, field)
+	case "current":
+		return ec.fieldContext_Deployment_current(ctx, field)
+	case "target":
+		return ec.fieldContext_Deployment_target(ctx, field)
+	case "strategy":
+		return ec.fieldContext_Deployment_strategy(ctx, field)
+	case "scaling":
+		return ec.fieldContext_Deployment_scaling(ctx, field)
+	case "traffic":
+		return ec.fieldContext_Deployment_traffic(ctx, field)
+	case "concurrency":
+		return ec.fieldContext_Deployment_concurrency(ctx, field)
+	case "drainSeconds":
+		return ec.fieldContext_Deployment_drainSeconds(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Deployment_createdAt(ctx, field)
+	case "lastRequestAt":
+		return ec.fieldContext_Deployment_lastRequestAt(ctx, field)
+	case "endedAt":
+		return ec.fieldContext_Deployment_endedAt(ctx, field)
+	case "project":
+		return ec.fieldContext_Deployment_project(ctx, field)
+	case "owner":
+		return ec.fieldContext_Deployment_owner(ctx, field)
+	case "revisions":
+		return ec.fieldContext_Deployment_revisions(ctx, field)
+	case "replicas":
+		return ec.fieldContext_Deployment_replicas(ctx, field)
+	case "events":
+		return ec.fieldContext_Deployment_events(ctx, field)
+	case "load":
+		return ec.fieldContext_Deployment_load(ctx, field)
+	case "permissions":
+		return ec.fieldContext_Deployment_permissions(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Deployment", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_DeploymentConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_DeploymentConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_DeploymentConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_DeploymentEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_DeploymentEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentEngine(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "port":
+		return ec.fieldContext_DeploymentEngine_port(ctx, field)
+	case "health":
+		return ec.fieldContext_DeploymentEngine_health(ctx, field)
+	case "healthStatus":
+		return ec.fieldContext_DeploymentEngine_healthStatus(ctx, field)
+	case "interval":
+		return ec.fieldContext_DeploymentEngine_interval(ctx, field)
+	case "timeout":
+		return ec.fieldContext_DeploymentEngine_timeout(ctx, field)
+	case "retries":
+		return ec.fieldContext_DeploymentEngine_retries(ctx, field)
+	case "startTimeout":
+		return ec.fieldContext_DeploymentEngine_startTimeout(ctx, field)
+	case "metrics":
+		return ec.fieldContext_DeploymentEngine_metrics(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentEngine", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeploymentEvent_id(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_DeploymentEvent_createdAt(ctx, field)
+	case "kind":
+		return ec.fieldContext_DeploymentEvent_kind(ctx, field)
+	case "revision":
+		return ec.fieldContext_DeploymentEvent_revision(ctx, field)
+	case "replicasBefore":
+		return ec.fieldContext_DeploymentEvent_replicasBefore(ctx, field)
+	case "replicasAfter":
+		return ec.fieldContext_DeploymentEvent_replicasAfter(ctx, field)
+	case "metric":
+		return ec.fieldContext_DeploymentEvent_metric(ctx, field)
+	case "value":
+		return ec.fieldContext_DeploymentEvent_value(ctx, field)
+	case "limit":
+		return ec.fieldContext_DeploymentEvent_limit(ctx, field)
+	case "message":
+		return ec.fieldContext_DeploymentEvent_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentEvent", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentEventConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_DeploymentEventConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_DeploymentEventConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_DeploymentEventConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentEventConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentEventEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_DeploymentEventEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_DeploymentEventEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentEventEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentKey(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeploymentKey_id(ctx, field)
+	case "name":
+		return ec.fieldContext_DeploymentKey_name(ctx, field)
+	case "prefix":
+		return ec.fieldContext_DeploymentKey_prefix(ctx, field)
+	case "requestsPerMinute":
+		return ec.fieldContext_DeploymentKey_requestsPerMinute(ctx, field)
+	case "tokensPerMinute":
+		return ec.fieldContext_DeploymentKey_tokensPerMinute(ctx, field)
+	case "tokenBudget":
+		return ec.fieldContext_DeploymentKey_tokenBudget(ctx, field)
+	case "usedRequests":
+		return ec.fieldContext_DeploymentKey_usedRequests(ctx, field)
+	case "usedTokens":
+		return ec.fieldContext_DeploymentKey_usedTokens(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_DeploymentKey_createdAt(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_DeploymentKey_expiresAt(ctx, field)
+	case "lastUsedAt":
+		return ec.fieldContext_DeploymentKey_lastUsedAt(ctx, field)
+	case "revokedAt":
+		return ec.fieldContext_DeploymentKey_revokedAt(ctx, field)
+	case "user":
+		return ec.fieldContext_DeploymentKey_user(ctx, field)
+	case "deployment":
+		return ec.fieldContext_DeploymentKey_deployment(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentKey", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentKeyConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_DeploymentKeyConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_DeploymentKeyConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_DeploymentKeyConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentKeyConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentKeyEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_DeploymentKeyEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_DeploymentKeyEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentKeyEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentKeyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "key":
+		return ec.fieldContext_DeploymentKeyPayload_key(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentKeyPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentLoad(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "inFlight":
+		return ec.fieldContext_DeploymentLoad_inFlight(ctx, field)
+	case "waiting":
+		return ec.fieldContext_DeploymentLoad_waiting(ctx, field)
+	case "requestsPerSecond":
+		return ec.fieldContext_DeploymentLoad_requestsPerSecond(ctx, field)
+	case "errorRate":
+		return ec.fieldContext_DeploymentLoad_errorRate(ctx, field)
+	case "promptTokensPerSecond":
+		return ec.fieldContext_DeploymentLoad_promptTokensPerSecond(ctx, field)
+	case "completionTokensPerSecond":
+		return ec.fieldContext_DeploymentLoad_completionTokensPerSecond(ctx, field)
+	case "cachedShare":
+		return ec.fieldContext_DeploymentLoad_cachedShare(ctx, field)
+	case "firstByteP50":
+		return ec.fieldContext_DeploymentLoad_firstByteP50(ctx, field)
+	case "firstByteP95":
+		return ec.fieldContext_DeploymentLoad_firstByteP95(ctx, field)
+	case "perTokenP50":
+		return ec.fieldContext_DeploymentLoad_perTokenP50(ctx, field)
+	case "perTokenP95":
+		return ec.fieldContext_DeploymentLoad_perTokenP95(ctx, field)
+	case "replicas":
+		return ec.fieldContext_DeploymentLoad_replicas(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentLoad", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deployment":
+		return ec.fieldContext_DeploymentPayload_deployment(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentReplica(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeploymentReplica_id(ctx, field)
+	case "revision":
+		return ec.fieldContext_DeploymentReplica_revision(ctx, field)
+	case "phase":
+		return ec.fieldContext_DeploymentReplica_phase(ctx, field)
+	case "phaseSince":
+		return ec.fieldContext_DeploymentReplica_phaseSince(ctx, field)
+	case "message":
+		return ec.fieldContext_DeploymentReplica_message(ctx, field)
+	case "failed":
+		return ec.fieldContext_DeploymentReplica_failed(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_DeploymentReplica_createdAt(ctx, field)
+	case "endedAt":
+		return ec.fieldContext_DeploymentReplica_endedAt(ctx, field)
+	case "session":
+		return ec.fieldContext_DeploymentReplica_session(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentReplica", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentReplicaConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_DeploymentReplicaConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_DeploymentReplicaConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_DeploymentReplicaConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentReplicaConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentReplicaEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_DeploymentReplicaEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_DeploymentReplicaEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentReplicaEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentReplicaLoad(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "replica":
+		return ec.fieldContext_DeploymentReplicaLoad_replica(ctx, field)
+	case "inFlight":
+		return ec.fieldContext_DeploymentReplicaLoad_inFlight(ctx, field)
+	case "requestsPerSecond":
+		return ec.fieldContext_DeploymentReplicaLoad_requestsPerSecond(ctx, field)
+	case "errorRate":
+		return ec.fieldContext_DeploymentReplicaLoad_errorRate(ctx, field)
+	case "ejected":
+		return ec.fieldContext_DeploymentReplicaLoad_ejected(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentReplicaLoad", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentRevision(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeploymentRevision_id(ctx, field)
+	case "number":
+		return ec.fieldContext_DeploymentRevision_number(ctx, field)
+	case "comment":
+		return ec.fieldContext_DeploymentRevision_comment(ctx, field)
+	case "variant":
+		return ec.fieldContext_DeploymentRevision_variant(ctx, field)
+	case "options":
+		return ec.fieldContext_DeploymentRevision_options(ctx, field)
+	case "request":
+		return ec.fieldContext_DeploymentRevision_request(ctx, field)
+	case "image":
+		return ec.fieldContext_DeploymentRevision_image(ctx, field)
+	case "vfolder":
+		return ec.fieldContext_DeploymentRevision_vfolder(ctx, field)
+	case "subpath":
+		return ec.fieldContext_DeploymentRevision_subpath(ctx, field)
+	case "engine":
+		return ec.fieldContext_DeploymentRevision_engine(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_DeploymentRevision_createdAt(ctx, field)
+	case "creator":
+		return ec.fieldContext_DeploymentRevision_creator(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentRevision", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentRevisionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_DeploymentRevisionConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_DeploymentRevisionConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_DeploymentRevisionConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentRevisionConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentRevisionEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "node":
+		return ec.fieldContext_DeploymentRevisionEdge_node(ctx, field)
+	case "cursor":
+		return ec.fieldContext_DeploymentRevisionEdge_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentRevisionEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentScaling(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "min":
+		return ec.fieldContext_DeploymentScaling_min(ctx, field)
+	case "max":
+		return ec.fieldContext_DeploymentScaling_max(ctx, field)
+	case "zeroAfter":
+		return ec.fieldContext_DeploymentScaling_zeroAfter(ctx, field)
+	case "upAfter":
+		return ec.fieldContext_DeploymentScaling_upAfter(ctx, field)
+	case "downAfter":
+		return ec.fieldContext_DeploymentScaling_downAfter(ctx, field)
+	case "targets":
+		return ec.fieldContext_DeploymentScaling_targets(ctx, field)
+	case "schedules":
+		return ec.fieldContext_DeploymentScaling_schedules(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentScaling", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentSchedule(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "from":
+		return ec.fieldContext_DeploymentSchedule_from(ctx, field)
+	case "to":
+		return ec.fieldContext_DeploymentSchedule_to(ctx, field)
+	case "days":
+		return ec.fieldContext_DeploymentSchedule_days(ctx, field)
+	case "timeZone":
+		return ec.fieldContext_DeploymentSchedule_timeZone(ctx, field)
+	case "replicas":
+		return ec.fieldContext_DeploymentSchedule_replicas(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentSchedule", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentStrategy(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_DeploymentStrategy_kind(ctx, field)
+	case "maxSurge":
+		return ec.fieldContext_DeploymentStrategy_maxSurge(ctx, field)
+	case "maxUnavailable":
+		return ec.fieldContext_DeploymentStrategy_maxUnavailable(ctx, field)
+	case "autoPromote":
+		return ec.fieldContext_DeploymentStrategy_autoPromote(ctx, field)
+	case "promoteAfter":
+		return ec.fieldContext_DeploymentStrategy_promoteAfter(ctx, field)
+	case "steps":
+		return ec.fieldContext_DeploymentStrategy_steps(ctx, field)
+	case "stepTime":
+		return ec.fieldContext_DeploymentStrategy_stepTime(ctx, field)
+	case "deadline":
+		return ec.fieldContext_DeploymentStrategy_deadline(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentStrategy", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentTarget(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "metric":
+		return ec.fieldContext_DeploymentTarget_metric(ctx, field)
+	case "perReplica":
+		return ec.fieldContext_DeploymentTarget_perReplica(ctx, field)
+	case "sum":
+		return ec.fieldContext_DeploymentTarget_sum(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentTarget", field.Name)
+}
+
+func (ec *executionContext) childFields_DeploymentTraffic(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "revision":
+		return ec.fieldContext_DeploymentTraffic_revision(ctx, field)
+	case "percent":
+		return ec.fieldContext_DeploymentTraffic_percent(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeploymentTraffic", field.Name)
 }
 
 func (ec *executionContext) childFields_DetachResourcePolicyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7755,6 +8831,44 @@ func (ec *executionContext) childFields_Metric(ctx context.Context, field graphq
 		return ec.fieldContext_Metric_quality(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Metric", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelVariant(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ModelVariant_name(ctx, field)
+	case "title":
+		return ec.fieldContext_ModelVariant_title(ctx, field)
+	case "command":
+		return ec.fieldContext_ModelVariant_command(ctx, field)
+	case "port":
+		return ec.fieldContext_ModelVariant_port(ctx, field)
+	case "health":
+		return ec.fieldContext_ModelVariant_health(ctx, field)
+	case "metrics":
+		return ec.fieldContext_ModelVariant_metrics(ctx, field)
+	case "options":
+		return ec.fieldContext_ModelVariant_options(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelVariant", field.Name)
+}
+
+func (ec *executionContext) childFields_ModelVariantOption(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ModelVariantOption_name(ctx, field)
+	case "type":
+		return ec.fieldContext_ModelVariantOption_type(ctx, field)
+	case "help":
+		return ec.fieldContext_ModelVariantOption_help(ctx, field)
+	case "minimum":
+		return ec.fieldContext_ModelVariantOption_minimum(ctx, field)
+	case "maximum":
+		return ec.fieldContext_ModelVariantOption_maximum(ctx, field)
+	case "choices":
+		return ec.fieldContext_ModelVariantOption_choices(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModelVariantOption", field.Name)
 }
 
 func (ec *executionContext) childFields_MountRequest(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -10271,6 +11385,168 @@ func (ec *executionContext) childFields___Type(ctx context.Context, field graphq
 
 // region    ***************************** args.gotpl *****************************
 
+func (ec *executionContext) field_Deployment_events_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.DeploymentEventOrder, error) {
+			return ec.unmarshalODeploymentEventOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.DeploymentEventWhereInput, error) {
+			return ec.unmarshalODeploymentEventWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Deployment_replicas_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.DeploymentReplicaOrder, error) {
+			return ec.unmarshalODeploymentReplicaOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.DeploymentReplicaWhereInput, error) {
+			return ec.unmarshalODeploymentReplicaWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Deployment_revisions_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.DeploymentRevisionOrder, error) {
+			return ec.unmarshalODeploymentRevisionOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.DeploymentRevisionWhereInput, error) {
+			return ec.unmarshalODeploymentRevisionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
 func (ec *executionContext) field_Domain_projects_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -10429,6 +11705,20 @@ func (ec *executionContext) field_Mutation_acceptVfolderShare_args(ctx context.C
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.AcceptVfolderShareInput, error) {
 			return ec.unmarshalNAcceptVfolderShareInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐAcceptVfolderShareInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_addDeploymentRevision_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (deployment.AddDeploymentRevisionInput, error) {
+			return ec.unmarshalNAddDeploymentRevisionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐAddDeploymentRevisionInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -10611,6 +11901,34 @@ func (ec *executionContext) field_Mutation_createAccessToken_args(ctx context.Co
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (auth.CreateAccessTokenInput, error) {
 			return ec.unmarshalNCreateAccessTokenInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋauthᚐCreateAccessTokenInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createDeploymentKey_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (key.CreateDeploymentKeyInput, error) {
+			return ec.unmarshalNCreateDeploymentKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋkeyᚐCreateDeploymentKeyInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createDeployment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (deployment.CreateDeploymentInput, error) {
+			return ec.unmarshalNCreateDeploymentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐCreateDeploymentInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -10975,6 +12293,20 @@ func (ec *executionContext) field_Mutation_deleteBuildCache_args(ctx context.Con
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (build.DeleteBuildCacheInput, error) {
 			return ec.unmarshalNDeleteBuildCacheInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋbuildᚐDeleteBuildCacheInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteDeployment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (deployment.DeleteDeploymentInput, error) {
+			return ec.unmarshalNDeleteDeploymentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeleteDeploymentInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -11487,6 +12819,20 @@ func (ec *executionContext) field_Mutation_prepullImage_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_promoteDeployment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (deployment.PromoteDeploymentInput, error) {
+			return ec.unmarshalNPromoteDeploymentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐPromoteDeploymentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_regenerateRecoveryCodes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -11683,6 +13029,20 @@ func (ec *executionContext) field_Mutation_revokeAccessToken_args(ctx context.Co
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_revokeDeploymentKey_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (key.RevokeDeploymentKeyInput, error) {
+			return ec.unmarshalNRevokeDeploymentKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋkeyᚐRevokeDeploymentKeyInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_revokeInvitation_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -11759,6 +13119,20 @@ func (ec *executionContext) field_Mutation_revokeVolume_args(ctx context.Context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (vfolder.RevokeVolumeInput, error) {
 			return ec.unmarshalNRevokeVolumeInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐRevokeVolumeInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_rollBackDeployment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (deployment.RollBackDeploymentInput, error) {
+			return ec.unmarshalNRollBackDeploymentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐRollBackDeploymentInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -12053,6 +13427,34 @@ func (ec *executionContext) field_Mutation_updateAgent_args(ctx context.Context,
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (agents.UpdateAgentInput, error) {
 			return ec.unmarshalNUpdateAgentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋagentsᚐUpdateAgentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateDeploymentKey_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (key.UpdateDeploymentKeyInput, error) {
+			return ec.unmarshalNUpdateDeploymentKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋkeyᚐUpdateDeploymentKeyInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateDeployment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (deployment.UpdateDeploymentInput, error) {
+			return ec.unmarshalNUpdateDeploymentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐUpdateDeploymentInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -12655,6 +14057,114 @@ func (ec *executionContext) field_Query_auditEntries_args(ctx context.Context, r
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
 		func(ctx context.Context, v any) (*ent.AuditEntryWhereInput, error) {
 			return ec.unmarshalOAuditEntryWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐAuditEntryWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_deploymentKeys_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.DeploymentKeyOrder, error) {
+			return ec.unmarshalODeploymentKeyOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.DeploymentKeyWhereInput, error) {
+			return ec.unmarshalODeploymentKeyWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyWhereInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["where"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_deployments_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*entgql.Cursor[uuid.UUID], error) {
+			return ec.unmarshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) ([]*ent.DeploymentOrder, error) {
+			return ec.unmarshalODeploymentOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentOrderᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "where",
+		func(ctx context.Context, v any) (*ent.DeploymentWhereInput, error) {
+			return ec.unmarshalODeploymentWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentWhereInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -18665,6 +20175,58 @@ func (ec *executionContext) fieldContext_CommitSessionPayload_reference(_ contex
 	return graphql.NewScalarFieldContext("CommitSessionPayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _CreateDeploymentKeyPayload_key(ctx context.Context, field graphql.CollectedField, obj *key.CreateDeploymentKeyPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_CreateDeploymentKeyPayload_key(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Key
+	fc.Result = v
+	return ec.marshalNDeploymentKey2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKey(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_CreateDeploymentKeyPayload_key(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateDeploymentKeyPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentKey(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateDeploymentKeyPayload_secret(ctx context.Context, field graphql.CollectedField, obj *key.CreateDeploymentKeyPayload) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Secret)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateDeploymentKeyPayload_secret(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Secret, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CreateDeploymentKeyPayload_secret(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CreateDeploymentKeyPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _CreateDownloadPayload_url(ctx context.Context, field graphql.CollectedField, obj *vfolder.CreateDownloadPayload) (ret graphql.Marshaler) {
 	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.URL)
 	if ret != graphql.Null {
@@ -19295,6 +20857,3953 @@ func (ec *executionContext) _DeleteStorageProxyPayload_name(ctx context.Context,
 }
 func (ec *executionContext) fieldContext_DeleteStorageProxyPayload_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeleteStorageProxyPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_id(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_name(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_description(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Description)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_description(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Description, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_description(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_status(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	ret = ec.marshalNDeploymentStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentᚐStatus(answer.Quiet, field.Selections, obj.Status)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v deployment1.Status) graphql.Marshaler {
+			return ec.marshalNDeploymentStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentᚐStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type DeploymentStatus does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_message(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Message)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_shared(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.Shared)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_shared(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Shared, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_shared(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_open(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.Open)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_open(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Open, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_open(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_wanted(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Wanted)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_wanted(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Wanted, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_wanted(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_current(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Current)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_current(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Current, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_current(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_target(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Target)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_target(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Target, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_target(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_strategy(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_strategy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Deployment().Strategy(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *deployment.Strategy) graphql.Marshaler {
+			return ec.marshalNDeploymentStrategy2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐStrategy(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_strategy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Deployment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentStrategy(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Deployment_scaling(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_scaling(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Deployment().Scaling(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *deployment.Scaling) graphql.Marshaler {
+			return ec.marshalNDeploymentScaling2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐScaling(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_scaling(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Deployment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentScaling(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Deployment_traffic(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_traffic(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Deployment().Traffic(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*deployment.Traffic) graphql.Marshaler {
+			return ec.marshalNDeploymentTraffic2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐTrafficᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_traffic(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Deployment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentTraffic(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Deployment_concurrency(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Concurrency)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_concurrency(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Concurrency, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_concurrency(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_drainSeconds(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.DrainSeconds)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_drainSeconds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DrainSeconds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_drainSeconds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.CreatedAt)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_lastRequestAt(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.LastRequestAt)
+}
+func (ec *executionContext) fieldContext_Deployment_lastRequestAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_endedAt(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.EndedAt)
+}
+func (ec *executionContext) fieldContext_Deployment_endedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Deployment_project(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_Deployment_project(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Project(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalNProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_project(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Project(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Project) graphql.Marshaler {
+			return ec.marshalNProject2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProject(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_project(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Deployment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Project(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Deployment_owner(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_Deployment_owner(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Owner(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalNUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_owner(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Owner(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_owner(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Deployment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Deployment_revisions(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_revisions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Revisions(ctx, fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["orderBy"].([]*ent.DeploymentRevisionOrder), fc.Args["where"].(*ent.DeploymentRevisionWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.DeploymentRevisionConnection) graphql.Marshaler {
+			return ec.marshalNDeploymentRevisionConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_revisions(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Deployment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentRevisionConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Deployment_revisions_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Deployment_replicas(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_replicas(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Replicas(ctx, fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["orderBy"].([]*ent.DeploymentReplicaOrder), fc.Args["where"].(*ent.DeploymentReplicaWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.DeploymentReplicaConnection) graphql.Marshaler {
+			return ec.marshalNDeploymentReplicaConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_replicas(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Deployment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentReplicaConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Deployment_replicas_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Deployment_events(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_events(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Events(ctx, fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["first"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["orderBy"].([]*ent.DeploymentEventOrder), fc.Args["where"].(*ent.DeploymentEventWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.DeploymentEventConnection) graphql.Marshaler {
+			return ec.marshalNDeploymentEventConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_events(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Deployment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentEventConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Deployment_events_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Deployment_load(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_load(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Deployment().Load(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.DeploymentLoad) graphql.Marshaler {
+			return ec.marshalODeploymentLoad2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeploymentLoad(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_load(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Deployment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentLoad(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Deployment_permissions(ctx context.Context, field graphql.CollectedField, obj *ent.Deployment) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Deployment_permissions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Deployment().Permissions(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Operation) graphql.Marshaler {
+			return ec.marshalNAccessOperation2ᚕgithubᚗcomᚋberthhqᚋberthᚋinternalᚋaccessᚐOperationᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Deployment_permissions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Deployment", field, true, true, errors.New("field of type AccessOperation does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalODeploymentEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalODeployment2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeployment(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Deployment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEngine_port(ctx context.Context, field graphql.CollectedField, obj *deployment.Engine) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Port)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEngine_port(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Port, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEngine_port(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEngine", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEngine_health(ctx context.Context, field graphql.CollectedField, obj *deployment.Engine) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Health)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEngine_health(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Health, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEngine_health(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEngine", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEngine_healthStatus(ctx context.Context, field graphql.CollectedField, obj *deployment.Engine) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.HealthStatus)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEngine_healthStatus(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HealthStatus, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEngine_healthStatus(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEngine", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEngine_interval(ctx context.Context, field graphql.CollectedField, obj *deployment.Engine) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEngine_interval(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Interval, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEngine_interval(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEngine", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEngine_timeout(ctx context.Context, field graphql.CollectedField, obj *deployment.Engine) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEngine_timeout(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Timeout, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEngine_timeout(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEngine", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEngine_retries(ctx context.Context, field graphql.CollectedField, obj *deployment.Engine) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Retries)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEngine_retries(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Retries, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEngine_retries(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEngine", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEngine_startTimeout(ctx context.Context, field graphql.CollectedField, obj *deployment.Engine) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEngine_startTimeout(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StartTimeout, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEngine_startTimeout(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEngine", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEngine_metrics(ctx context.Context, field graphql.CollectedField, obj *deployment.Engine) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Metrics)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEngine_metrics(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Metrics, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEngine_metrics(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEngine", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEvent_id(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEvent) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEvent_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEvent_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEvent", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEvent_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEvent) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.CreatedAt)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEvent_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEvent_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEvent", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEvent_kind(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEvent) (ret graphql.Marshaler) {
+	ret = ec.marshalNDeploymentEventKind2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymenteventᚐKind(answer.Quiet, field.Selections, obj.Kind)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEvent_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v deploymentevent.Kind) graphql.Marshaler {
+			return ec.marshalNDeploymentEventKind2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymenteventᚐKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEvent_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEvent", field, false, false, errors.New("field of type DeploymentEventKind does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEvent_revision(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEvent) (ret graphql.Marshaler) {
+	return ec.marshalOInt2ᚖint(answer.Quiet, field.Selections, obj.Revision)
+}
+func (ec *executionContext) fieldContext_DeploymentEvent_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEvent", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEvent_replicasBefore(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEvent) (ret graphql.Marshaler) {
+	return ec.marshalOInt2ᚖint(answer.Quiet, field.Selections, obj.ReplicasBefore)
+}
+func (ec *executionContext) fieldContext_DeploymentEvent_replicasBefore(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEvent", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEvent_replicasAfter(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEvent) (ret graphql.Marshaler) {
+	return ec.marshalOInt2ᚖint(answer.Quiet, field.Selections, obj.ReplicasAfter)
+}
+func (ec *executionContext) fieldContext_DeploymentEvent_replicasAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEvent", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEvent_metric(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEvent) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Metric)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEvent_metric(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Metric, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEvent_metric(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEvent", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEvent_value(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEvent) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEvent_value(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEvent_value(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEvent", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEvent_limit(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEvent) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEvent_limit(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Limit, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEvent_limit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEvent", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEvent_message(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEvent) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Message)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEvent_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEvent_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEvent", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEventConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEventConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentEventConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalODeploymentEventEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentEventConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentEventConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentEventEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentEventConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEventConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentEventConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentEventConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentEventConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentEventConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEventConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEventConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEventConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEventConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentEventEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEventEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentEventEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalODeploymentEvent2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEvent(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentEventEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentEventEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentEvent(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentEventEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentEventEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentEventEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentEventEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentEventEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKey_id(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentKey_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKey", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKey_name(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentKey_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKey", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKey_prefix(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Prefix)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentKey_prefix(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Prefix, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_prefix(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKey", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKey_requestsPerMinute(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.RequestsPerMinute)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentKey_requestsPerMinute(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RequestsPerMinute, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_requestsPerMinute(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKey", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKey_tokensPerMinute(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TokensPerMinute)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentKey_tokensPerMinute(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TokensPerMinute, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_tokensPerMinute(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKey", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKey_tokenBudget(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.TokenBudget)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentKey_tokenBudget(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TokenBudget, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_tokenBudget(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKey", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKey_usedRequests(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.UsedRequests)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentKey_usedRequests(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UsedRequests, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_usedRequests(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKey", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKey_usedTokens(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt642int64(answer.Quiet, field.Selections, obj.UsedTokens)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentKey_usedTokens(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UsedTokens, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_usedTokens(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKey", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKey_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.CreatedAt)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentKey_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKey", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKey_expiresAt(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.ExpiresAt)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_expiresAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKey", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKey_lastUsedAt(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.LastUsedAt)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_lastUsedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKey", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKey_revokedAt(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.RevokedAt)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_revokedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKey", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKey_user(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_DeploymentKey_user(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.User(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalNUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentKey_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentKey",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentKey_deployment(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKey) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_DeploymentKey_deployment(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Deployment(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalODeployment2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeployment(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentKey_deployment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Deployment(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Deployment) graphql.Marshaler {
+			return ec.marshalODeployment2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeployment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentKey_deployment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentKey",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Deployment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentKeyConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKeyConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentKeyConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalODeploymentKeyEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentKeyConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentKeyConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentKeyEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentKeyConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKeyConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentKeyConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentKeyConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentKeyConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentKeyConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKeyConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentKeyConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentKeyConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKeyConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKeyEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKeyEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentKeyEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalODeploymentKey2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKey(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentKeyEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentKeyEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentKey(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentKeyEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentKeyEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentKeyEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentKeyEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentKeyEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentKeyPayload_key(ctx context.Context, field graphql.CollectedField, obj *key.DeploymentKeyPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentKeyPayload_key(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Key
+	fc.Result = v
+	return ec.marshalNDeploymentKey2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKey(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentKeyPayload_key(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentKeyPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentKey(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentLoad_inFlight(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentLoad) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.InFlight)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentLoad_inFlight(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.InFlight, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentLoad_inFlight(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentLoad", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentLoad_waiting(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentLoad) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Waiting)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentLoad_waiting(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Waiting, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentLoad_waiting(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentLoad", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentLoad_requestsPerSecond(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentLoad) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentLoad_requestsPerSecond(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RequestsPerSecond, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentLoad_requestsPerSecond(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentLoad", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentLoad_errorRate(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentLoad) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentLoad_errorRate(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ErrorRate, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentLoad_errorRate(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentLoad", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentLoad_promptTokensPerSecond(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentLoad) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentLoad_promptTokensPerSecond(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PromptTokensPerSecond, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentLoad_promptTokensPerSecond(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentLoad", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentLoad_completionTokensPerSecond(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentLoad) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentLoad_completionTokensPerSecond(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CompletionTokensPerSecond, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentLoad_completionTokensPerSecond(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentLoad", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentLoad_cachedShare(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentLoad) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentLoad_cachedShare(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CachedShare, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentLoad_cachedShare(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentLoad", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentLoad_firstByteP50(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentLoad) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentLoad_firstByteP50(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FirstByteP50, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentLoad_firstByteP50(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentLoad", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentLoad_firstByteP95(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentLoad) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentLoad_firstByteP95(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FirstByteP95, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentLoad_firstByteP95(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentLoad", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentLoad_perTokenP50(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentLoad) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentLoad_perTokenP50(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PerTokenP50, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentLoad_perTokenP50(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentLoad", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentLoad_perTokenP95(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentLoad) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentLoad_perTokenP95(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PerTokenP95, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentLoad_perTokenP95(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentLoad", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentLoad_replicas(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentLoad) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentLoad_replicas(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Replicas
+	fc.Result = v
+	return ec.marshalNDeploymentReplicaLoad2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeploymentReplicaLoadᚄ(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentLoad_replicas(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentLoad",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentReplicaLoad(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentPayload_deployment(ctx context.Context, field graphql.CollectedField, obj *deployment.DeploymentPayload) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentPayload_deployment(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Deployment
+	fc.Result = v
+	return ec.marshalNDeployment2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeployment(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentPayload_deployment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Deployment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentReplica_id(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplica) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplica_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplica_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplica", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplica_revision(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplica) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Revision)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplica_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplica_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplica", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplica_phase(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplica) (ret graphql.Marshaler) {
+	ret = ec.marshalNDeploymentReplicaPhase2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentreplicaᚐPhase(answer.Quiet, field.Selections, obj.Phase)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplica_phase(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Phase, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v deploymentreplica.Phase) graphql.Marshaler {
+			return ec.marshalNDeploymentReplicaPhase2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentreplicaᚐPhase(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplica_phase(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplica", field, false, false, errors.New("field of type DeploymentReplicaPhase does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplica_phaseSince(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplica) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.PhaseSince)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplica_phaseSince(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PhaseSince, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplica_phaseSince(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplica", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplica_message(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplica) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Message)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplica_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplica_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplica", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplica_failed(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplica) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.Failed)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplica_failed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Failed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplica_failed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplica", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplica_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplica) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.CreatedAt)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplica_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplica_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplica", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplica_endedAt(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplica) (ret graphql.Marshaler) {
+	return ec.marshalOTime2ᚖtimeᚐTime(answer.Quiet, field.Selections, obj.EndedAt)
+}
+func (ec *executionContext) fieldContext_DeploymentReplica_endedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplica", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplica_session(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplica) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_DeploymentReplica_session(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Session(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSession(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplica_session(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Session(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Session) graphql.Marshaler {
+			return ec.marshalOSession2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐSession(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplica_session(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentReplica",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Session(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentReplicaConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplicaConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentReplicaConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalODeploymentReplicaEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentReplicaConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentReplicaConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentReplicaEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentReplicaConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplicaConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentReplicaConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentReplicaConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentReplicaConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentReplicaConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplicaConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplicaConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplicaConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplicaConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplicaEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplicaEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentReplicaEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalODeploymentReplica2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplica(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentReplicaEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentReplicaEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentReplica(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentReplicaEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentReplicaEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplicaEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplicaEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplicaEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplicaLoad_replica(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentReplicaLoad) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.Replica)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplicaLoad_replica(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Replica, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplicaLoad_replica(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplicaLoad", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplicaLoad_inFlight(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentReplicaLoad) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.InFlight)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplicaLoad_inFlight(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.InFlight, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplicaLoad_inFlight(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplicaLoad", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplicaLoad_requestsPerSecond(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentReplicaLoad) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplicaLoad_requestsPerSecond(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RequestsPerSecond, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplicaLoad_requestsPerSecond(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplicaLoad", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplicaLoad_errorRate(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentReplicaLoad) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplicaLoad_errorRate(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ErrorRate, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplicaLoad_errorRate(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplicaLoad", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentReplicaLoad_ejected(ctx context.Context, field graphql.CollectedField, obj *model.DeploymentReplicaLoad) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.Ejected)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentReplicaLoad_ejected(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Ejected, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentReplicaLoad_ejected(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentReplicaLoad", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentRevision_id(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevision) (ret graphql.Marshaler) {
+	ret = ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(answer.Quiet, field.Selections, obj.ID)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevision_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v uuid.UUID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevision_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentRevision", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentRevision_number(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevision) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Number)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevision_number(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Number, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevision_number(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentRevision", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentRevision_comment(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevision) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Comment)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevision_comment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Comment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevision_comment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentRevision", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentRevision_variant(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevision) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Variant)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevision_variant(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Variant, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevision_variant(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentRevision", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentRevision_options(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevision) (ret graphql.Marshaler) {
+	ret = ec.marshalNStringMap2map(answer.Quiet, field.Selections, obj.Options)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevision_options(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Options, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v map[string]string) graphql.Marshaler {
+			return ec.marshalNStringMap2map(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevision_options(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentRevision", field, false, false, errors.New("field of type StringMap does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentRevision_request(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevision) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevision_request(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.DeploymentRevision().Request(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *session.CreateSessionInput) graphql.Marshaler {
+			return ec.marshalNSessionRequest2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevision_request(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentRevision",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionRequest(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentRevision_image(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevision) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Image)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevision_image(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Image, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevision_image(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentRevision", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentRevision_vfolder(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevision) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_DeploymentRevision_vfolder(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Vfolder(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOVfolder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolder(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevision_vfolder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Vfolder(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.Vfolder) graphql.Marshaler {
+			return ec.marshalOVfolder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐVfolder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevision_vfolder(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentRevision",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Vfolder(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentRevision_subpath(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevision) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Subpath)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevision_subpath(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Subpath, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevision_subpath(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentRevision", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentRevision_engine(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevision) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevision_engine(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.DeploymentRevision().Engine(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *deployment.Engine) graphql.Marshaler {
+			return ec.marshalNDeploymentEngine2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐEngine(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevision_engine(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentRevision",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentEngine(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentRevision_createdAt(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevision) (ret graphql.Marshaler) {
+	ret = ec.marshalNTime2timeᚐTime(answer.Quiet, field.Selections, obj.CreatedAt)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevision_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevision_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentRevision", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentRevision_creator(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevision) (ret graphql.Marshaler) {
+	if fc, err := ec.fieldContext_DeploymentRevision_creator(ctx, field); err == nil {
+		ctx := graphql.WithFieldContext(ctx, fc)
+		defer answer.Recovered(ctx, &ret)
+		if v, err := obj.Creator(ctx); err == nil {
+			fc.Result = v
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, field.Selections, v)
+		}
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevision_creator(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Creator(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevision_creator(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentRevision",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentRevisionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevisionConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentRevisionConnection_edges(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Edges
+	fc.Result = v
+	return ec.marshalODeploymentRevisionEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionEdge(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentRevisionConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentRevisionConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentRevisionEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentRevisionConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevisionConnection) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentRevisionConnection_pageInfo(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.PageInfo
+	fc.Result = v
+	return ec.marshalNPageInfo2entgoᚗioᚋcontribᚋentgqlᚐPageInfo(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentRevisionConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentRevisionConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentRevisionConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevisionConnection) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.TotalCount)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevisionConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevisionConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentRevisionConnection", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentRevisionEdge_node(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevisionEdge) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentRevisionEdge_node(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Node
+	fc.Result = v
+	return ec.marshalODeploymentRevision2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevision(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentRevisionEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentRevisionEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentRevision(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentRevisionEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ent.DeploymentRevisionEdge) (ret graphql.Marshaler) {
+	ret = ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(answer.Quiet, field.Selections, obj.Cursor)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentRevisionEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v entgql.Cursor[uuid.UUID]) graphql.Marshaler {
+			return ec.marshalNCursor2entgoᚗioᚋcontribᚋentgqlᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentRevisionEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentRevisionEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentScaling_min(ctx context.Context, field graphql.CollectedField, obj *deployment.Scaling) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Min)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentScaling_min(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Min, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentScaling_min(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentScaling", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentScaling_max(ctx context.Context, field graphql.CollectedField, obj *deployment.Scaling) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Max)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentScaling_max(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Max, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentScaling_max(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentScaling", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentScaling_zeroAfter(ctx context.Context, field graphql.CollectedField, obj *deployment.Scaling) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.ZeroAfter)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentScaling_zeroAfter(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ZeroAfter, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentScaling_zeroAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentScaling", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentScaling_upAfter(ctx context.Context, field graphql.CollectedField, obj *deployment.Scaling) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.UpAfter)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentScaling_upAfter(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UpAfter, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentScaling_upAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentScaling", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentScaling_downAfter(ctx context.Context, field graphql.CollectedField, obj *deployment.Scaling) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.DownAfter)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentScaling_downAfter(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DownAfter, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentScaling_downAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentScaling", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentScaling_targets(ctx context.Context, field graphql.CollectedField, obj *deployment.Scaling) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentScaling_targets(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Targets
+	fc.Result = v
+	return ec.marshalNDeploymentTarget2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐTargetᚄ(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentScaling_targets(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentScaling",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentTarget(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentScaling_schedules(ctx context.Context, field graphql.CollectedField, obj *deployment.Scaling) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_DeploymentScaling_schedules(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Schedules
+	fc.Result = v
+	return ec.marshalNDeploymentSchedule2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐScheduleᚄ(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_DeploymentScaling_schedules(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeploymentScaling",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentSchedule(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeploymentSchedule_from(ctx context.Context, field graphql.CollectedField, obj *deployment.Schedule) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.From)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentSchedule_from(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.From, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentSchedule_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentSchedule", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentSchedule_to(ctx context.Context, field graphql.CollectedField, obj *deployment.Schedule) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.To)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentSchedule_to(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.To, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentSchedule_to(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentSchedule", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentSchedule_days(ctx context.Context, field graphql.CollectedField, obj *deployment.Schedule) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2ᚕintᚄ(answer.Quiet, field.Selections, obj.Days)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentSchedule_days(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Days, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []int) graphql.Marshaler {
+			return ec.marshalNInt2ᚕintᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentSchedule_days(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentSchedule", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentSchedule_timeZone(ctx context.Context, field graphql.CollectedField, obj *deployment.Schedule) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.TimeZone)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentSchedule_timeZone(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TimeZone, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentSchedule_timeZone(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentSchedule", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentSchedule_replicas(ctx context.Context, field graphql.CollectedField, obj *deployment.Schedule) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Replicas)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentSchedule_replicas(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Replicas, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentSchedule_replicas(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentSchedule", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentStrategy_kind(ctx context.Context, field graphql.CollectedField, obj *deployment.Strategy) (ret graphql.Marshaler) {
+	ret = ec.marshalNDeploymentStrategyKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋrolloutᚐKind(answer.Quiet, field.Selections, obj.Kind)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentStrategy_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v rollout.Kind) graphql.Marshaler {
+			return ec.marshalNDeploymentStrategyKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋrolloutᚐKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentStrategy_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentStrategy", field, false, false, errors.New("field of type DeploymentStrategyKind does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentStrategy_maxSurge(ctx context.Context, field graphql.CollectedField, obj *deployment.Strategy) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.MaxSurge)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentStrategy_maxSurge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxSurge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentStrategy_maxSurge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentStrategy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentStrategy_maxUnavailable(ctx context.Context, field graphql.CollectedField, obj *deployment.Strategy) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.MaxUnavailable)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentStrategy_maxUnavailable(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MaxUnavailable, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentStrategy_maxUnavailable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentStrategy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentStrategy_autoPromote(ctx context.Context, field graphql.CollectedField, obj *deployment.Strategy) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.AutoPromote)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentStrategy_autoPromote(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AutoPromote, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentStrategy_autoPromote(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentStrategy", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentStrategy_promoteAfter(ctx context.Context, field graphql.CollectedField, obj *deployment.Strategy) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.PromoteAfter)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentStrategy_promoteAfter(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PromoteAfter, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentStrategy_promoteAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentStrategy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentStrategy_steps(ctx context.Context, field graphql.CollectedField, obj *deployment.Strategy) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2ᚕintᚄ(answer.Quiet, field.Selections, obj.Steps)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentStrategy_steps(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Steps, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []int) graphql.Marshaler {
+			return ec.marshalNInt2ᚕintᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentStrategy_steps(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentStrategy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentStrategy_stepTime(ctx context.Context, field graphql.CollectedField, obj *deployment.Strategy) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.StepTime)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentStrategy_stepTime(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StepTime, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentStrategy_stepTime(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentStrategy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentStrategy_deadline(ctx context.Context, field graphql.CollectedField, obj *deployment.Strategy) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Deadline)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentStrategy_deadline(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Deadline, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentStrategy_deadline(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentStrategy", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentTarget_metric(ctx context.Context, field graphql.CollectedField, obj *deployment.Target) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Metric)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentTarget_metric(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Metric, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentTarget_metric(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentTarget", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentTarget_perReplica(ctx context.Context, field graphql.CollectedField, obj *deployment.Target) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentTarget_perReplica(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PerReplica, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentTarget_perReplica(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentTarget", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentTarget_sum(ctx context.Context, field graphql.CollectedField, obj *deployment.Target) (ret graphql.Marshaler) {
+	ret = ec.marshalNBoolean2bool(answer.Quiet, field.Selections, obj.Sum)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentTarget_sum(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Sum, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentTarget_sum(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentTarget", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentTraffic_revision(ctx context.Context, field graphql.CollectedField, obj *deployment.Traffic) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Revision)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentTraffic_revision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Revision, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentTraffic_revision(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentTraffic", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeploymentTraffic_percent(ctx context.Context, field graphql.CollectedField, obj *deployment.Traffic) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Percent)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeploymentTraffic_percent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Percent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeploymentTraffic_percent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeploymentTraffic", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _DetachResourcePolicyPayload_id(ctx context.Context, field graphql.CollectedField, obj *policy.DetachResourcePolicyPayload) (ret graphql.Marshaler) {
@@ -30624,6 +36133,358 @@ func (ec *executionContext) fieldContext_Metric_quality(_ context.Context, field
 	return graphql.NewScalarFieldContext("Metric", field, false, false, errors.New("field of type MetricQuality does not have child fields"))
 }
 
+func (ec *executionContext) _ModelVariant_name(ctx context.Context, field graphql.CollectedField, obj *variant.Variant) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModelVariant_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModelVariant_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModelVariant", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModelVariant_title(ctx context.Context, field graphql.CollectedField, obj *variant.Variant) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Title)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModelVariant_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModelVariant_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModelVariant", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModelVariant_command(ctx context.Context, field graphql.CollectedField, obj *variant.Variant) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2ᚕstringᚄ(answer.Quiet, field.Selections, obj.Command)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModelVariant_command(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Command, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModelVariant_command(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModelVariant", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModelVariant_port(ctx context.Context, field graphql.CollectedField, obj *variant.Variant) (ret graphql.Marshaler) {
+	ret = ec.marshalNInt2int(answer.Quiet, field.Selections, obj.Port)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModelVariant_port(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Port, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModelVariant_port(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModelVariant", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ModelVariant_health(ctx context.Context, field graphql.CollectedField, obj *variant.Variant) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Health)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModelVariant_health(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Health, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModelVariant_health(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModelVariant", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModelVariant_metrics(ctx context.Context, field graphql.CollectedField, obj *variant.Variant) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Metrics)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModelVariant_metrics(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Metrics, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModelVariant_metrics(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModelVariant", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModelVariant_options(ctx context.Context, field graphql.CollectedField, obj *variant.Variant) (ret graphql.Marshaler) {
+	fc, err := ec.fieldContext_ModelVariant_options(ctx, field)
+	if err != nil {
+		return graphql.Null
+	}
+	ctx = graphql.WithFieldContext(ctx, fc)
+	defer answer.Recovered(ctx, &ret)
+	v := obj.Options
+	fc.Result = v
+	return ec.marshalNModelVariantOption2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋvariantᚐOptionᚄ(ctx, field.Selections, v)
+}
+func (ec *executionContext) fieldContext_ModelVariant_options(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModelVariant",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModelVariantOption(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ModelVariantOption_name(ctx context.Context, field graphql.CollectedField, obj *variant.Option) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Name)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModelVariantOption_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModelVariantOption_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModelVariantOption", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModelVariantOption_type(ctx context.Context, field graphql.CollectedField, obj *variant.Option) (ret graphql.Marshaler) {
+	ret = ec.marshalNModelOptionType2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋvariantᚐType(answer.Quiet, field.Selections, obj.Type)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModelVariantOption_type(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Type, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v variant.Type) graphql.Marshaler {
+			return ec.marshalNModelOptionType2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋvariantᚐType(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModelVariantOption_type(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModelVariantOption", field, false, false, errors.New("field of type ModelOptionType does not have child fields"))
+}
+
+func (ec *executionContext) _ModelVariantOption_help(ctx context.Context, field graphql.CollectedField, obj *variant.Option) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Help)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModelVariantOption_help(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Help, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModelVariantOption_help(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModelVariantOption", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModelVariantOption_minimum(ctx context.Context, field graphql.CollectedField, obj *variant.Option) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModelVariantOption_minimum(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Minimum, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalOFloat2float64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModelVariantOption_minimum(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModelVariantOption", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _ModelVariantOption_maximum(ctx context.Context, field graphql.CollectedField, obj *variant.Option) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModelVariantOption_maximum(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Maximum, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalOFloat2float64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModelVariantOption_maximum(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModelVariantOption", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _ModelVariantOption_choices(ctx context.Context, field graphql.CollectedField, obj *variant.Option) (ret graphql.Marshaler) {
+	ret = ec.marshalNString2ᚕstringᚄ(answer.Quiet, field.Selections, obj.Choices)
+	if ret != graphql.Null {
+		return ret
+	}
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModelVariantOption_choices(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Choices, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModelVariantOption_choices(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModelVariantOption", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _MountRequest_vfolder(ctx context.Context, field graphql.CollectedField, obj *session.MountInput) (ret graphql.Marshaler) {
 	ret = ec.marshalNString2string(answer.Quiet, field.Selections, obj.Vfolder)
 	if ret != graphql.Null {
@@ -31870,6 +37731,411 @@ func (ec *executionContext) fieldContext_Mutation_deleteSshKey(ctx context.Conte
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_deleteSshKey_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createDeployment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createDeployment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateDeployment(ctx, fc.Args["input"].(deployment.CreateDeploymentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *deployment.DeploymentPayload) graphql.Marshaler {
+			return ec.marshalNDeploymentPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createDeployment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createDeployment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateDeployment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateDeployment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateDeployment(ctx, fc.Args["input"].(deployment.UpdateDeploymentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *deployment.DeploymentPayload) graphql.Marshaler {
+			return ec.marshalNDeploymentPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateDeployment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateDeployment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_addDeploymentRevision(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_addDeploymentRevision(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AddDeploymentRevision(ctx, fc.Args["input"].(deployment.AddDeploymentRevisionInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *deployment.DeploymentPayload) graphql.Marshaler {
+			return ec.marshalNDeploymentPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_addDeploymentRevision(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_addDeploymentRevision_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_rollBackDeployment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_rollBackDeployment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RollBackDeployment(ctx, fc.Args["input"].(deployment.RollBackDeploymentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *deployment.DeploymentPayload) graphql.Marshaler {
+			return ec.marshalNDeploymentPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_rollBackDeployment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_rollBackDeployment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_promoteDeployment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_promoteDeployment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().PromoteDeployment(ctx, fc.Args["input"].(deployment.PromoteDeploymentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *deployment.DeploymentPayload) graphql.Marshaler {
+			return ec.marshalNDeploymentPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_promoteDeployment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_promoteDeployment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteDeployment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteDeployment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteDeployment(ctx, fc.Args["input"].(deployment.DeleteDeploymentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *deployment.DeploymentPayload) graphql.Marshaler {
+			return ec.marshalNDeploymentPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteDeployment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteDeployment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createDeploymentKey(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createDeploymentKey(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateDeploymentKey(ctx, fc.Args["input"].(key.CreateDeploymentKeyInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *key.CreateDeploymentKeyPayload) graphql.Marshaler {
+			return ec.marshalNCreateDeploymentKeyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋkeyᚐCreateDeploymentKeyPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createDeploymentKey(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CreateDeploymentKeyPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createDeploymentKey_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateDeploymentKey(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateDeploymentKey(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateDeploymentKey(ctx, fc.Args["input"].(key.UpdateDeploymentKeyInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *key.DeploymentKeyPayload) graphql.Marshaler {
+			return ec.marshalNDeploymentKeyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋkeyᚐDeploymentKeyPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateDeploymentKey(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentKeyPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateDeploymentKey_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_revokeDeploymentKey(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_revokeDeploymentKey(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RevokeDeploymentKey(ctx, fc.Args["input"].(key.RevokeDeploymentKeyInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *key.DeploymentKeyPayload) graphql.Marshaler {
+			return ec.marshalNDeploymentKeyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋkeyᚐDeploymentKeyPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_revokeDeploymentKey(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentKeyPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_revokeDeploymentKey_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -40567,6 +46833,153 @@ func (ec *executionContext) fieldContext_Query_sshKeys(ctx context.Context, fiel
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Query_deployments(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_deployments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Deployments(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.DeploymentOrder), fc.Args["where"].(*ent.DeploymentWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.DeploymentConnection) graphql.Marshaler {
+			return ec.marshalNDeploymentConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_deployments(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_deployments_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_deploymentKeys(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_deploymentKeys(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().DeploymentKeys(ctx, fc.Args["first"].(*int), fc.Args["after"].(*entgql.Cursor[uuid.UUID]), fc.Args["last"].(*int), fc.Args["before"].(*entgql.Cursor[uuid.UUID]), fc.Args["orderBy"].([]*ent.DeploymentKeyOrder), fc.Args["where"].(*ent.DeploymentKeyWhereInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ent.DeploymentKeyConnection) graphql.Marshaler {
+			return ec.marshalNDeploymentKeyConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_deploymentKeys(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeploymentKeyConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_deploymentKeys_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_modelVariants(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_modelVariants(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().ModelVariants(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*variant.Variant) graphql.Marshaler {
+			return ec.marshalNModelVariant2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋvariantᚐVariantᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_modelVariants(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModelVariant(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_modelsURL(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_modelsURL(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().ModelsURL(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_modelsURL(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Query", field, true, true, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Query_devices(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -60355,6 +66768,43 @@ func (ec *executionContext) unmarshalInputAccessTokenWhereInput(ctx context.Cont
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputAddDeploymentRevisionInput(ctx context.Context, obj any) (deployment.AddDeploymentRevisionInput, error) {
+	var it deployment.AddDeploymentRevisionInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"deployment", "revision"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "deployment":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("deployment"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Deployment = data
+		case "revision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
+			data, err := ec.unmarshalNDeploymentRevisionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentRevisionInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Revision = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputAddMembershipInput(ctx context.Context, obj any) (identity.AddMembershipInput, error) {
 	var it identity.AddMembershipInput
 	if obj == nil {
@@ -61532,6 +67982,171 @@ func (ec *executionContext) unmarshalInputCreateAccessTokenInput(ctx context.Con
 				return it, err
 			}
 			it.ExpiresAt = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateDeploymentInput(ctx context.Context, obj any) (deployment.CreateDeploymentInput, error) {
+	var it deployment.CreateDeploymentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "description", "project", "shared", "open", "revision", "replicas", "strategy", "scaling", "concurrency", "drainSeconds"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "project":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("project"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Project = data
+		case "shared":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shared"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Shared = data
+		case "open":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("open"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Open = data
+		case "revision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
+			data, err := ec.unmarshalNDeploymentRevisionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentRevisionInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Revision = data
+		case "replicas":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("replicas"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Replicas = data
+		case "strategy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("strategy"))
+			data, err := ec.unmarshalODeploymentStrategyInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentStrategyInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Strategy = data
+		case "scaling":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scaling"))
+			data, err := ec.unmarshalODeploymentScalingInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentScalingInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Scaling = data
+		case "concurrency":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("concurrency"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Concurrency = data
+		case "drainSeconds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("drainSeconds"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DrainSeconds = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateDeploymentKeyInput(ctx context.Context, obj any) (key.CreateDeploymentKeyInput, error) {
+	var it key.CreateDeploymentKeyInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "deployment", "expiresAt", "requestsPerMinute", "tokensPerMinute", "tokenBudget"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "deployment":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("deployment"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Deployment = data
+		case "expiresAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expiresAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpiresAt = data
+		case "requestsPerMinute":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("requestsPerMinute"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RequestsPerMinute = data
+		case "tokensPerMinute":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tokensPerMinute"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TokensPerMinute = data
+		case "tokenBudget":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tokenBudget"))
+			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TokenBudget = data
 		}
 	}
 	return it, nil
@@ -63318,6 +69933,43 @@ func (ec *executionContext) unmarshalInputDeleteBuildCacheInput(ctx context.Cont
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDeleteDeploymentInput(ctx context.Context, obj any) (deployment.DeleteDeploymentInput, error) {
+	var it deployment.DeleteDeploymentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "force"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "force":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("force"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Force = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDeleteDomainInput(ctx context.Context, obj any) (identity.DeleteDomainInput, error) {
 	var it identity.DeleteDomainInput
 	if obj == nil {
@@ -63999,6 +70651,1001 @@ func (ec *executionContext) unmarshalInputDeleteVfolderInput(ctx context.Context
 				return it, err
 			}
 			it.ID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentEventOrder(ctx context.Context, obj any) (ent.DeploymentEventOrder, error) {
+	var it ent.DeploymentEventOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNDeploymentEventOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentEventWhereInput(ctx context.Context, obj any) (ent.DeploymentEventWhereInput, error) {
+	var it ent.DeploymentEventWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "kind", "kindIn"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalODeploymentEventWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalODeploymentEventWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalODeploymentEventWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalODeploymentEventKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymenteventᚐKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "kindIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kindIn"))
+			data, err := ec.unmarshalODeploymentEventKind2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymenteventᚐKindᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.KindIn = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentKeyOrder(ctx context.Context, obj any) (ent.DeploymentKeyOrder, error) {
+	var it ent.DeploymentKeyOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNDeploymentKeyOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentKeyWhereInput(ctx context.Context, obj any) (ent.DeploymentKeyWhereInput, error) {
+	var it ent.DeploymentKeyWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "name", "userID", "deploymentID", "revokedAtIsNil"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalODeploymentKeyWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalODeploymentKeyWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalODeploymentKeyWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "userID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UserID = data
+		case "deploymentID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("deploymentID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DeploymentID = data
+		case "revokedAtIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revokedAtIsNil"))
+			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RevokedAtIsNil = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentOrder(ctx context.Context, obj any) (ent.DeploymentOrder, error) {
+	var it ent.DeploymentOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNDeploymentOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentReplicaOrder(ctx context.Context, obj any) (ent.DeploymentReplicaOrder, error) {
+	var it ent.DeploymentReplicaOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNDeploymentReplicaOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentReplicaWhereInput(ctx context.Context, obj any) (ent.DeploymentReplicaWhereInput, error) {
+	var it ent.DeploymentReplicaWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "revision", "phase", "phaseIn", "failed", "endedAtIsNil"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalODeploymentReplicaWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalODeploymentReplicaWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalODeploymentReplicaWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "revision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Revision = data
+		case "phase":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("phase"))
+			data, err := ec.unmarshalODeploymentReplicaPhase2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentreplicaᚐPhase(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Phase = data
+		case "phaseIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("phaseIn"))
+			data, err := ec.unmarshalODeploymentReplicaPhase2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentreplicaᚐPhaseᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PhaseIn = data
+		case "failed":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("failed"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Failed = data
+		case "endedAtIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("endedAtIsNil"))
+			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EndedAtIsNil = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentRevisionInput(ctx context.Context, obj any) (deployment.DeploymentRevisionInput, error) {
+	var it deployment.DeploymentRevisionInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"request", "variant", "options", "model", "subpath", "definition", "port", "health", "healthStatus", "interval", "timeout", "retries", "startTimeout", "metrics", "comment"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "request":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("request"))
+			data, err := ec.unmarshalNCreateSessionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐCreateSessionInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Request = data
+		case "variant":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("variant"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Variant = data
+		case "options":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("options"))
+			data, err := ec.unmarshalOStringMap2map(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Options = data
+		case "model":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("model"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Model = data
+		case "subpath":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subpath"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Subpath = data
+		case "definition":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("definition"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Definition = data
+		case "port":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("port"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Port = data
+		case "health":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("health"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Health = data
+		case "healthStatus":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("healthStatus"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HealthStatus = data
+		case "interval":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("interval"))
+			data, err := ec.unmarshalOFloat2ᚖfloat64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Interval = data
+		case "timeout":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("timeout"))
+			data, err := ec.unmarshalOFloat2ᚖfloat64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Timeout = data
+		case "retries":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("retries"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Retries = data
+		case "startTimeout":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("startTimeout"))
+			data, err := ec.unmarshalOFloat2ᚖfloat64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StartTimeout = data
+		case "metrics":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("metrics"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Metrics = data
+		case "comment":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("comment"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Comment = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentRevisionOrder(ctx context.Context, obj any) (ent.DeploymentRevisionOrder, error) {
+	var it ent.DeploymentRevisionOrder
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["direction"]; !present {
+		asMap["direction"] = "ASC"
+	}
+
+	fieldsInOrder := [...]string{"direction", "field"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "direction":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("direction"))
+			data, err := ec.unmarshalNOrderDirection2entgoᚗioᚋcontribᚋentgqlᚐOrderDirection(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Direction = data
+		case "field":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("field"))
+			data, err := ec.unmarshalNDeploymentRevisionOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionOrderField(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Field = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentRevisionWhereInput(ctx context.Context, obj any) (ent.DeploymentRevisionWhereInput, error) {
+	var it ent.DeploymentRevisionWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "number", "numberIn"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalODeploymentRevisionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalODeploymentRevisionWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalODeploymentRevisionWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "number":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("number"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Number = data
+		case "numberIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("numberIn"))
+			data, err := ec.unmarshalOInt2ᚕintᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NumberIn = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentScalingInput(ctx context.Context, obj any) (deployment.DeploymentScalingInput, error) {
+	var it deployment.DeploymentScalingInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"min", "max", "zeroAfter", "upAfter", "downAfter", "targets", "schedules"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "min":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("min"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Min = data
+		case "max":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("max"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Max = data
+		case "zeroAfter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("zeroAfter"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ZeroAfter = data
+		case "upAfter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("upAfter"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpAfter = data
+		case "downAfter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("downAfter"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DownAfter = data
+		case "targets":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("targets"))
+			data, err := ec.unmarshalODeploymentTargetInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentTargetInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Targets = data
+		case "schedules":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("schedules"))
+			data, err := ec.unmarshalODeploymentScheduleInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentScheduleInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Schedules = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentScheduleInput(ctx context.Context, obj any) (deployment.DeploymentScheduleInput, error) {
+	var it deployment.DeploymentScheduleInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"from", "to", "days", "timeZone", "replicas"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "from":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("from"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.From = data
+		case "to":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("to"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.To = data
+		case "days":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("days"))
+			data, err := ec.unmarshalOInt2ᚕintᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Days = data
+		case "timeZone":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("timeZone"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TimeZone = data
+		case "replicas":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("replicas"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Replicas = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentStrategyInput(ctx context.Context, obj any) (deployment.DeploymentStrategyInput, error) {
+	var it deployment.DeploymentStrategyInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"kind", "maxSurge", "maxUnavailable", "autoPromote", "promoteAfter", "steps", "stepTime", "deadline"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalODeploymentStrategyKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋrolloutᚐKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "maxSurge":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxSurge"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxSurge = data
+		case "maxUnavailable":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxUnavailable"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxUnavailable = data
+		case "autoPromote":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("autoPromote"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AutoPromote = data
+		case "promoteAfter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("promoteAfter"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PromoteAfter = data
+		case "steps":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("steps"))
+			data, err := ec.unmarshalOInt2ᚕintᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Steps = data
+		case "stepTime":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("stepTime"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StepTime = data
+		case "deadline":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("deadline"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Deadline = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentTargetInput(ctx context.Context, obj any) (deployment.DeploymentTargetInput, error) {
+	var it deployment.DeploymentTargetInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"metric", "perReplica", "sum"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "metric":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("metric"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Metric = data
+		case "perReplica":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("perReplica"))
+			data, err := ec.unmarshalNFloat2float64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PerReplica = data
+		case "sum":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sum"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Sum = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeploymentWhereInput(ctx context.Context, obj any) (ent.DeploymentWhereInput, error) {
+	var it ent.DeploymentWhereInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"not", "and", "or", "id", "idIn", "name", "nameContainsFold", "status", "statusIn", "statusNotIn", "ownerID", "projectID", "endedAtIsNil"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "not":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("not"))
+			data, err := ec.unmarshalODeploymentWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentWhereInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Not = data
+		case "and":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("and"))
+			data, err := ec.unmarshalODeploymentWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.And = data
+		case "or":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("or"))
+			data, err := ec.unmarshalODeploymentWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentWhereInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Or = data
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "idIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idIn"))
+			data, err := ec.unmarshalOID2ᚕgithubᚗcomᚋgoogleᚋuuidᚐUUIDᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IDIn = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "nameContainsFold":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("nameContainsFold"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NameContainsFold = data
+		case "status":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("status"))
+			data, err := ec.unmarshalODeploymentStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentᚐStatus(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Status = data
+		case "statusIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("statusIn"))
+			data, err := ec.unmarshalODeploymentStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentᚐStatusᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StatusIn = data
+		case "statusNotIn":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("statusNotIn"))
+			data, err := ec.unmarshalODeploymentStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentᚐStatusᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StatusNotIn = data
+		case "ownerID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ownerID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OwnerID = data
+		case "projectID":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectID"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectID = data
+		case "endedAtIsNil":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("endedAtIsNil"))
+			data, err := ec.unmarshalOBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EndedAtIsNil = data
 		}
 	}
 	return it, nil
@@ -66682,6 +74329,36 @@ func (ec *executionContext) unmarshalInputProjectWhereInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputPromoteDeploymentInput(ctx context.Context, obj any) (deployment.PromoteDeploymentInput, error) {
+	var it deployment.PromoteDeploymentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputQuotaScopeOrder(ctx context.Context, obj any) (ent.QuotaScopeOrder, error) {
 	var it ent.QuotaScopeOrder
 	if obj == nil {
@@ -67839,6 +75516,36 @@ func (ec *executionContext) unmarshalInputRevokeAccessTokenInput(ctx context.Con
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRevokeDeploymentKeyInput(ctx context.Context, obj any) (key.RevokeDeploymentKeyInput, error) {
+	var it key.RevokeDeploymentKeyInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRevokeInvitationInput(ctx context.Context, obj any) (signup.RevokeInvitationInput, error) {
 	var it signup.RevokeInvitationInput
 	if obj == nil {
@@ -68192,6 +75899,43 @@ func (ec *executionContext) unmarshalInputRoleWhereInput(ctx context.Context, ob
 				return it, err
 			}
 			it.NameContainsFold = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRollBackDeploymentInput(ctx context.Context, obj any) (deployment.RollBackDeploymentInput, error) {
+	var it deployment.RollBackDeploymentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "revision"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "revision":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("revision"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Revision = data
 		}
 	}
 	return it, nil
@@ -69937,6 +77681,143 @@ func (ec *executionContext) unmarshalInputUpdateAgentInput(ctx context.Context, 
 				return it, err
 			}
 			it.CordonReason = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateDeploymentInput(ctx context.Context, obj any) (deployment.UpdateDeploymentInput, error) {
+	var it deployment.UpdateDeploymentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "description", "shared", "open", "replicas", "strategy", "scaling", "concurrency", "drainSeconds"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "description":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("description"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Description = data
+		case "shared":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shared"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Shared = data
+		case "open":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("open"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Open = data
+		case "replicas":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("replicas"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Replicas = data
+		case "strategy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("strategy"))
+			data, err := ec.unmarshalODeploymentStrategyInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentStrategyInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Strategy = data
+		case "scaling":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("scaling"))
+			data, err := ec.unmarshalODeploymentScalingInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentScalingInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Scaling = data
+		case "concurrency":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("concurrency"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Concurrency = data
+		case "drainSeconds":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("drainSeconds"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DrainSeconds = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateDeploymentKeyInput(ctx context.Context, obj any) (key.UpdateDeploymentKeyInput, error) {
+	var it key.UpdateDeploymentKeyInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "requestsPerMinute", "tokensPerMinute", "tokenBudget"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋgoogleᚋuuidᚐUUID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "requestsPerMinute":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("requestsPerMinute"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RequestsPerMinute = data
+		case "tokensPerMinute":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tokensPerMinute"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TokensPerMinute = data
+		case "tokenBudget":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tokenBudget"))
+			data, err := ec.unmarshalOInt642ᚖint64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TokenBudget = data
 		}
 	}
 	return it, nil
@@ -72347,6 +80228,31 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Device(ctx, sel, obj)
+	case *ent.DeploymentRevision:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._DeploymentRevision(ctx, sel, obj)
+	case *ent.DeploymentReplica:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._DeploymentReplica(ctx, sel, obj)
+	case *ent.DeploymentKey:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._DeploymentKey(ctx, sel, obj)
+	case *ent.DeploymentEvent:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._DeploymentEvent(ctx, sel, obj)
+	case *ent.Deployment:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Deployment(ctx, sel, obj)
 	case *ent.AuditEntry:
 		if obj == nil {
 			return graphql.Null
@@ -73149,6 +81055,27 @@ func (ec *executionContext) _CommitSessionPayload(ctx context.Context, sel ast.S
 	return out.Done(ctx)
 }
 
+var createDeploymentKeyPayloadImplementors = []string{"CreateDeploymentKeyPayload"}
+
+func (ec *executionContext) _CreateDeploymentKeyPayload(ctx context.Context, sel ast.SelectionSet, obj *key.CreateDeploymentKeyPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, createDeploymentKeyPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("CreateDeploymentKeyPayload"))
+		case "key":
+			out.SetNonNull(i, ec._CreateDeploymentKeyPayload_key(ctx, field, obj))
+		case "secret":
+			out.SetNonNull(i, ec._CreateDeploymentKeyPayload_secret(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var createDownloadPayloadImplementors = []string{"CreateDownloadPayload"}
 
 func (ec *executionContext) _CreateDownloadPayload(ctx context.Context, sel ast.SelectionSet, obj *vfolder.CreateDownloadPayload) graphql.Marshaler {
@@ -73528,6 +81455,746 @@ func (ec *executionContext) _DeleteStorageProxyPayload(ctx context.Context, sel 
 			out.Set(i, graphql.MarshalString("DeleteStorageProxyPayload"))
 		case "name":
 			out.SetNonNull(i, ec._DeleteStorageProxyPayload_name(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentImplementors = []string{"Deployment", "Node"}
+
+func (ec *executionContext) _Deployment(ctx context.Context, sel ast.SelectionSet, obj *ent.Deployment) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("Deployment"))
+		case "id":
+			out.SetNonNull(i, ec._Deployment_id(ctx, field, obj))
+		case "name":
+			out.SetNonNull(i, ec._Deployment_name(ctx, field, obj))
+		case "description":
+			out.SetNonNull(i, ec._Deployment_description(ctx, field, obj))
+		case "status":
+			out.SetNonNull(i, ec._Deployment_status(ctx, field, obj))
+		case "message":
+			out.SetNonNull(i, ec._Deployment_message(ctx, field, obj))
+		case "shared":
+			out.SetNonNull(i, ec._Deployment_shared(ctx, field, obj))
+		case "open":
+			out.SetNonNull(i, ec._Deployment_open(ctx, field, obj))
+		case "wanted":
+			out.SetNonNull(i, ec._Deployment_wanted(ctx, field, obj))
+		case "current":
+			out.SetNonNull(i, ec._Deployment_current(ctx, field, obj))
+		case "target":
+			out.SetNonNull(i, ec._Deployment_target(ctx, field, obj))
+		case "strategy":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Deployment_strategy(ctx, field, obj)
+			})
+		case "scaling":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Deployment_scaling(ctx, field, obj)
+			})
+		case "traffic":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Deployment_traffic(ctx, field, obj)
+			})
+		case "concurrency":
+			out.SetNonNull(i, ec._Deployment_concurrency(ctx, field, obj))
+		case "drainSeconds":
+			out.SetNonNull(i, ec._Deployment_drainSeconds(ctx, field, obj))
+		case "createdAt":
+			out.SetNonNull(i, ec._Deployment_createdAt(ctx, field, obj))
+		case "lastRequestAt":
+			out.Set(i, ec._Deployment_lastRequestAt(ctx, field, obj))
+		case "endedAt":
+			out.Set(i, ec._Deployment_endedAt(ctx, field, obj))
+		case "project":
+			out.SetNonNull(i, ec._Deployment_project(ctx, field, obj))
+		case "owner":
+			out.SetNonNull(i, ec._Deployment_owner(ctx, field, obj))
+		case "revisions":
+			out.SetNonNull(i, ec._Deployment_revisions(ctx, field, obj))
+		case "replicas":
+			out.SetNonNull(i, ec._Deployment_replicas(ctx, field, obj))
+		case "events":
+			out.SetNonNull(i, ec._Deployment_events(ctx, field, obj))
+		case "load":
+			field := field
+			out.Later(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Deployment_load(ctx, field, obj)
+			})
+		case "permissions":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._Deployment_permissions(ctx, field, obj)
+			})
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentConnectionImplementors = []string{"DeploymentConnection"}
+
+func (ec *executionContext) _DeploymentConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentConnection"))
+		case "edges":
+			out.Set(i, ec._DeploymentConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._DeploymentConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._DeploymentConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentEdgeImplementors = []string{"DeploymentEdge"}
+
+func (ec *executionContext) _DeploymentEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentEdge"))
+		case "node":
+			out.Set(i, ec._DeploymentEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._DeploymentEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentEngineImplementors = []string{"DeploymentEngine"}
+
+func (ec *executionContext) _DeploymentEngine(ctx context.Context, sel ast.SelectionSet, obj *deployment.Engine) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentEngineImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentEngine"))
+		case "port":
+			out.SetNonNull(i, ec._DeploymentEngine_port(ctx, field, obj))
+		case "health":
+			out.SetNonNull(i, ec._DeploymentEngine_health(ctx, field, obj))
+		case "healthStatus":
+			out.SetNonNull(i, ec._DeploymentEngine_healthStatus(ctx, field, obj))
+		case "interval":
+			out.SetNonNull(i, ec._DeploymentEngine_interval(ctx, field, obj))
+		case "timeout":
+			out.SetNonNull(i, ec._DeploymentEngine_timeout(ctx, field, obj))
+		case "retries":
+			out.SetNonNull(i, ec._DeploymentEngine_retries(ctx, field, obj))
+		case "startTimeout":
+			out.SetNonNull(i, ec._DeploymentEngine_startTimeout(ctx, field, obj))
+		case "metrics":
+			out.SetNonNull(i, ec._DeploymentEngine_metrics(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentEventImplementors = []string{"DeploymentEvent", "Node"}
+
+func (ec *executionContext) _DeploymentEvent(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentEvent) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentEventImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentEvent"))
+		case "id":
+			out.SetNonNull(i, ec._DeploymentEvent_id(ctx, field, obj))
+		case "createdAt":
+			out.SetNonNull(i, ec._DeploymentEvent_createdAt(ctx, field, obj))
+		case "kind":
+			out.SetNonNull(i, ec._DeploymentEvent_kind(ctx, field, obj))
+		case "revision":
+			out.Set(i, ec._DeploymentEvent_revision(ctx, field, obj))
+		case "replicasBefore":
+			out.Set(i, ec._DeploymentEvent_replicasBefore(ctx, field, obj))
+		case "replicasAfter":
+			out.Set(i, ec._DeploymentEvent_replicasAfter(ctx, field, obj))
+		case "metric":
+			out.SetNonNull(i, ec._DeploymentEvent_metric(ctx, field, obj))
+		case "value":
+			out.Set(i, ec._DeploymentEvent_value(ctx, field, obj))
+		case "limit":
+			out.Set(i, ec._DeploymentEvent_limit(ctx, field, obj))
+		case "message":
+			out.SetNonNull(i, ec._DeploymentEvent_message(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentEventConnectionImplementors = []string{"DeploymentEventConnection"}
+
+func (ec *executionContext) _DeploymentEventConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentEventConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentEventConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentEventConnection"))
+		case "edges":
+			out.Set(i, ec._DeploymentEventConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._DeploymentEventConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._DeploymentEventConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentEventEdgeImplementors = []string{"DeploymentEventEdge"}
+
+func (ec *executionContext) _DeploymentEventEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentEventEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentEventEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentEventEdge"))
+		case "node":
+			out.Set(i, ec._DeploymentEventEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._DeploymentEventEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentKeyImplementors = []string{"DeploymentKey", "Node"}
+
+func (ec *executionContext) _DeploymentKey(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentKey) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentKeyImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentKey"))
+		case "id":
+			out.SetNonNull(i, ec._DeploymentKey_id(ctx, field, obj))
+		case "name":
+			out.SetNonNull(i, ec._DeploymentKey_name(ctx, field, obj))
+		case "prefix":
+			out.SetNonNull(i, ec._DeploymentKey_prefix(ctx, field, obj))
+		case "requestsPerMinute":
+			out.SetNonNull(i, ec._DeploymentKey_requestsPerMinute(ctx, field, obj))
+		case "tokensPerMinute":
+			out.SetNonNull(i, ec._DeploymentKey_tokensPerMinute(ctx, field, obj))
+		case "tokenBudget":
+			out.SetNonNull(i, ec._DeploymentKey_tokenBudget(ctx, field, obj))
+		case "usedRequests":
+			out.SetNonNull(i, ec._DeploymentKey_usedRequests(ctx, field, obj))
+		case "usedTokens":
+			out.SetNonNull(i, ec._DeploymentKey_usedTokens(ctx, field, obj))
+		case "createdAt":
+			out.SetNonNull(i, ec._DeploymentKey_createdAt(ctx, field, obj))
+		case "expiresAt":
+			out.Set(i, ec._DeploymentKey_expiresAt(ctx, field, obj))
+		case "lastUsedAt":
+			out.Set(i, ec._DeploymentKey_lastUsedAt(ctx, field, obj))
+		case "revokedAt":
+			out.Set(i, ec._DeploymentKey_revokedAt(ctx, field, obj))
+		case "user":
+			out.SetNonNull(i, ec._DeploymentKey_user(ctx, field, obj))
+		case "deployment":
+			out.Set(i, ec._DeploymentKey_deployment(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentKeyConnectionImplementors = []string{"DeploymentKeyConnection"}
+
+func (ec *executionContext) _DeploymentKeyConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentKeyConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentKeyConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentKeyConnection"))
+		case "edges":
+			out.Set(i, ec._DeploymentKeyConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._DeploymentKeyConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._DeploymentKeyConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentKeyEdgeImplementors = []string{"DeploymentKeyEdge"}
+
+func (ec *executionContext) _DeploymentKeyEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentKeyEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentKeyEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentKeyEdge"))
+		case "node":
+			out.Set(i, ec._DeploymentKeyEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._DeploymentKeyEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentKeyPayloadImplementors = []string{"DeploymentKeyPayload"}
+
+func (ec *executionContext) _DeploymentKeyPayload(ctx context.Context, sel ast.SelectionSet, obj *key.DeploymentKeyPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentKeyPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentKeyPayload"))
+		case "key":
+			out.SetNonNull(i, ec._DeploymentKeyPayload_key(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentLoadImplementors = []string{"DeploymentLoad"}
+
+func (ec *executionContext) _DeploymentLoad(ctx context.Context, sel ast.SelectionSet, obj *model.DeploymentLoad) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentLoadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentLoad"))
+		case "inFlight":
+			out.SetNonNull(i, ec._DeploymentLoad_inFlight(ctx, field, obj))
+		case "waiting":
+			out.SetNonNull(i, ec._DeploymentLoad_waiting(ctx, field, obj))
+		case "requestsPerSecond":
+			out.SetNonNull(i, ec._DeploymentLoad_requestsPerSecond(ctx, field, obj))
+		case "errorRate":
+			out.SetNonNull(i, ec._DeploymentLoad_errorRate(ctx, field, obj))
+		case "promptTokensPerSecond":
+			out.SetNonNull(i, ec._DeploymentLoad_promptTokensPerSecond(ctx, field, obj))
+		case "completionTokensPerSecond":
+			out.SetNonNull(i, ec._DeploymentLoad_completionTokensPerSecond(ctx, field, obj))
+		case "cachedShare":
+			out.SetNonNull(i, ec._DeploymentLoad_cachedShare(ctx, field, obj))
+		case "firstByteP50":
+			out.Set(i, ec._DeploymentLoad_firstByteP50(ctx, field, obj))
+		case "firstByteP95":
+			out.Set(i, ec._DeploymentLoad_firstByteP95(ctx, field, obj))
+		case "perTokenP50":
+			out.Set(i, ec._DeploymentLoad_perTokenP50(ctx, field, obj))
+		case "perTokenP95":
+			out.Set(i, ec._DeploymentLoad_perTokenP95(ctx, field, obj))
+		case "replicas":
+			out.SetNonNull(i, ec._DeploymentLoad_replicas(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentPayloadImplementors = []string{"DeploymentPayload"}
+
+func (ec *executionContext) _DeploymentPayload(ctx context.Context, sel ast.SelectionSet, obj *deployment.DeploymentPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentPayloadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentPayload"))
+		case "deployment":
+			out.SetNonNull(i, ec._DeploymentPayload_deployment(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentReplicaImplementors = []string{"DeploymentReplica", "Node"}
+
+func (ec *executionContext) _DeploymentReplica(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentReplica) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentReplicaImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentReplica"))
+		case "id":
+			out.SetNonNull(i, ec._DeploymentReplica_id(ctx, field, obj))
+		case "revision":
+			out.SetNonNull(i, ec._DeploymentReplica_revision(ctx, field, obj))
+		case "phase":
+			out.SetNonNull(i, ec._DeploymentReplica_phase(ctx, field, obj))
+		case "phaseSince":
+			out.SetNonNull(i, ec._DeploymentReplica_phaseSince(ctx, field, obj))
+		case "message":
+			out.SetNonNull(i, ec._DeploymentReplica_message(ctx, field, obj))
+		case "failed":
+			out.SetNonNull(i, ec._DeploymentReplica_failed(ctx, field, obj))
+		case "createdAt":
+			out.SetNonNull(i, ec._DeploymentReplica_createdAt(ctx, field, obj))
+		case "endedAt":
+			out.Set(i, ec._DeploymentReplica_endedAt(ctx, field, obj))
+		case "session":
+			out.Set(i, ec._DeploymentReplica_session(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentReplicaConnectionImplementors = []string{"DeploymentReplicaConnection"}
+
+func (ec *executionContext) _DeploymentReplicaConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentReplicaConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentReplicaConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentReplicaConnection"))
+		case "edges":
+			out.Set(i, ec._DeploymentReplicaConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._DeploymentReplicaConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._DeploymentReplicaConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentReplicaEdgeImplementors = []string{"DeploymentReplicaEdge"}
+
+func (ec *executionContext) _DeploymentReplicaEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentReplicaEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentReplicaEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentReplicaEdge"))
+		case "node":
+			out.Set(i, ec._DeploymentReplicaEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._DeploymentReplicaEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentReplicaLoadImplementors = []string{"DeploymentReplicaLoad"}
+
+func (ec *executionContext) _DeploymentReplicaLoad(ctx context.Context, sel ast.SelectionSet, obj *model.DeploymentReplicaLoad) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentReplicaLoadImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentReplicaLoad"))
+		case "replica":
+			out.SetNonNull(i, ec._DeploymentReplicaLoad_replica(ctx, field, obj))
+		case "inFlight":
+			out.SetNonNull(i, ec._DeploymentReplicaLoad_inFlight(ctx, field, obj))
+		case "requestsPerSecond":
+			out.SetNonNull(i, ec._DeploymentReplicaLoad_requestsPerSecond(ctx, field, obj))
+		case "errorRate":
+			out.SetNonNull(i, ec._DeploymentReplicaLoad_errorRate(ctx, field, obj))
+		case "ejected":
+			out.SetNonNull(i, ec._DeploymentReplicaLoad_ejected(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentRevisionImplementors = []string{"DeploymentRevision", "Node"}
+
+func (ec *executionContext) _DeploymentRevision(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentRevision) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentRevisionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentRevision"))
+		case "id":
+			out.SetNonNull(i, ec._DeploymentRevision_id(ctx, field, obj))
+		case "number":
+			out.SetNonNull(i, ec._DeploymentRevision_number(ctx, field, obj))
+		case "comment":
+			out.SetNonNull(i, ec._DeploymentRevision_comment(ctx, field, obj))
+		case "variant":
+			out.SetNonNull(i, ec._DeploymentRevision_variant(ctx, field, obj))
+		case "options":
+			out.SetNonNull(i, ec._DeploymentRevision_options(ctx, field, obj))
+		case "request":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._DeploymentRevision_request(ctx, field, obj)
+			})
+		case "image":
+			out.SetNonNull(i, ec._DeploymentRevision_image(ctx, field, obj))
+		case "vfolder":
+			out.Set(i, ec._DeploymentRevision_vfolder(ctx, field, obj))
+		case "subpath":
+			out.SetNonNull(i, ec._DeploymentRevision_subpath(ctx, field, obj))
+		case "engine":
+			field := field
+			out.LaterNonNull(i, func(ctx context.Context) graphql.Marshaler {
+				return ec._DeploymentRevision_engine(ctx, field, obj)
+			})
+		case "createdAt":
+			out.SetNonNull(i, ec._DeploymentRevision_createdAt(ctx, field, obj))
+		case "creator":
+			out.Set(i, ec._DeploymentRevision_creator(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentRevisionConnectionImplementors = []string{"DeploymentRevisionConnection"}
+
+func (ec *executionContext) _DeploymentRevisionConnection(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentRevisionConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentRevisionConnectionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentRevisionConnection"))
+		case "edges":
+			out.Set(i, ec._DeploymentRevisionConnection_edges(ctx, field, obj))
+		case "pageInfo":
+			out.SetNonNull(i, ec._DeploymentRevisionConnection_pageInfo(ctx, field, obj))
+		case "totalCount":
+			out.SetNonNull(i, ec._DeploymentRevisionConnection_totalCount(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentRevisionEdgeImplementors = []string{"DeploymentRevisionEdge"}
+
+func (ec *executionContext) _DeploymentRevisionEdge(ctx context.Context, sel ast.SelectionSet, obj *ent.DeploymentRevisionEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentRevisionEdgeImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentRevisionEdge"))
+		case "node":
+			out.Set(i, ec._DeploymentRevisionEdge_node(ctx, field, obj))
+		case "cursor":
+			out.SetNonNull(i, ec._DeploymentRevisionEdge_cursor(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentScalingImplementors = []string{"DeploymentScaling"}
+
+func (ec *executionContext) _DeploymentScaling(ctx context.Context, sel ast.SelectionSet, obj *deployment.Scaling) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentScalingImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentScaling"))
+		case "min":
+			out.SetNonNull(i, ec._DeploymentScaling_min(ctx, field, obj))
+		case "max":
+			out.SetNonNull(i, ec._DeploymentScaling_max(ctx, field, obj))
+		case "zeroAfter":
+			out.SetNonNull(i, ec._DeploymentScaling_zeroAfter(ctx, field, obj))
+		case "upAfter":
+			out.SetNonNull(i, ec._DeploymentScaling_upAfter(ctx, field, obj))
+		case "downAfter":
+			out.SetNonNull(i, ec._DeploymentScaling_downAfter(ctx, field, obj))
+		case "targets":
+			out.SetNonNull(i, ec._DeploymentScaling_targets(ctx, field, obj))
+		case "schedules":
+			out.SetNonNull(i, ec._DeploymentScaling_schedules(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentScheduleImplementors = []string{"DeploymentSchedule"}
+
+func (ec *executionContext) _DeploymentSchedule(ctx context.Context, sel ast.SelectionSet, obj *deployment.Schedule) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentScheduleImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentSchedule"))
+		case "from":
+			out.SetNonNull(i, ec._DeploymentSchedule_from(ctx, field, obj))
+		case "to":
+			out.SetNonNull(i, ec._DeploymentSchedule_to(ctx, field, obj))
+		case "days":
+			out.SetNonNull(i, ec._DeploymentSchedule_days(ctx, field, obj))
+		case "timeZone":
+			out.SetNonNull(i, ec._DeploymentSchedule_timeZone(ctx, field, obj))
+		case "replicas":
+			out.SetNonNull(i, ec._DeploymentSchedule_replicas(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentStrategyImplementors = []string{"DeploymentStrategy"}
+
+func (ec *executionContext) _DeploymentStrategy(ctx context.Context, sel ast.SelectionSet, obj *deployment.Strategy) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentStrategyImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentStrategy"))
+		case "kind":
+			out.SetNonNull(i, ec._DeploymentStrategy_kind(ctx, field, obj))
+		case "maxSurge":
+			out.SetNonNull(i, ec._DeploymentStrategy_maxSurge(ctx, field, obj))
+		case "maxUnavailable":
+			out.SetNonNull(i, ec._DeploymentStrategy_maxUnavailable(ctx, field, obj))
+		case "autoPromote":
+			out.SetNonNull(i, ec._DeploymentStrategy_autoPromote(ctx, field, obj))
+		case "promoteAfter":
+			out.SetNonNull(i, ec._DeploymentStrategy_promoteAfter(ctx, field, obj))
+		case "steps":
+			out.SetNonNull(i, ec._DeploymentStrategy_steps(ctx, field, obj))
+		case "stepTime":
+			out.SetNonNull(i, ec._DeploymentStrategy_stepTime(ctx, field, obj))
+		case "deadline":
+			out.SetNonNull(i, ec._DeploymentStrategy_deadline(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentTargetImplementors = []string{"DeploymentTarget"}
+
+func (ec *executionContext) _DeploymentTarget(ctx context.Context, sel ast.SelectionSet, obj *deployment.Target) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentTargetImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentTarget"))
+		case "metric":
+			out.SetNonNull(i, ec._DeploymentTarget_metric(ctx, field, obj))
+		case "perReplica":
+			out.SetNonNull(i, ec._DeploymentTarget_perReplica(ctx, field, obj))
+		case "sum":
+			out.SetNonNull(i, ec._DeploymentTarget_sum(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var deploymentTrafficImplementors = []string{"DeploymentTraffic"}
+
+func (ec *executionContext) _DeploymentTraffic(ctx context.Context, sel ast.SelectionSet, obj *deployment.Traffic) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deploymentTrafficImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("DeploymentTraffic"))
+		case "revision":
+			out.SetNonNull(i, ec._DeploymentTraffic_revision(ctx, field, obj))
+		case "percent":
+			out.SetNonNull(i, ec._DeploymentTraffic_percent(ctx, field, obj))
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -75862,6 +84529,66 @@ func (ec *executionContext) _Metric(ctx context.Context, sel ast.SelectionSet, o
 	return out.Done(ctx)
 }
 
+var modelVariantImplementors = []string{"ModelVariant"}
+
+func (ec *executionContext) _ModelVariant(ctx context.Context, sel ast.SelectionSet, obj *variant.Variant) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, modelVariantImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ModelVariant"))
+		case "name":
+			out.SetNonNull(i, ec._ModelVariant_name(ctx, field, obj))
+		case "title":
+			out.SetNonNull(i, ec._ModelVariant_title(ctx, field, obj))
+		case "command":
+			out.SetNonNull(i, ec._ModelVariant_command(ctx, field, obj))
+		case "port":
+			out.SetNonNull(i, ec._ModelVariant_port(ctx, field, obj))
+		case "health":
+			out.SetNonNull(i, ec._ModelVariant_health(ctx, field, obj))
+		case "metrics":
+			out.SetNonNull(i, ec._ModelVariant_metrics(ctx, field, obj))
+		case "options":
+			out.SetNonNull(i, ec._ModelVariant_options(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
+var modelVariantOptionImplementors = []string{"ModelVariantOption"}
+
+func (ec *executionContext) _ModelVariantOption(ctx context.Context, sel ast.SelectionSet, obj *variant.Option) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, modelVariantOptionImplementors)
+	out := answer.NewObject(fields)
+	for i := range fields {
+		field := fields[i]
+		switch field.Name {
+		case "__typename":
+			out.Set(i, graphql.MarshalString("ModelVariantOption"))
+		case "name":
+			out.SetNonNull(i, ec._ModelVariantOption_name(ctx, field, obj))
+		case "type":
+			out.SetNonNull(i, ec._ModelVariantOption_type(ctx, field, obj))
+		case "help":
+			out.SetNonNull(i, ec._ModelVariantOption_help(ctx, field, obj))
+		case "minimum":
+			out.Set(i, ec._ModelVariantOption_minimum(ctx, field, obj))
+		case "maximum":
+			out.Set(i, ec._ModelVariantOption_maximum(ctx, field, obj))
+		case "choices":
+			out.SetNonNull(i, ec._ModelVariantOption_choices(ctx, field, obj))
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	return out.Done(ctx)
+}
+
 var mountRequestImplementors = []string{"MountRequest"}
 
 func (ec *executionContext) _MountRequest(ctx context.Context, sel ast.SelectionSet, obj *session.MountInput) graphql.Marshaler {
@@ -76092,6 +84819,69 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "deleteSshKey":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteSshKey(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createDeployment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createDeployment(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateDeployment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateDeployment(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "addDeploymentRevision":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_addDeploymentRevision(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "rollBackDeployment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_rollBackDeployment(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "promoteDeployment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_promoteDeployment(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteDeployment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteDeployment(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createDeploymentKey":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createDeploymentKey(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateDeploymentKey":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateDeploymentKey(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "revokeDeploymentKey":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_revokeDeploymentKey(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -77906,6 +86696,94 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				}()
 				res = ec._Query_sshKeys(ctx, field)
 				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "deployments":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_deployments(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "deploymentKeys":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_deploymentKeys(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "modelVariants":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_modelVariants(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "modelsURL":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_modelsURL(ctx, field)
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -82912,6 +91790,11 @@ func (ec *executionContext) unmarshalNAccessTokenWhereInput2ᚖgithubᚗcomᚋbe
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNAddDeploymentRevisionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐAddDeploymentRevisionInput(ctx context.Context, v any) (deployment.AddDeploymentRevisionInput, error) {
+	res, err := ec.unmarshalInputAddDeploymentRevisionInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNAddMembershipInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐAddMembershipInput(ctx context.Context, v any) (identity.AddMembershipInput, error) {
 	res, err := ec.unmarshalInputAddMembershipInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -83417,6 +92300,26 @@ func (ec *executionContext) unmarshalNCreateAccessTokenInput2githubᚗcomᚋbert
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNCreateDeploymentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐCreateDeploymentInput(ctx context.Context, v any) (deployment.CreateDeploymentInput, error) {
+	res, err := ec.unmarshalInputCreateDeploymentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCreateDeploymentKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋkeyᚐCreateDeploymentKeyInput(ctx context.Context, v any) (key.CreateDeploymentKeyInput, error) {
+	res, err := ec.unmarshalInputCreateDeploymentKeyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNCreateDeploymentKeyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋkeyᚐCreateDeploymentKeyPayload(ctx context.Context, sel ast.SelectionSet, v *key.CreateDeploymentKeyPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CreateDeploymentKeyPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNCreateDirectoriesInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐCreateDirectoriesInput(ctx context.Context, v any) (vfolder.CreateDirectoriesInput, error) {
 	res, err := ec.unmarshalInputCreateDirectoriesInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -83597,6 +92500,11 @@ func (ec *executionContext) marshalNDeleteBuildCachePayload2ᚖgithubᚗcomᚋbe
 		return graphql.Null
 	}
 	return ec._DeleteBuildCachePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteDeploymentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeleteDeploymentInput(ctx context.Context, v any) (deployment.DeleteDeploymentInput, error) {
+	res, err := ec.unmarshalInputDeleteDeploymentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNDeleteDomainInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐDeleteDomainInput(ctx context.Context, v any) (identity.DeleteDomainInput, error) {
@@ -83872,6 +92780,411 @@ func (ec *executionContext) unmarshalNDeleteUserInput2githubᚗcomᚋberthhqᚋb
 func (ec *executionContext) unmarshalNDeleteVfolderInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋvfolderᚐDeleteVfolderInput(ctx context.Context, v any) (vfolder.DeleteVfolderInput, error) {
 	res, err := ec.unmarshalInputDeleteVfolderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeployment2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeployment(ctx context.Context, sel ast.SelectionSet, v *ent.Deployment) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Deployment(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDeploymentConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentConnection(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeploymentConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDeploymentEngine2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐEngine(ctx context.Context, sel ast.SelectionSet, v *deployment.Engine) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeploymentEngine(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDeploymentEventConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventConnection(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentEventConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeploymentEventConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeploymentEventKind2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymenteventᚐKind(ctx context.Context, v any) (deploymentevent.Kind, error) {
+
+	res, err := answer.ReadWord[deploymentevent.Kind](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeploymentEventKind2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymenteventᚐKind(ctx context.Context, sel ast.SelectionSet, v deploymentevent.Kind) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
+func (ec *executionContext) unmarshalNDeploymentEventOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventOrder(ctx context.Context, v any) (*ent.DeploymentEventOrder, error) {
+	res, err := ec.unmarshalInputDeploymentEventOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeploymentEventOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventOrderField(ctx context.Context, v any) (*ent.DeploymentEventOrderField, error) {
+	var res = new(ent.DeploymentEventOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeploymentEventOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentEventOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalNDeploymentEventWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventWhereInput(ctx context.Context, v any) (*ent.DeploymentEventWhereInput, error) {
+	res, err := ec.unmarshalInputDeploymentEventWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeploymentKey2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKey(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentKey) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeploymentKey(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDeploymentKeyConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyConnection(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentKeyConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeploymentKeyConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeploymentKeyOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyOrder(ctx context.Context, v any) (*ent.DeploymentKeyOrder, error) {
+	res, err := ec.unmarshalInputDeploymentKeyOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeploymentKeyOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyOrderField(ctx context.Context, v any) (*ent.DeploymentKeyOrderField, error) {
+	var res = new(ent.DeploymentKeyOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeploymentKeyOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentKeyOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalNDeploymentKeyPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋkeyᚐDeploymentKeyPayload(ctx context.Context, sel ast.SelectionSet, v *key.DeploymentKeyPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeploymentKeyPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeploymentKeyWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyWhereInput(ctx context.Context, v any) (*ent.DeploymentKeyWhereInput, error) {
+	res, err := ec.unmarshalInputDeploymentKeyWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeploymentOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentOrder(ctx context.Context, v any) (*ent.DeploymentOrder, error) {
+	res, err := ec.unmarshalInputDeploymentOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeploymentOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentOrderField(ctx context.Context, v any) (*ent.DeploymentOrderField, error) {
+	var res = new(ent.DeploymentOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeploymentOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) marshalNDeploymentPayload2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentPayload(ctx context.Context, sel ast.SelectionSet, v *deployment.DeploymentPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeploymentPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDeploymentReplicaConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaConnection(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentReplicaConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeploymentReplicaConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDeploymentReplicaLoad2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeploymentReplicaLoadᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.DeploymentReplicaLoad) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDeploymentReplicaLoad2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeploymentReplicaLoad(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNDeploymentReplicaLoad2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeploymentReplicaLoad(ctx context.Context, sel ast.SelectionSet, v *model.DeploymentReplicaLoad) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeploymentReplicaLoad(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeploymentReplicaOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaOrder(ctx context.Context, v any) (*ent.DeploymentReplicaOrder, error) {
+	res, err := ec.unmarshalInputDeploymentReplicaOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeploymentReplicaOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaOrderField(ctx context.Context, v any) (*ent.DeploymentReplicaOrderField, error) {
+	var res = new(ent.DeploymentReplicaOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeploymentReplicaOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentReplicaOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalNDeploymentReplicaPhase2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentreplicaᚐPhase(ctx context.Context, v any) (deploymentreplica.Phase, error) {
+
+	res, err := answer.ReadWord[deploymentreplica.Phase](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeploymentReplicaPhase2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentreplicaᚐPhase(ctx context.Context, sel ast.SelectionSet, v deploymentreplica.Phase) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
+func (ec *executionContext) unmarshalNDeploymentReplicaWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaWhereInput(ctx context.Context, v any) (*ent.DeploymentReplicaWhereInput, error) {
+	res, err := ec.unmarshalInputDeploymentReplicaWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeploymentRevisionConnection2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionConnection(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentRevisionConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeploymentRevisionConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeploymentRevisionInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentRevisionInput(ctx context.Context, v any) (deployment.DeploymentRevisionInput, error) {
+	res, err := ec.unmarshalInputDeploymentRevisionInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeploymentRevisionOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionOrder(ctx context.Context, v any) (*ent.DeploymentRevisionOrder, error) {
+	res, err := ec.unmarshalInputDeploymentRevisionOrder(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeploymentRevisionOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionOrderField(ctx context.Context, v any) (*ent.DeploymentRevisionOrderField, error) {
+	var res = new(ent.DeploymentRevisionOrderField)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeploymentRevisionOrderField2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionOrderField(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentRevisionOrderField) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalNDeploymentRevisionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionWhereInput(ctx context.Context, v any) (*ent.DeploymentRevisionWhereInput, error) {
+	res, err := ec.unmarshalInputDeploymentRevisionWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeploymentScaling2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐScaling(ctx context.Context, sel ast.SelectionSet, v *deployment.Scaling) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeploymentScaling(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDeploymentSchedule2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐSchedule(ctx context.Context, sel ast.SelectionSet, v deployment.Schedule) graphql.Marshaler {
+	return ec._DeploymentSchedule(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNDeploymentSchedule2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐScheduleᚄ(ctx context.Context, sel ast.SelectionSet, v []deployment.Schedule) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDeploymentSchedule2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐSchedule(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNDeploymentScheduleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentScheduleInput(ctx context.Context, v any) (deployment.DeploymentScheduleInput, error) {
+	res, err := ec.unmarshalInputDeploymentScheduleInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeploymentStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentᚐStatus(ctx context.Context, v any) (deployment1.Status, error) {
+
+	res, err := answer.ReadWord[deployment1.Status](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeploymentStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentᚐStatus(ctx context.Context, sel ast.SelectionSet, v deployment1.Status) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
+func (ec *executionContext) marshalNDeploymentStrategy2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐStrategy(ctx context.Context, sel ast.SelectionSet, v *deployment.Strategy) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeploymentStrategy(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeploymentStrategyKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋrolloutᚐKind(ctx context.Context, v any) (rollout.Kind, error) {
+
+	res, err := answer.ReadWord[rollout.Kind](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeploymentStrategyKind2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋrolloutᚐKind(ctx context.Context, sel ast.SelectionSet, v rollout.Kind) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
+func (ec *executionContext) marshalNDeploymentTarget2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐTarget(ctx context.Context, sel ast.SelectionSet, v deployment.Target) graphql.Marshaler {
+	return ec._DeploymentTarget(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNDeploymentTarget2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐTargetᚄ(ctx context.Context, sel ast.SelectionSet, v []deployment.Target) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDeploymentTarget2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐTarget(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNDeploymentTargetInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentTargetInput(ctx context.Context, v any) (deployment.DeploymentTargetInput, error) {
+	res, err := ec.unmarshalInputDeploymentTargetInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeploymentTraffic2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐTrafficᚄ(ctx context.Context, sel ast.SelectionSet, v []*deployment.Traffic) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDeploymentTraffic2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐTraffic(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNDeploymentTraffic2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐTraffic(ctx context.Context, sel ast.SelectionSet, v *deployment.Traffic) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeploymentTraffic(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeploymentWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentWhereInput(ctx context.Context, v any) (*ent.DeploymentWhereInput, error) {
+	res, err := ec.unmarshalInputDeploymentWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNDetachIdleCheckerInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidleᚐDetachIdleCheckerInput(ctx context.Context, v any) (idle.DetachIdleCheckerInput, error) {
@@ -85806,6 +95119,64 @@ func (ec *executionContext) marshalNMetricQuality2string(ctx context.Context, se
 	return answer.Word(v)
 }
 
+func (ec *executionContext) unmarshalNModelOptionType2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋvariantᚐType(ctx context.Context, v any) (variant.Type, error) {
+
+	res, err := answer.ReadWord[variant.Type](v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNModelOptionType2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋvariantᚐType(ctx context.Context, sel ast.SelectionSet, v variant.Type) graphql.Marshaler {
+
+	_ = sel
+	return answer.Word(v)
+}
+
+func (ec *executionContext) marshalNModelVariant2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋvariantᚐVariantᚄ(ctx context.Context, sel ast.SelectionSet, v []*variant.Variant) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNModelVariant2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋvariantᚐVariant(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNModelVariant2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋvariantᚐVariant(ctx context.Context, sel ast.SelectionSet, v *variant.Variant) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ModelVariant(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNModelVariantOption2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋvariantᚐOption(ctx context.Context, sel ast.SelectionSet, v variant.Option) graphql.Marshaler {
+	return ec._ModelVariantOption(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNModelVariantOption2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋvariantᚐOptionᚄ(ctx context.Context, sel ast.SelectionSet, v []variant.Option) graphql.Marshaler {
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNModelVariantOption2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋvariantᚐOption(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNMountInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsessionᚐMountInput(ctx context.Context, v any) (session.MountInput, error) {
 	res, err := ec.unmarshalInputMountInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -86309,6 +95680,11 @@ func (ec *executionContext) marshalNProjectType2githubᚗcomᚋberthhqᚋberth�
 func (ec *executionContext) unmarshalNProjectWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐProjectWhereInput(ctx context.Context, v any) (*ent.ProjectWhereInput, error) {
 	res, err := ec.unmarshalInputProjectWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNPromoteDeploymentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐPromoteDeploymentInput(ctx context.Context, v any) (deployment.PromoteDeploymentInput, error) {
+	res, err := ec.unmarshalInputPromoteDeploymentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNQueue2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐQueue(ctx context.Context, sel ast.SelectionSet, v *model.Queue) graphql.Marshaler {
@@ -87014,6 +96390,11 @@ func (ec *executionContext) unmarshalNRevokeAccessTokenInput2githubᚗcomᚋbert
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNRevokeDeploymentKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋkeyᚐRevokeDeploymentKeyInput(ctx context.Context, v any) (key.RevokeDeploymentKeyInput, error) {
+	res, err := ec.unmarshalInputRevokeDeploymentKeyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNRevokeInvitationInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋsignupᚐRevokeInvitationInput(ctx context.Context, v any) (signup.RevokeInvitationInput, error) {
 	res, err := ec.unmarshalInputRevokeInvitationInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -87211,6 +96592,11 @@ func (ec *executionContext) marshalNRoleScope2githubᚗcomᚋberthhqᚋberthᚋe
 func (ec *executionContext) unmarshalNRoleWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐRoleWhereInput(ctx context.Context, v any) (*ent.RoleWhereInput, error) {
 	res, err := ec.unmarshalInputRoleWhereInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRollBackDeploymentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐRollBackDeploymentInput(ctx context.Context, v any) (deployment.RollBackDeploymentInput, error) {
+	res, err := ec.unmarshalInputRollBackDeploymentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNRollbackImageInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋimageᚐRollbackImageInput(ctx context.Context, v any) (image.RollbackImageInput, error) {
@@ -88481,6 +97867,16 @@ func (ec *executionContext) unmarshalNUpdateAgentInput2githubᚗcomᚋberthhqᚋ
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNUpdateDeploymentInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐUpdateDeploymentInput(ctx context.Context, v any) (deployment.UpdateDeploymentInput, error) {
+	res, err := ec.unmarshalInputUpdateDeploymentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateDeploymentKeyInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋkeyᚐUpdateDeploymentKeyInput(ctx context.Context, v any) (key.UpdateDeploymentKeyInput, error) {
+	res, err := ec.unmarshalInputUpdateDeploymentKeyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNUpdateDomainInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋidentityᚐUpdateDomainInput(ctx context.Context, v any) (identity.UpdateDomainInput, error) {
 	res, err := ec.unmarshalInputUpdateDomainInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -89604,6 +99000,588 @@ func (ec *executionContext) marshalOCursor2ᚖentgoᚗioᚋcontribᚋentgqlᚐCu
 	return v
 }
 
+func (ec *executionContext) marshalODeployment2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeployment(ctx context.Context, sel ast.SelectionSet, v *ent.Deployment) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Deployment(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeploymentEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.DeploymentEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalODeploymentEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalODeploymentEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEdge(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeploymentEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeploymentEvent2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEvent(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentEvent) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeploymentEvent(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeploymentEventEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.DeploymentEventEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalODeploymentEventEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalODeploymentEventEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventEdge(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentEventEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeploymentEventEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalODeploymentEventKind2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymenteventᚐKindᚄ(ctx context.Context, v any) ([]deploymentevent.Kind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]deploymentevent.Kind, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentEventKind2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymenteventᚐKind(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalODeploymentEventKind2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymenteventᚐKindᚄ(ctx context.Context, sel ast.SelectionSet, v []deploymentevent.Kind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDeploymentEventKind2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymenteventᚐKind(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalODeploymentEventKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymenteventᚐKind(ctx context.Context, v any) (*deploymentevent.Kind, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[deploymentevent.Kind](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODeploymentEventKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymenteventᚐKind(ctx context.Context, sel ast.SelectionSet, v *deploymentevent.Kind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
+}
+
+func (ec *executionContext) unmarshalODeploymentEventOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventOrderᚄ(ctx context.Context, v any) ([]*ent.DeploymentEventOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.DeploymentEventOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentEventOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalODeploymentEventWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventWhereInputᚄ(ctx context.Context, v any) ([]*ent.DeploymentEventWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.DeploymentEventWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentEventWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalODeploymentEventWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentEventWhereInput(ctx context.Context, v any) (*ent.DeploymentEventWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputDeploymentEventWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODeploymentKey2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKey(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentKey) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeploymentKey(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeploymentKeyEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.DeploymentKeyEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalODeploymentKeyEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalODeploymentKeyEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyEdge(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentKeyEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeploymentKeyEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalODeploymentKeyOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyOrderᚄ(ctx context.Context, v any) ([]*ent.DeploymentKeyOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.DeploymentKeyOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentKeyOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalODeploymentKeyWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyWhereInputᚄ(ctx context.Context, v any) ([]*ent.DeploymentKeyWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.DeploymentKeyWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentKeyWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalODeploymentKeyWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentKeyWhereInput(ctx context.Context, v any) (*ent.DeploymentKeyWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputDeploymentKeyWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODeploymentLoad2ᚖgithubᚗcomᚋberthhqᚋberthᚋgraphᚋmodelᚐDeploymentLoad(ctx context.Context, sel ast.SelectionSet, v *model.DeploymentLoad) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeploymentLoad(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalODeploymentOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentOrderᚄ(ctx context.Context, v any) ([]*ent.DeploymentOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.DeploymentOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalODeploymentReplica2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplica(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentReplica) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeploymentReplica(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeploymentReplicaEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.DeploymentReplicaEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalODeploymentReplicaEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalODeploymentReplicaEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaEdge(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentReplicaEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeploymentReplicaEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalODeploymentReplicaOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaOrderᚄ(ctx context.Context, v any) ([]*ent.DeploymentReplicaOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.DeploymentReplicaOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentReplicaOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalODeploymentReplicaPhase2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentreplicaᚐPhaseᚄ(ctx context.Context, v any) ([]deploymentreplica.Phase, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]deploymentreplica.Phase, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentReplicaPhase2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentreplicaᚐPhase(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalODeploymentReplicaPhase2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentreplicaᚐPhaseᚄ(ctx context.Context, sel ast.SelectionSet, v []deploymentreplica.Phase) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDeploymentReplicaPhase2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentreplicaᚐPhase(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalODeploymentReplicaPhase2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentreplicaᚐPhase(ctx context.Context, v any) (*deploymentreplica.Phase, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[deploymentreplica.Phase](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODeploymentReplicaPhase2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentreplicaᚐPhase(ctx context.Context, sel ast.SelectionSet, v *deploymentreplica.Phase) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
+}
+
+func (ec *executionContext) unmarshalODeploymentReplicaWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaWhereInputᚄ(ctx context.Context, v any) ([]*ent.DeploymentReplicaWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.DeploymentReplicaWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentReplicaWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalODeploymentReplicaWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentReplicaWhereInput(ctx context.Context, v any) (*ent.DeploymentReplicaWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputDeploymentReplicaWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODeploymentRevision2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevision(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentRevision) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeploymentRevision(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODeploymentRevisionEdge2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionEdge(ctx context.Context, sel ast.SelectionSet, v []*ent.DeploymentRevisionEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalODeploymentRevisionEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionEdge(ctx, sel, v[i])
+	})
+
+	return ret
+}
+
+func (ec *executionContext) marshalODeploymentRevisionEdge2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionEdge(ctx context.Context, sel ast.SelectionSet, v *ent.DeploymentRevisionEdge) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeploymentRevisionEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalODeploymentRevisionOrder2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionOrderᚄ(ctx context.Context, v any) ([]*ent.DeploymentRevisionOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.DeploymentRevisionOrder, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentRevisionOrder2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionOrder(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalODeploymentRevisionWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionWhereInputᚄ(ctx context.Context, v any) ([]*ent.DeploymentRevisionWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.DeploymentRevisionWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentRevisionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalODeploymentRevisionWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentRevisionWhereInput(ctx context.Context, v any) (*ent.DeploymentRevisionWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputDeploymentRevisionWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalODeploymentScalingInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentScalingInput(ctx context.Context, v any) (*deployment.DeploymentScalingInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputDeploymentScalingInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalODeploymentScheduleInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentScheduleInputᚄ(ctx context.Context, v any) ([]deployment.DeploymentScheduleInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]deployment.DeploymentScheduleInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentScheduleInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentScheduleInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalODeploymentStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentᚐStatusᚄ(ctx context.Context, v any) ([]deployment1.Status, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]deployment1.Status, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentᚐStatus(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalODeploymentStatus2ᚕgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentᚐStatusᚄ(ctx context.Context, sel ast.SelectionSet, v []deployment1.Status) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := answer.List(ctx, len(v), sel, waiting, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDeploymentStatus2githubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentᚐStatus(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalODeploymentStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentᚐStatus(ctx context.Context, v any) (*deployment1.Status, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[deployment1.Status](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODeploymentStatus2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚋdeploymentᚐStatus(ctx context.Context, sel ast.SelectionSet, v *deployment1.Status) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
+}
+
+func (ec *executionContext) unmarshalODeploymentStrategyInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentStrategyInput(ctx context.Context, v any) (*deployment.DeploymentStrategyInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputDeploymentStrategyInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalODeploymentStrategyKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋrolloutᚐKind(ctx context.Context, v any) (*rollout.Kind, error) {
+	if v == nil {
+		return nil, nil
+	}
+
+	res, err := answer.ReadWord[rollout.Kind](v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalODeploymentStrategyKind2ᚖgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚋrolloutᚐKind(ctx context.Context, sel ast.SelectionSet, v *rollout.Kind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+
+	_ = sel
+	return answer.Word(*v)
+}
+
+func (ec *executionContext) unmarshalODeploymentTargetInput2ᚕgithubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentTargetInputᚄ(ctx context.Context, v any) ([]deployment.DeploymentTargetInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]deployment.DeploymentTargetInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentTargetInput2githubᚗcomᚋberthhqᚋberthᚋmanagerᚋdeploymentᚐDeploymentTargetInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalODeploymentWhereInput2ᚕᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentWhereInputᚄ(ctx context.Context, v any) ([]*ent.DeploymentWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*ent.DeploymentWhereInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNDeploymentWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentWhereInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalODeploymentWhereInput2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDeploymentWhereInput(ctx context.Context, v any) (*ent.DeploymentWhereInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputDeploymentWhereInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalODevice2ᚖgithubᚗcomᚋberthhqᚋberthᚋentᚐDevice(ctx context.Context, sel ast.SelectionSet, v *ent.Device) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -89866,6 +99844,17 @@ func (ec *executionContext) marshalODrainAction2ᚖgithubᚗcomᚋberthhqᚋbert
 
 	_ = sel
 	return answer.Word(*v)
+}
+
+func (ec *executionContext) unmarshalOFloat2float64(ctx context.Context, v any) (float64, error) {
+	res, err := graphql.UnmarshalFloatContext(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOFloat2float64(ctx context.Context, sel ast.SelectionSet, v float64) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalFloatContext(v)
+	return graphql.WrapContextMarshaler(ctx, res)
 }
 
 func (ec *executionContext) unmarshalOFloat2ᚖfloat64(ctx context.Context, v any) (*float64, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/recovery"
+	"github.com/google/uuid"
 )
 
 // The state of the whole cluster.
@@ -30,6 +31,36 @@ type Cluster struct {
 	// Null unless the cluster is in recovery mode. In that mode, no session starts, and nothing is ended or removed except on request. The
 	// leader turns the mode on if the database is older than what runs, as after a restore from a backup.
 	Recovery *recovery.State `json:"recovery,omitempty"`
+}
+
+// What the gateways measured in the last minute.
+type DeploymentLoad struct {
+	InFlight int `json:"inFlight"`
+	// Requests that wait for a replica.
+	Waiting           int     `json:"waiting"`
+	RequestsPerSecond float64 `json:"requestsPerSecond"`
+	// Share of the requests that failed, 0 to 1.
+	ErrorRate                 float64 `json:"errorRate"`
+	PromptTokensPerSecond     float64 `json:"promptTokensPerSecond"`
+	CompletionTokensPerSecond float64 `json:"completionTokensPerSecond"`
+	// Share of the tokens of prompts that the engines had in their caches, 0 to 1.
+	CachedShare float64 `json:"cachedShare"`
+	// Milliseconds until the first byte of an answer; null without a request.
+	FirstByteP50 *float64 `json:"firstByteP50,omitempty"`
+	FirstByteP95 *float64 `json:"firstByteP95,omitempty"`
+	// Milliseconds for one token after the first; null without a stream.
+	PerTokenP50 *float64                 `json:"perTokenP50,omitempty"`
+	PerTokenP95 *float64                 `json:"perTokenP95,omitempty"`
+	Replicas    []*DeploymentReplicaLoad `json:"replicas"`
+}
+
+type DeploymentReplicaLoad struct {
+	Replica           uuid.UUID `json:"replica"`
+	InFlight          int       `json:"inFlight"`
+	RequestsPerSecond float64   `json:"requestsPerSecond"`
+	ErrorRate         float64   `json:"errorRate"`
+	// Reports whether a gateway sends it no requests, because several failed in a row.
+	Ejected bool `json:"ejected"`
 }
 
 type EvictionsStopped struct {

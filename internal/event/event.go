@@ -20,15 +20,16 @@ type Topic string
 
 // The topics. The ID of an event is that of the entity.
 const (
-	Session Topic = "session"
-	Agent   Topic = "agent"
-	Vfolder Topic = "vfolder"
-	Share   Topic = "share"   // of a folder
-	Login   Topic = "login"   // a credential was revoked
-	Task    Topic = "task"    // a task waits, has made progress or has ended
-	Pending Topic = "pending" // settings of the scheduler have changed; without ID
-	Policy  Topic = "policy"  // limits of a resource policy have changed; without ID
-	Revoked Topic = "revoked" // certificates of machines were revoked; without ID
+	Session    Topic = "session"
+	Agent      Topic = "agent"
+	Vfolder    Topic = "vfolder"
+	Share      Topic = "share"      // of a folder
+	Login      Topic = "login"      // a credential was revoked
+	Task       Topic = "task"       // a task waits, has made progress or has ended
+	Pending    Topic = "pending"    // settings of the scheduler have changed; without ID
+	Deployment Topic = "deployment" // its row or its replicas; gateways and the leader read it again
+	Policy     Topic = "policy"     // limits of a resource policy have changed; without ID
+	Revoked    Topic = "revoked"    // certificates of machines were revoked; without ID
 	// Occupancy makes the leader compare the containers with the allocations; it has no ID.
 	Occupancy Topic = "occupancy"
 	// Lagged reports that events of any topic were lost here, so a subscriber reads its data again.

@@ -61,6 +61,7 @@ type Gateway struct {
 	Paths   string `json:"paths"`   // URL of path mode, such as https://apps.example.org; "": none
 	Ports   *Ports `json:"ports,omitempty"`
 	SSH     *SSH   `json:"ssh,omitempty"`
+	Models  string `json:"models,omitempty"` // base URL of the APIs of models, such as https://berth.example.org/v1
 }
 
 // SSH is the address of a gateway's SSH server.
@@ -78,6 +79,16 @@ func (s *Service) SSH() *SSH {
 		}
 	}
 	return nil
+}
+
+// ModelsURL returns the base URL of the APIs of models of a live gateway, or "" if none serves models.
+func (s *Service) ModelsURL() string {
+	for _, g := range s.Gateways() {
+		if g.Models != "" {
+			return g.Models
+		}
+	}
+	return ""
 }
 
 // GatewaysKey is the prefix of the keys in etcd at which gateways publish a Gateway as JSON.

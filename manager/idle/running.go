@@ -104,7 +104,8 @@ type candidate struct {
 // running reads the sessions that rules apply to, and those that they applied to before. from
 // returns the measurements.
 func (s *Service) running(ctx context.Context, b *rulebook, from func(context.Context, []uuid.UUID) *Measurements) ([]candidate, error) {
-	live := s.Client.Session.Query().Where(entsession.TerminatedAtIsNil(), entsession.StatusEQ(lifecycle.Running), entsession.StartedAtNotNil())
+	live := s.Client.Session.Query().Where(entsession.TerminatedAtIsNil(), entsession.StatusEQ(lifecycle.Running), entsession.StartedAtNotNil(),
+		entsession.TypeNEQ(entsession.TypeInference)) // package deployment decides how many replicas there are
 	if b.empty() {
 		live.Where(entsession.IdleNotNil())
 	}

@@ -62,6 +62,8 @@ type CreateSessionInput struct {
 	DiskBytes       *int64 // of each kernel
 	Tags            []string
 	IdempotencyKey  *string
+	// Replica says that package deployment requests the session. It is not part of the API.
+	Replica bool `json:"-"`
 }
 
 // TerminateSessionInput names the session to end.

@@ -146,6 +146,9 @@ func checkBasics(_ context.Context, _ *viewer.Viewer, in CreateSessionInput, spe
 	if spec.kind == session.TypeBatch && len(in.Command) == 0 {
 		return problem.Invalid("command", "must not be empty for a batch session")
 	}
+	if spec.kind == session.TypeInference && !in.Replica {
+		return problem.Invalid("type", "sessions of this type are replicas, which deployments create")
+	}
 	if spec.command == nil {
 		spec.command = []string{}
 	}

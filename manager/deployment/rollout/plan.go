@@ -77,7 +77,9 @@ func (d *Decision) advance(replicas []Replica, now time.Time) {
 	switch s.Strategy.Kind {
 	case Canary:
 		if s.Step < len(s.Strategy.Steps) {
-			if s.Verdict == Good && now.Sub(s.StepBegan) >= s.Strategy.StepTime {
+			if s.Promoted {
+				s.Step, d.Change = len(s.Strategy.Steps), Stepped
+			} else if s.Verdict == Good && now.Sub(s.StepBegan) >= s.Strategy.StepTime {
 				s.Step, s.StepBegan, s.Verdict = s.Step+1, now, Unknown
 				d.Change = Stepped
 			}
