@@ -34,14 +34,14 @@ type body struct {
 // occurs twice is refused, and a body that is not strictly JSON.
 func readBody(from io.Reader, size int64, a api) (*body, error) {
 	if size > MaxBody {
-		return nil, tooLarge()
+		return nil, errTooLarge
 	}
 	raw, err := io.ReadAll(io.LimitReader(from, MaxBody+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read the body: %w", err)
 	case len(raw) > MaxBody:
-		return nil, tooLarge()
+		return nil, errTooLarge
 	case !utf8.Valid(raw):
 		return nil, invalid("the body is not UTF-8")
 	}
@@ -202,6 +202,4 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, errdefs.ErrInvalidArgument)...)
 }
 
-func tooLarge() error {
-	return fmt.Errorf("the body has more than %d MiB: %w", MaxBody>>20, errdefs.ErrResourceExhausted)
-}
+var errTooLarge = fmt.Errorf("the body has more than %d MiB", MaxBody>>20)

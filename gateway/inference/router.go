@@ -3,20 +3,17 @@ package inference
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/containerd/errdefs"
 )
 
 // Models knows the models and who may use them.
 type Models interface {
 	// Open returns the access of a key to a model. The class of the error is Unauthenticated for a key
 	// that is not valid, NotFound for a model that does not exist or that the key may not use, and
-	// ResourceExhausted for a limit of the key.
+	// ResourceExhausted for a budget of the key that is spent. A limit that ends with time is a *Limit.
 	Open(ctx context.Context, key, model string) (*Access, error)
 	// Names returns the models that a key may use.
 	Names(ctx context.Context, key string) ([]string, error)
@@ -137,54 +134,4 @@ func keyOf(req *http.Request) string {
 		return key
 	}
 	return req.Header.Get("X-Api-Key")
-}
-
-// refuseError answers with an error of a class.
-func refuseError(rw http.ResponseWriter, err error) {
-	f := failureOf(err)
-	if f.retryAfter != "" {
-		rw.Header().Set("Retry-After", f.retryAfter)
-	}
-	refuse(rw, f.status, f.code, f.message)
-}
-
-// failure is how an error is shown to clients.
-type failure struct {
-	status        int
-	code, message string
-	retryAfter    string // in seconds; "" = not said
-}
-
-func failureOf(err error) failure {
-	switch {
-	case errdefs.IsUnauthorized(err):
-		return failure{status: http.StatusUnauthorized, code: "invalid_api_key", message: "the key is not valid"}
-	case errdefs.IsNotFound(err):
-		return failure{status: http.StatusNotFound, code: "model_not_found", message: err.Error()}
-	case errdefs.IsResourceExhausted(err):
-		return failure{status: http.StatusTooManyRequests, code: "rate_limit_exceeded", message: err.Error()}
-	case errdefs.IsInvalidArgument(err):
-		return failure{status: http.StatusBadRequest, code: "invalid_request_error", message: err.Error()}
-	case errors.Is(err, errFull):
-		return failure{status: http.StatusTooManyRequests, code: "too_many_waiting", message: err.Error(), retryAfter: "5"}
-	case errors.Is(err, errNoReplica):
-		return failure{status: http.StatusServiceUnavailable, code: "no_replica", message: errNoReplica.Error(), retryAfter: "1"}
-	case errors.Is(err, errCut):
-		return failure{status: http.StatusBadGateway, code: "engine_error", message: err.Error()}
-	}
-	return failure{status: http.StatusBadGateway, code: "engine_error", message: "the engine did not answer"}
-}
-
-func refuse(rw http.ResponseWriter, status int, code, message string) {
-	rw.Header().Set("Content-Type", "application/json")
-	rw.WriteHeader(status)
-	_, _ = rw.Write(errorText(code, message))
-}
-
-// errorText returns an error as OpenAI's and Anthropic's APIs do, so that their clients show the message.
-func errorText(code, message string) []byte {
-	text, _ := json.Marshal(map[string]any{
-		"type": "error", "error": map[string]any{"message": message, "type": code, "code": code, "param": nil},
-	})
-	return append(text, '\n')
 }
