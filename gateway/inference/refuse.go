@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -51,23 +52,32 @@ func failureOf(err error) failure {
 	case errors.As(err, &limit):
 		return failure{status: http.StatusTooManyRequests, code: "rate_limit_exceeded", message: limit.Message, retryAfter: limit.seconds()}
 	case errors.Is(err, errTooLarge):
-		return failure{status: http.StatusRequestEntityTooLarge, code: "request_too_large", message: err.Error()}
+		return failure{status: http.StatusRequestEntityTooLarge, code: "request_too_large", message: messageOf(err)}
 	case errdefs.IsUnauthorized(err):
 		return failure{status: http.StatusUnauthorized, code: "invalid_api_key", message: "the key is not valid"}
 	case errdefs.IsNotFound(err):
-		return failure{status: http.StatusNotFound, code: "model_not_found", message: err.Error()}
+		return failure{status: http.StatusNotFound, code: "model_not_found", message: messageOf(err)}
 	case errdefs.IsResourceExhausted(err):
-		return failure{status: http.StatusTooManyRequests, code: "insufficient_quota", message: err.Error(), final: true}
+		return failure{status: http.StatusTooManyRequests, code: "insufficient_quota", message: messageOf(err), final: true}
 	case errdefs.IsInvalidArgument(err):
-		return failure{status: http.StatusBadRequest, code: "invalid_request_error", message: err.Error()}
+		return failure{status: http.StatusBadRequest, code: "invalid_request_error", message: messageOf(err)}
 	case errors.Is(err, errFull):
-		return failure{status: http.StatusTooManyRequests, code: "too_many_waiting", message: err.Error(), retryAfter: "5"}
+		return failure{status: http.StatusTooManyRequests, code: "too_many_waiting", message: messageOf(err), retryAfter: "5"}
 	case errors.Is(err, errNoReplica):
 		return failure{status: http.StatusServiceUnavailable, code: "no_replica", message: errNoReplica.Error(), retryAfter: "1"}
 	case errors.Is(err, errCut):
-		return failure{status: http.StatusBadGateway, code: "engine_error", message: err.Error()}
+		return failure{status: http.StatusBadGateway, code: "engine_error", message: messageOf(err)}
 	}
 	return failure{status: http.StatusBadGateway, code: "engine_error", message: "the engine did not answer"}
+}
+
+// messageOf returns the text of an error without that of its class, which the status says.
+func messageOf(err error) string {
+	text := err.Error()
+	for _, class := range []error{errdefs.ErrInvalidArgument, errdefs.ErrNotFound, errdefs.ErrResourceExhausted} {
+		text = strings.TrimSuffix(text, ": "+class.Error())
+	}
+	return text
 }
 
 func refuse(rw http.ResponseWriter, status int, code, message string) {

@@ -34,7 +34,7 @@ func TestLimitsAndBudgets(t *testing.T) {
 				t.Errorf("%v: %s %q, want %q", c.err, name, got, c.header.Get(name))
 			}
 		}
-		if rec.Code != c.status || !strings.Contains(rec.Body.String(), `"code":"`+c.code+`"`) {
+		if rec.Code != c.status || !strings.Contains(rec.Body.String(), `"code":"`+c.code+`"`) || strings.Contains(rec.Body.String(), "resource exhausted") {
 			t.Errorf("%v: %d %s, want %d %s", c.err, rec.Code, rec.Body, c.status, c.code)
 		}
 	}

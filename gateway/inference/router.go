@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/containerd/errdefs"
 )
 
 // Models knows the models and who may use them.
@@ -51,6 +54,28 @@ func (m *Model) Update(targets ...Target) {
 // is drained by an Update with a weight of 0, and can end when it has none.
 func (m *Model) Outstanding(id string) int { return m.set.outstanding(id) }
 
+// State is what a model does now.
+type State struct {
+	Waiting  int // requests that wait for a replica
+	Replicas []ReplicaState
+}
+
+// ReplicaState is what a replica does now.
+type ReplicaState struct {
+	ID          string
+	Outstanding int // requests that it has
+	Ejected     bool
+}
+
+// State returns what the model does now. It takes no lock for longer than a few reads.
+func (m *Model) State() State {
+	m.room.mu.Lock()
+	s := State{Waiting: m.room.waiting}
+	m.room.mu.Unlock()
+	s.Replicas = m.set.states()
+	return s
+}
+
 // Record is what is known of a request that has ended.
 type Record struct {
 	Model, Replica string
@@ -83,6 +108,9 @@ const (
 	defaultTries        = 3
 )
 
+// oneModel is the beginning of the addresses of one model.
+const oneModel = "/deployments/{name}"
+
 // Router is an http.Handler for the addresses of apis.
 type Router struct {
 	cfg Config
@@ -103,8 +131,12 @@ func New(cfg Config) *Router {
 	r := &Router{cfg: cfg, mux: http.NewServeMux()}
 	for _, a := range apis {
 		r.mux.HandleFunc("POST "+a.path, r.answer(a))
+		r.mux.HandleFunc("POST "+oneModel+a.path, r.answer(a))
 	}
-	r.mux.HandleFunc("GET /v1/models", r.models)
+	for _, prefix := range []string{"", oneModel} {
+		r.mux.HandleFunc("GET "+prefix+"/v1/models", r.models)
+		r.mux.HandleFunc("GET "+prefix+"/v1/models/{id...}", r.model)
+	}
 	r.mux.HandleFunc("/", func(rw http.ResponseWriter, req *http.Request) {
 		refuse(rw, http.StatusNotFound, "not_found", fmt.Sprintf("%s %s is not an address of this API", req.Method, req.URL.Path))
 	})
@@ -115,17 +147,54 @@ func New(cfg Config) *Router {
 func (r *Router) ServeHTTP(rw http.ResponseWriter, req *http.Request) { r.mux.ServeHTTP(rw, req) }
 
 func (r *Router) models(rw http.ResponseWriter, req *http.Request) {
-	names, err := r.cfg.Models.Names(req.Context(), keyOf(req))
+	names, err := r.names(req)
 	if err != nil {
 		refuseError(rw, err)
 		return
 	}
 	data := make([]map[string]any, len(names))
 	for i, name := range names {
-		data[i] = map[string]any{"id": name, "object": "model", "created": 0, "owned_by": "berth"}
+		data[i] = described(name)
 	}
+	writeJSON(rw, map[string]any{"object": "list", "data": data})
+}
+
+func (r *Router) model(rw http.ResponseWriter, req *http.Request) {
+	names, err := r.names(req)
+	if err == nil && !slices.Contains(names, req.PathValue("id")) {
+		err = unknown(req.PathValue("id"))
+	}
+	if err != nil {
+		refuseError(rw, err)
+		return
+	}
+	writeJSON(rw, described(req.PathValue("id")))
+}
+
+// names returns the models that the key of a request may use; at the address of a model, this one.
+func (r *Router) names(req *http.Request) ([]string, error) {
+	names, err := r.cfg.Models.Names(req.Context(), keyOf(req))
+	name := req.PathValue("name")
+	switch {
+	case err != nil || name == "":
+		return names, err
+	case !slices.Contains(names, name):
+		return nil, unknown(name)
+	}
+	return []string{name}, nil
+}
+
+func unknown(model string) error {
+	return fmt.Errorf("the model %q does not exist, or the key may not use it: %w", model, errdefs.ErrNotFound)
+}
+
+func described(name string) map[string]any {
+	return map[string]any{"id": name, "object": "model", "created": 0, "owned_by": "berth"}
+}
+
+func writeJSON(rw http.ResponseWriter, v any) {
 	rw.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(rw).Encode(map[string]any{"object": "list", "data": data})
+	_ = json.NewEncoder(rw).Encode(v)
 }
 
 // keyOf returns the key of a request. A key in the address is not one, because addresses are logged.
