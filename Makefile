@@ -170,6 +170,11 @@ bench: setup build images ## measure beside bare engines; ratios, no pass or fai
 	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . ./e2e/bench/... ./e2e/images ./manager/scheduler ./plugins/accelerator/acceleratortest ./plugins/accelerator/nvidia/limit ./storage ./gateway/... ./agent/runtime/commit ./agent/runtime/containerd ./agent/build
 	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . -benchtime 1x ./manager/scheduler/plan/openb # skips without BERTH_OPENB
 
+.PHONY: bench-gateways
+bench-gateways: bin/tools/litellm/.installed ## the router of models beside nginx, HAProxy and LiteLLM; installs them
+	@tools/setup/debian.sh gateways
+	$(GO) test -count 1 -timeout 30m -run '^$$' -bench . -benchtime 1x ./gateway/inference/compare
+
 .PHONY: bench-plot
 bench-plot: ## draw how the cost of decisions grows
 	$(GO) test -count 1 -run '^$$' -bench Growth -benchtime 0.3s ./manager/scheduler/plan | $(GO) run ./tools/benchplot > docs/growth.svg
@@ -276,6 +281,8 @@ $(NODE_SSH)/node_modules/.package-lock.json $(OPENAI)/node/node_modules/.package
 
 # Wheels alone, each with a known hash: nothing of a package runs while it is installed.
 bin/tools/openai-python/.installed: $(OPENAI)/python/requirements.txt
+bin/tools/litellm/.installed: tools/litellm/requirements.txt
+bin/tools/openai-python/.installed bin/tools/litellm/.installed:
 	rm -rf $(@D)
 	/usr/bin/python3 -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -r $<
