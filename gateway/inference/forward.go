@@ -243,6 +243,8 @@ func (x *exchange) pass(resp *http.Response, first *time.Timer) (outcome, error)
 		switch {
 		case errors.Is(err, io.EOF):
 			return answered, nil
+		case x.req.Context().Err() != nil:
+			return abandoned, nil
 		case err != nil:
 			x.cut = true
 			return failed, nil
@@ -269,6 +271,8 @@ func (x *exchange) relay(resp *http.Response, first *time.Timer) (outcome, error
 		switch {
 		case errors.Is(err, io.EOF):
 			return answered, nil
+		case x.req.Context().Err() != nil: // clients leave after [DONE], engines end their streams a little later
+			return abandoned, nil
 		case err != nil:
 			// The client sees that the answer is not complete.
 			x.refuse(errCut)
