@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -27,6 +28,7 @@ type exchange struct {
 	rw     http.ResponseWriter
 	req    *http.Request
 	body   *body
+	blocks []uint64 // of the prompt
 	start  time.Time
 	record Record
 	begun  bool // the header of the answer is sent
@@ -69,11 +71,11 @@ func readRequest(req *http.Request, a api) (*body, error) {
 
 // serve tries replicas until one begins to answer.
 func (x *exchange) serve() {
-	blocks := x.Model.set.prefixes.blocks(x.Tenant, x.body.prefix)
+	x.blocks = x.Model.set.prefixes.blocks(x.Tenant, x.body.prefix)
 	var tried []*replica
 	last := errNoReplica
 	for len(tried) < x.cfg.Tries {
-		pick := func() *replica { return x.Model.set.pick(blocks, tried, time.Now()) }
+		pick := func() *replica { return x.Model.set.pick(x.blocks, tried, time.Now()) }
 		chosen := pick()
 		if chosen == nil && len(tried) == 0 {
 			if chosen, last = x.await(pick); x.req.Context().Err() != nil {
@@ -175,15 +177,43 @@ func (x *exchange) try(to *replica) (o outcome, err error) {
 // outgoing returns the request for the engine. It has the client's body and no header that identifies
 // the client or that the engine could take for an order of the platform.
 func (x *exchange) outgoing(ctx context.Context) *http.Request {
-	out, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://replica"+x.api.path, bytes.NewReader(x.body.bytes))
+	out, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://replica"+x.api.path, nil)
+	out.ContentLength = int64(len(x.body.bytes))
+	out.GetBody = func() (io.ReadCloser, error) { return &prompt{rest: x.body.bytes}, nil } // for a connection that was closed
+	out.Body, _ = out.GetBody()
 	out.Header.Set("Content-Type", x.body.kind)
 	out.Header.Set("User-Agent", "berth")
 	out.Header.Set("Accept", x.req.Header.Get("Accept"))
 	return out
 }
 
-// begin sends the header of the answer.
+// prompt is the body of a request to an engine. It keeps nothing after it has been sent.
+type prompt struct {
+	mu   sync.Mutex // the transport can close a body that it is reading
+	rest []byte
+}
+
+func (p *prompt) Read(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+func (p *prompt) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rest = nil
+	return nil
+}
+
+// begin sends the header of the answer. Nothing of the prompt is needed from here on, and an answer can take minutes.
 func (x *exchange) begin(resp *http.Response) {
+	x.body.bytes, x.body.prefix, x.blocks = nil, nil, nil
 	x.record.Status = resp.StatusCode
 	x.record.FirstByte = time.Since(x.start)
 	x.header(resp.Header.Get("Content-Type"), resp.StatusCode)
