@@ -250,7 +250,7 @@ func (x *exchange) whole(resp *http.Response, first *time.Timer) (outcome, error
 		text = x.event(text)
 	}
 	x.begin(resp)
-	_ = x.send(text)
+	_ = x.send(text) // without a length: the client sees the end after the record is counted, so budgets are exact
 	if resp.StatusCode >= http.StatusInternalServerError {
 		return failed, nil
 	}
