@@ -1,12 +1,16 @@
 package inference
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,30 +52,107 @@ func BenchmarkRoute(b *testing.B) {
 	b.ReportMetric(at(far, 0.5)/at(near, 0.5), "p50-ratio")
 }
 
-// BenchmarkChoice reports the share of prompts' tokens that replicas had in their caches, for
-// conversations of many turns over 8 replicas, with the choice by prefix and by load alone.
-func BenchmarkChoice(b *testing.B) {
-	for _, by := range []string{"prefix", "load"} {
-		b.Run(by, func(b *testing.B) {
-			w := newWorld(b, 8, modelmock.Config{CacheBlocks: 400})
-			for b.Loop() {
-				w.records = nil
-				for turn := range 8 {
-					for c := range 40 {
-						prompt := fmt.Sprintf("conversation %d:%s", c, strings.Repeat(fmt.Sprintf(" turn of %d", c), 20*(turn+1)))
-						if by == "load" {
-							w.model.set.prefixes = newPrefixes()
-						}
-						w.text("/v1/completions", `{"model":"mock","max_tokens":1,"prompt":"`+prompt+`"}`)
-					}
-				}
-			}
-			var all Usage
-			for _, r := range w.records {
-				all.Prompt += r.Usage.Prompt
-				all.Cached += r.Usage.Cached
-			}
-			b.ReportMetric(float64(all.Cached)/float64(all.Prompt), "hit-ratio")
-		})
+// choices are ways to choose a replica: the router's, that by load alone, and one after the other.
+var choices = []string{"prefix", "load", "round-robin"}
+
+// chooser is the models of a router that chooses in one of the ways.
+type chooser struct {
+	by      string
+	all     *Model   // with all replicas
+	single  []*Model // with one replica each
+	next    atomic.Int64
+	mu      sync.Mutex
+	records []Record
+}
+
+func newChooser(b *testing.B, by string, engines int, engine modelmock.Config) (*chooser, string) {
+	c := &chooser{by: by, all: NewModel("mock", nil)}
+	var targets []Target
+	for i := range engines {
+		srv := httptest.NewServer(modelmock.New(engine))
+		b.Cleanup(srv.Close)
+		targets = append(targets, Target{ID: fmt.Sprint("r", i), Weight: 1, Transport: to(srv.URL)})
+		one := NewModel("mock", nil)
+		one.Update(targets[i])
+		c.single = append(c.single, one)
 	}
+	c.all.Update(targets...)
+	srv := httptest.NewServer(New(Config{Models: c}))
+	b.Cleanup(srv.Close)
+	return c, srv.URL
+}
+
+func (c *chooser) Open(context.Context, string, string) (*Access, error) {
+	n := c.next.Add(1)
+	a := &Access{Model: c.all, Tenant: "t", Count: func(r Record) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.records = append(c.records, r)
+	}}
+	switch c.by {
+	case "load": // tenants have no prefix in common
+		a.Tenant = fmt.Sprint(n)
+	case "round-robin":
+		a.Model = c.single[int(n)%len(c.single)]
+	}
+	return a, nil
+}
+
+func (c *chooser) Names(context.Context, string) ([]string, error) { return []string{"mock"}, nil }
+
+// BenchmarkChoice reports the share of prompts' tokens that 8 replicas had in their caches, and the time until the
+// first token, for conversations of 10 turns and for prompts that have nothing in common.
+func BenchmarkChoice(b *testing.B) {
+	const conversations, turns = 96, 10
+	engine := modelmock.Config{CacheBlocks: 500, Prefill: 10_000}
+	words := func(seed string, n int) string { return strings.Repeat(seed+" ", n) }
+	for load, prompt := range map[string]func(c, turn int) string{
+		"conversations": func(c, turn int) string {
+			text := words("system", 100)
+			for t := range turn + 1 {
+				text += words(fmt.Sprint("c", c, "t", t), 60)
+			}
+			return text
+		},
+		"unique": func(c, turn int) string { return words(fmt.Sprint("c", c, "t", turn), 200) },
+	} {
+		for _, by := range choices {
+			b.Run(load+"/"+by, func(b *testing.B) {
+				for range b.N {
+					c, url := newChooser(b, by, 8, engine)
+					var all sync.WaitGroup
+					for n := range conversations {
+						all.Go(func() {
+							for t := range turns {
+								body := `{"model":"mock","max_tokens":1,"prompt":"` + prompt(n, t) + `"}`
+								resp, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(body))
+								if err != nil {
+									b.Error(err)
+									return
+								}
+								_, _ = io.Copy(io.Discard, resp.Body)
+								resp.Body.Close()
+								time.Sleep(rand.N(400 * time.Millisecond)) // the user reads
+							}
+						})
+					}
+					all.Wait()
+					c.report(b)
+				}
+			})
+		}
+	}
+}
+
+func (c *chooser) report(b *testing.B) {
+	var all Usage
+	var first time.Duration
+	for _, r := range c.records {
+		all.Prompt += r.Usage.Prompt
+		all.Cached += r.Usage.Cached
+		first += r.FirstByte
+	}
+	b.ReportMetric(float64(all.Cached)/float64(all.Prompt), "hit-ratio")
+	b.ReportMetric(float64(first.Microseconds())/1000/float64(len(c.records)), "mean-ttft-ms")
+	b.ReportMetric(0, "ns/op")
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -27,9 +28,11 @@ type exchange struct {
 	rw     http.ResponseWriter
 	req    *http.Request
 	body   *body
+	blocks []uint64 // of the prompt
 	start  time.Time
 	record Record
 	begun  bool // the header of the answer is sent
+	cut    bool // the client must see that the answer is not complete
 }
 
 func (r *Router) answer(a api) http.HandlerFunc {
@@ -37,7 +40,7 @@ func (r *Router) answer(a api) http.HandlerFunc {
 }
 
 func (r *Router) exchange(a api, rw http.ResponseWriter, req *http.Request) {
-	b, err := readBody(req.Body, req.ContentLength, a)
+	b, err := readRequest(req, a)
 	if err != nil {
 		refuseError(rw, err)
 		return
@@ -53,15 +56,26 @@ func (r *Router) exchange(a api, rw http.ResponseWriter, req *http.Request) {
 		access.Count(x.record)
 	}()
 	x.serve()
+	if x.cut {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func readRequest(req *http.Request, a api) (*body, error) {
+	name := req.PathValue("name")
+	if a.form {
+		return readForm(req.Body, req.ContentLength, req.Header.Get("Content-Type"), name)
+	}
+	return readBody(req.Body, req.ContentLength, a, name)
 }
 
 // serve tries replicas until one begins to answer.
 func (x *exchange) serve() {
-	blocks := x.Model.set.prefixes.blocks(x.Tenant, x.body.prefix)
+	x.blocks = x.Model.set.prefixes.blocks(x.Tenant, x.body.prefix)
 	var tried []*replica
 	last := errNoReplica
 	for len(tried) < x.cfg.Tries {
-		pick := func() *replica { return x.Model.set.pick(blocks, tried, time.Now()) }
+		pick := func() *replica { return x.Model.set.pick(x.blocks, tried, time.Now()) }
 		chosen := pick()
 		if chosen == nil && len(tried) == 0 {
 			if chosen, last = x.await(pick); x.req.Context().Err() != nil {
@@ -151,6 +165,11 @@ func (x *exchange) try(to *replica) (o outcome, err error) {
 	switch kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind {
 	case "text/event-stream", "application/x-ndjson":
 		return x.relay(resp, timer)
+	case "application/json":
+	default:
+		if x.api.binary && resp.StatusCode == http.StatusOK {
+			return x.pass(resp, timer)
+		}
 	}
 	return x.whole(resp, timer)
 }
@@ -158,15 +177,43 @@ func (x *exchange) try(to *replica) (o outcome, err error) {
 // outgoing returns the request for the engine. It has the client's body and no header that identifies
 // the client or that the engine could take for an order of the platform.
 func (x *exchange) outgoing(ctx context.Context) *http.Request {
-	out, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://replica"+x.req.URL.Path, bytes.NewReader(x.body.bytes))
-	out.Header.Set("Content-Type", "application/json")
+	out, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://replica"+x.api.path, nil)
+	out.ContentLength = int64(len(x.body.bytes))
+	out.GetBody = func() (io.ReadCloser, error) { return &prompt{rest: x.body.bytes}, nil } // for a connection that was closed
+	out.Body, _ = out.GetBody()
+	out.Header.Set("Content-Type", x.body.kind)
 	out.Header.Set("User-Agent", "berth")
 	out.Header.Set("Accept", x.req.Header.Get("Accept"))
 	return out
 }
 
-// begin sends the header of the answer.
+// prompt is the body of a request to an engine. It keeps nothing after it has been sent.
+type prompt struct {
+	mu   sync.Mutex // the transport can close a body that it is reading
+	rest []byte
+}
+
+func (p *prompt) Read(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+func (p *prompt) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rest = nil
+	return nil
+}
+
+// begin sends the header of the answer. Nothing of the prompt is needed from here on, and an answer can take minutes.
 func (x *exchange) begin(resp *http.Response) {
+	x.body.bytes, x.body.prefix, x.blocks = nil, nil, nil
 	x.record.Status = resp.StatusCode
 	x.record.FirstByte = time.Since(x.start)
 	x.header(resp.Header.Get("Content-Type"), resp.StatusCode)
@@ -179,6 +226,9 @@ func (x *exchange) header(kind string, status int) {
 	}
 	x.begun = true
 	x.rw.Header().Set("Content-Type", kind)
+	// An engine is a user's program: a browser must not run what it answers at the address of the gateway.
+	x.rw.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	x.rw.Header().Set("X-Content-Type-Options", "nosniff")
 	if x.record.Replica != "" {
 		x.rw.Header().Set("Berth-Replica", x.record.Replica)
 	}
@@ -200,11 +250,36 @@ func (x *exchange) whole(resp *http.Response, first *time.Timer) (outcome, error
 		text = x.event(text)
 	}
 	x.begin(resp)
-	_ = x.send(text)
+	_ = x.send(text) // without a length: the client sees the end after the record is counted, so budgets are exact
 	if resp.StatusCode >= http.StatusInternalServerError {
 		return failed, nil
 	}
 	return answered, nil
+}
+
+// pass passes a file on as it comes. If the engine ends early, so does the connection.
+func (x *exchange) pass(resp *http.Response, first *time.Timer) (outcome, error) {
+	part := make([]byte, 32<<10)
+	n, err := resp.Body.Read(part)
+	if n == 0 && err != nil && !errors.Is(err, io.EOF) {
+		return failed, fmt.Errorf("replica %s: read the answer: %w", x.record.Replica, err)
+	}
+	first.Stop()
+	x.begin(resp)
+	for ; ; n, err = resp.Body.Read(part) {
+		if n > 0 && x.send(part[:n]) != nil {
+			return abandoned, nil
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return answered, nil
+		case x.req.Context().Err() != nil:
+			return abandoned, nil
+		case err != nil:
+			x.cut = true
+			return failed, nil
+		}
+	}
 }
 
 // relay passes a stream on, event by event and byte by byte. The event with the usage is left out if
@@ -226,6 +301,8 @@ func (x *exchange) relay(resp *http.Response, first *time.Timer) (outcome, error
 		switch {
 		case errors.Is(err, io.EOF):
 			return answered, nil
+		case x.req.Context().Err() != nil: // clients leave after [DONE], engines end their streams a little later
+			return abandoned, nil
 		case err != nil:
 			// The client sees that the answer is not complete.
 			x.refuse(errCut)

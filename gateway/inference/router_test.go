@@ -231,6 +231,30 @@ func TestClientThatLeaves(t *testing.T) {
 	}
 }
 
+// A client can leave after the last event, before the engine ends the stream. The record is not that of an error.
+func TestClientThatLeavesAfterTheLastEvent(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(rw, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n")
+		_ = http.NewResponseController(rw).Flush()
+		<-r.Context().Done()
+	}))
+	defer srv.Close()
+	w := newWorld(t, 0, modelmock.Config{})
+	w.model.Update(Target{ID: "r", Weight: 1, Transport: to(srv.URL)})
+	ctx, leave := context.WithCancel(t.Context())
+	resp := w.ask(ctx, "/v1/completions", `{"model":"mock","prompt":"x","stream":true}`)
+	if _, err := io.ReadFull(resp.Body, make([]byte, len("data: [DONE]"))); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	eventually(t, "it is recorded", func() bool { return w.last().Replica != "" })
+	if r := w.last(); r.Status != http.StatusOK || r.Usage.Completion != 2 {
+		t.Errorf("record %+v, want status 200 and the usage", r)
+	}
+}
+
 func TestPrefixesAreFollowed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 8, modelmock.Config{})

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: debian.sh [test|ceph|gluster|samba]
+# usage: debian.sh [test|ceph|gluster|samba|gateways]
 # Installs what Berth needs from Debian 12 and is not there yet: what it takes to build
 # and run, and with an argument what tests need too. Nothing is started: databases run
 # as private children of berthd, never as services.
@@ -25,6 +25,7 @@ if [[ ${1:-} ]]; then
     openssh-server                   # the server that the runner's SSH is compared with
     dropbear-bin putty-tools lftp sshfs rsync  # SSH clients
     python3-paramiko python3-asyncssh xauth    # SSH clients, and X11 forwarding
+    python3-venv                     # OpenAI's client in Python, from PyPI
     chromium fonts-dejavu-core       # browser tests
   )
 fi
@@ -36,6 +37,9 @@ if [[ ${1:-} == gluster ]]; then # make test-gluster
 fi
 if [[ ${1:-} == samba ]]; then # make test-smb
   packages+=(samba samba-vfs-modules)
+fi
+if [[ ${1:-} == gateways ]]; then # make bench-gateways
+  packages+=(nginx-light haproxy)
 fi
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -78,6 +82,12 @@ not_at_boot() {
   fi
   if [[ " $* " == *" samba "* ]] && command -v systemctl >/dev/null; then
     systemctl disable smbd.service nmbd.service samba-ad-dc.service >/dev/null 2>&1 || true
+  fi
+  if [[ " $* " == *" haproxy "* ]] && command -v systemctl >/dev/null; then
+    systemctl disable haproxy.service >/dev/null 2>&1 || true
+  fi
+  if [[ " $* " == *" nginx-light "* ]] && command -v systemctl >/dev/null; then
+    systemctl disable nginx.service >/dev/null 2>&1 || true
   fi
 }
 
