@@ -33,6 +33,7 @@ import {
   AddRevision,
   CreateDeployment,
   type DeploymentDetail,
+  inLine,
   type Revision,
   type Variant,
   VariantsQuery,
@@ -206,6 +207,7 @@ function Fields({ deployment, begun, variants, onClose }: FieldsProps) {
         <div className="pairs wider">
           <Select
             label={t("Folder with the model")}
+            inputWrapperOrder={inLine}
             description={t("Mounted at /models for reading.")}
             data={[
               ...(isCustom(draft) ? [{ value: "", label: t("none") }] : []),
@@ -219,6 +221,7 @@ function Fields({ deployment, begun, variants, onClose }: FieldsProps) {
           />
           <TextInput
             label={t("Path below the folder")}
+            inputWrapperOrder={inLine}
             description={t("Leave empty for the folder itself.")}
             value={draft.subpath}
             error={errorOf("subpath")}
@@ -234,6 +237,7 @@ function Fields({ deployment, begun, variants, onClose }: FieldsProps) {
             required
             autosize
             minRows={2}
+            maxRows={12}
             spellCheck={false}
             styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
             value={launch.command}
@@ -309,6 +313,7 @@ function Fields({ deployment, begun, variants, onClose }: FieldsProps) {
                 <NumberInput
                   key={field}
                   label={label}
+                  inputWrapperOrder={inLine}
                   description={description}
                   min={field === "min" ? 0 : 1}
                   max={1000}

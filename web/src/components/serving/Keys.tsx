@@ -1,4 +1,4 @@
-import { Button, Checkbox, NumberInput, Select, TextInput } from "@mantine/core";
+import { Button, NumberInput, Select, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { graphql, type ResultOf } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
@@ -12,7 +12,7 @@ import { Confirm } from "../Confirm";
 import { when } from "../format";
 import { Meter } from "../Meter";
 import { Cli, Empty, FailureNote } from "../Note";
-import { CreateKey, type DeploymentDetail, RevokeKey } from "./serving";
+import { CreateKey, type DeploymentDetail, inLine, RevokeKey } from "./serving";
 
 const KeyParts = graphql(`
   fragment KeyParts on DeploymentKey @_unmask {
@@ -191,7 +191,6 @@ function KeyDialog({ deployment: d, now, onClose, onMade }: DialogProps) {
   const create = useAction(CreateKey);
   const update = useAction(UpdateKey);
   const [name, setName] = useState("");
-  const [every, setEvery] = useState(false);
   const [requestsPerMinute, setRequests] = useState<number | string>(now?.requestsPerMinute ?? 0);
   const [tokensPerMinute, setTokens] = useState<number | string>(now?.tokensPerMinute ?? 0);
   const [tokenBudget, setBudget] = useState<number | string>(now?.tokenBudget ?? 0);
@@ -210,7 +209,7 @@ function KeyDialog({ deployment: d, now, onClose, onMade }: DialogProps) {
       return;
     }
     const done = await create.run({
-      input: { name: name.trim(), ...(every ? {} : { deployment: d.id }), expiresAt: ends ?? null, ...limits },
+      input: { name: name.trim(), deployment: d.id, expiresAt: ends ?? null, ...limits },
     });
     if (done) onMade(done.createDeploymentKey.secret);
   }
@@ -250,6 +249,7 @@ function KeyDialog({ deployment: d, now, onClose, onMade }: DialogProps) {
               <NumberInput
                 key={field}
                 label={label}
+                inputWrapperOrder={inLine}
                 description={t("0 = no limit")}
                 min={0}
                 allowDecimal={false}
@@ -279,11 +279,6 @@ function KeyDialog({ deployment: d, now, onClose, onMade }: DialogProps) {
                   onChange={(e) => setDay(e.currentTarget.value)}
                 />
               ) : null}
-              <Checkbox
-                label={t("Also for all other deployments that I can see")}
-                checked={every}
-                onChange={(e) => setEvery(e.currentTarget.checked)}
-              />
             </>
           )}
         </>

@@ -5,7 +5,7 @@ import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
 import { Form } from "../admin/Form";
 import { checkScaling, type ScalingDraft, scalingDraft, scalingInput, usual, usualMetrics, weekdays } from "./scaling";
-import { type DeploymentDetail, UpdateDeployment } from "./serving";
+import { type DeploymentDetail, inLine, UpdateDeployment } from "./serving";
 
 const fields = ["replicas", "min", "max", "zeroAfter", "upAfter", "downAfter", "targets", "schedules"];
 
@@ -51,6 +51,7 @@ export function ScalingForm({ deployment: d, editable }: { deployment: Deploymen
             const count = (field: "min" | "max" | "replicas", label: string, description: string) => (
               <NumberInput
                 label={label}
+                inputWrapperOrder={inLine}
                 description={description}
                 min={0}
                 max={1000}
@@ -66,6 +67,7 @@ export function ScalingForm({ deployment: d, editable }: { deployment: Deploymen
             const time = (field: "zeroAfter" | "upAfter" | "downAfter", label: string, description: string) => (
               <TextInput
                 label={label}
+                inputWrapperOrder={inLine}
                 description={description}
                 value={draft[field]}
                 error={errorOf(field)}
@@ -122,6 +124,7 @@ function Targets({ draft, error, onChange }: ListProps) {
       {rows.map((r) => (
         <div key={r.key} className="list-row">
           <Autocomplete
+            size="xs"
             label={t("Metric")}
             w={260}
             data={[...usualMetrics]}

@@ -6,7 +6,7 @@ import { administers, useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { Form } from "../admin/Form";
 import { parseTime, printTime } from "../admin/rules/amounts";
-import { type DeploymentDetail, UpdateDeployment } from "./serving";
+import { type DeploymentDetail, inLine, UpdateDeployment } from "./serving";
 
 /** Edits who can use a deployment and the limits of its replicas. */
 export function SettingsForm({ deployment: d, editable }: { deployment: DeploymentDetail; editable: boolean }) {
@@ -27,7 +27,7 @@ export function SettingsForm({ deployment: d, editable }: { deployment: Deployme
       toast({ text: t("The settings were saved.") });
   }
   return (
-    <section className="panel pad" aria-label={t("Settings")}>
+    <section className="panel pad stack" aria-label={t("Settings")}>
       <h2>{t("Use")}</h2>
       <fieldset className="legendless" disabled={!editable}>
         <Form
@@ -67,6 +67,7 @@ export function SettingsForm({ deployment: d, editable }: { deployment: Deployme
               <div className="pairs wider">
                 <NumberInput
                   label={t("Requests for each replica")}
+                  inputWrapperOrder={inLine}
                   description={t("at a time; 0 = no limit")}
                   min={0}
                   max={10000}
@@ -77,6 +78,7 @@ export function SettingsForm({ deployment: d, editable }: { deployment: Deployme
                 />
                 <TextInput
                   label={t("Time for the last requests")}
+                  inputWrapperOrder={inLine}
                   description={t("of a replica that ends")}
                   value={drain}
                   error={wrong.drainSeconds ?? wrongDrain}

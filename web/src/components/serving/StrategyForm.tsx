@@ -6,7 +6,7 @@ import { t } from "../../i18n";
 import { word } from "../../words";
 import { Form } from "../admin/Form";
 import { checkStrategy, type StrategyDraft, strategyDraft, strategyInput } from "./scaling";
-import { type DeploymentDetail, UpdateDeployment } from "./serving";
+import { type DeploymentDetail, inLine, UpdateDeployment } from "./serving";
 
 const kinds = ["ROLLING", "BLUE_GREEN", "CANARY"] as const;
 
@@ -33,7 +33,7 @@ export function StrategyForm({ deployment: d, editable }: { deployment: Deployme
       toast({ text: t("The strategy was saved.") });
   }
   return (
-    <section className="panel pad" aria-label={t("Strategy")}>
+    <section className="panel pad stack" aria-label={t("Strategy")}>
       <h2>{t("Change to a new revision")}</h2>
       <fieldset className="legendless" disabled={!editable}>
         <Form
@@ -55,6 +55,7 @@ export function StrategyForm({ deployment: d, editable }: { deployment: Deployme
             ) => (
               <TextInput
                 label={label}
+                inputWrapperOrder={inLine}
                 description={description}
                 value={draft[field]}
                 error={errorOf(field)}
@@ -64,6 +65,7 @@ export function StrategyForm({ deployment: d, editable }: { deployment: Deployme
             const count = (field: "maxSurge" | "maxUnavailable", label: string, description: string) => (
               <NumberInput
                 label={label}
+                inputWrapperOrder={inLine}
                 description={description}
                 min={0}
                 allowDecimal={false}
@@ -75,6 +77,7 @@ export function StrategyForm({ deployment: d, editable }: { deployment: Deployme
             return (
               <>
                 <Select
+                  maw={480}
                   label={t("Strategy")}
                   description={t(explained[draft.kind])}
                   data={kinds.map((k) => ({ value: k, label: word("DeploymentStrategyKind", k) }))}

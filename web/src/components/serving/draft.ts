@@ -63,8 +63,8 @@ export function draftOf(r: Revision, variants: readonly Variant[]): DeployDraft 
     environment: Object.entries(q.environment)
       .map(([k, v]) => `${k}=${v}`)
       .join("\n"),
-    port: r.engine.port === usual?.port ? "" : r.engine.port,
-    health: r.engine.health === usual?.health ? "" : r.engine.health,
+    port: usual && !isCustom(r) && r.engine.port === usual.port ? "" : r.engine.port,
+    health: usual && !isCustom(r) && r.engine.health === usual.health ? "" : r.engine.health,
   };
 }
 

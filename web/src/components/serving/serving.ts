@@ -133,6 +133,9 @@ export type Scaling = Shown["scaling"];
 export type Revision = ResultOf<typeof RevisionParts>;
 export type Variant = ResultOf<typeof VariantsQuery>["modelVariants"][number];
 
+/** The order of the parts of a field in a row of fields, so that the inputs are in line. */
+export const inLine: ("label" | "input" | "description" | "error")[] = ["label", "input", "description", "error"];
+
 /** Milliseconds between two looks at what changes by itself. */
 export const lookEvery = 3000;
 
