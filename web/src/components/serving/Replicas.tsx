@@ -43,7 +43,7 @@ export function Replicas({ deployment: d }: { deployment: DeploymentDetail }) {
               <th scope="col" className="num">
                 {t("Revision")}
               </th>
-              <th scope="col" className="num">
+              <th scope="col" className="num roomy">
                 {t("In flight")}
               </th>
               <th scope="col" className="num roomy">
@@ -77,7 +77,7 @@ export function Replicas({ deployment: d }: { deployment: DeploymentDetail }) {
                   </td>
                   <td className="num nowrap dim">{duration(now - Date.parse(r.phaseSince))}</td>
                   <td className="num">{r.revision}</td>
-                  <td className="num">{l ? l.inFlight : "–"}</td>
+                  <td className="num roomy">{l ? l.inFlight : "–"}</td>
                   <td className="num roomy">{l ? rate(l.requestsPerSecond) : "–"}</td>
                   <td className="long">
                     {r.message}

@@ -84,7 +84,8 @@ export function Revisions({ deployment: d, editable }: Props) {
                 </td>
                 <td className="nowrap">{slotsLine(r.request.slots)}</td>
                 <td className="nowrap dim">
-                  {when(r.createdAt)} {r.creator?.email}
+                  {when(r.createdAt)}
+                  <div className="clip">{r.creator?.email}</div>
                 </td>
                 <td className="num">
                   {editable && r.number !== d.current && r.number !== d.target ? (
