@@ -1,5 +1,5 @@
 import { Button, Select } from "@mantine/core";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
@@ -29,11 +29,16 @@ export const RevisionsQuery = graphql(
 
 /** The revisions of a deployment, newest first. A new target refetches them. */
 export function useRevisions(d: Pick<DeploymentDetail, "id" | "target">) {
-  const { data, failure } = useLiveQuery({
+  const { data, failure, refetch } = useLiveQuery({
     query: RevisionsQuery,
     variables: { id: d.id },
     requestPolicy: "cache-and-network",
   });
+  const before = useRef(d.target);
+  useEffect(() => {
+    if (before.current !== d.target) refetch();
+    before.current = d.target;
+  }, [d.target, refetch]);
   const revisions: Revision[] = data?.node && "revisions" in data.node ? nodesOf(data.node.revisions) : [];
   return { revisions, loaded: Boolean(data), failure };
 }
