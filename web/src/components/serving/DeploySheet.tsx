@@ -2,7 +2,7 @@ import { Button, Checkbox, Drawer, NumberInput, Select, Textarea, TextInput } fr
 import { useLocalStorage } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef, useState } from "react";
-import { byField, type Failure } from "../../api/errors";
+import { byField } from "../../api/errors";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { useViewer } from "../../hooks/useViewer";
@@ -18,6 +18,7 @@ import type { LaunchDraft } from "../launch/request";
 import { useOffer } from "../launch/useOffer";
 import { FailureNote } from "../Note";
 import {
+  atField,
   checkDraft,
   type DeployDraft,
   deploymentInput,
@@ -26,6 +27,7 @@ import {
   newDraft,
   revisionInput,
   trialOf,
+  withFolderIds,
 } from "./draft";
 import { EngineOptions } from "./EngineOptions";
 import { useRevisions } from "./Revisions";
@@ -79,9 +81,10 @@ function Begun({
   onClose: () => void;
 }) {
   const { revisions, failure } = useRevisions(d);
+  const offer = useOffer([], { image: "", project: null, group: null });
   const begun = revisions.find((r) => r.number === d.current);
-  if (!begun) return <FailureNote failure={failure} what={t("The revisions could not be loaded")} />;
-  return <Fields deployment={d} begun={begun} variants={variants} onClose={onClose} />;
+  if (!begun || !offer.loaded) return <FailureNote failure={failure} what={t("The revisions could not be loaded")} />;
+  return <Fields deployment={d} begun={withFolderIds(begun, offer.folders)} variants={variants} onClose={onClose} />;
 }
 
 const launchFields = ["image", "command", "slots.cpu", "slots.mem", "slots", "mounts", "resourceGroup", "environment"];
@@ -127,7 +130,7 @@ function Fields({ deployment, begun, variants, onClose }: FieldsProps) {
   const add = useAction(AddRevision);
   const variant = variants.find((v) => v.name === draft.variant);
   const optionFields = (variant?.options ?? []).map((o) => `options.${o.name}`);
-  const refusal = inRevision(create.failure ?? add.failure);
+  const refusal = atField(create.failure ?? add.failure);
   const { field: refused, rest } = byField(refusal, [...optionFields, ...fields]);
   const found = checkDraft(draft, !deployment);
   const wrong: Record<string, string> = { ...refused, ...(tried ? found : {}) };
@@ -248,8 +251,7 @@ function Fields({ deployment, begun, variants, onClose }: FieldsProps) {
         <div className="pairs wider">
           <NumberInput
             label={t("Port")}
-            required={isCustom(draft)}
-            placeholder={isCustom(draft) ? undefined : String(variant?.port ?? "")}
+            placeholder={String(variant?.port ?? "")}
             min={1}
             max={65535}
             allowDecimal={false}
@@ -352,10 +354,4 @@ function Fields({ deployment, begun, variants, onClose }: FieldsProps) {
       </div>
     </form>
   );
-}
-
-/** Moves an error of the revision of a new deployment to the fields of the form. */
-function inRevision(failure: Failure | null): Failure | null {
-  if (!failure?.field) return failure;
-  return { ...failure, field: failure.field.replace(/^revision\./, "") };
 }

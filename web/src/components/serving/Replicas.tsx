@@ -29,7 +29,11 @@ export function Replicas({ deployment: d }: { deployment: DeploymentDetail }) {
       </div>
       {shown.length === 0 ? (
         <Empty title={t("No replicas")}>
-          {d.status === "ASLEEP" ? t("The next request starts one.") : t("None is wanted.")}
+          {d.status === "ASLEEP"
+            ? t("The next request starts one.")
+            : d.wanted > 0
+              ? t("None has been created yet.")
+              : t("None is wanted.")}
         </Empty>
       ) : (
         <table className="grid">

@@ -1,6 +1,15 @@
 import { expect, test } from "vitest";
 import { differences } from "./diff";
-import { checkDraft, deploymentInput, draftOf, newDraft, parseEnvironment, revisionInput } from "./draft";
+import {
+  atField,
+  checkDraft,
+  deploymentInput,
+  draftOf,
+  newDraft,
+  parseEnvironment,
+  revisionInput,
+  withFolderIds,
+} from "./draft";
 import type { Revision, Variant } from "./serving";
 
 const variants = [
@@ -99,7 +108,6 @@ test("what is missing is named by the field of the API", () => {
   expect(Object.keys(checkDraft({ ...d, variant: "custom", environment: "x" }, false))).toEqual([
     "request.image",
     "request.command",
-    "port",
     "request.environment",
   ]);
 });
@@ -139,6 +147,20 @@ test("a custom engine keeps its command and port", () => {
   const input = revisionInput(draftOf(begun, variants), begun);
   expect(input).toMatchObject({ variant: "custom", port: 8000, health: "/health" });
   expect(input.request).toMatchObject({ command: ["/bin/sh", "-c", "serve --fast"] });
+  const words = revision({ variant: "custom", options: {} }, { command: ["serve", "a b"] });
+  const d = draftOf(words, variants);
+  expect(revisionInput(d, words).request).toMatchObject({ command: ["serve", "a b"] });
+  const changed = { ...d, launch: { ...d.launch, command: "serve c" } };
+  expect(revisionInput(changed, words).request).toMatchObject({ command: ["/bin/sh", "-c", "serve c"] });
+});
+
+test("folders that a request names get their IDs", () => {
+  const named = revision({}, { mounts: [{ vfolder: "data", target: "/srv", subpath: null, readOnly: true }] });
+  const r = withFolderIds(named, [{ id: "f2", name: "data" }]);
+  expect(draftOf(r, variants).launch.folders).toEqual([{ id: "f2", readOnly: true }]);
+  expect(revisionInput(draftOf(r, variants), r).request).toMatchObject({
+    mounts: [{ vfolder: "f2", target: "/srv", readOnly: true }],
+  });
 });
 
 test("lines of the environment need a name", () => {
@@ -158,4 +180,15 @@ test("two revisions differ field by field", () => {
     { name: "Bytes of /dev/shm", before: "1024", after: "" },
   ]);
   expect(differences(after, after)).toEqual([]);
+});
+
+test("an error of the server is at the field of the form", () => {
+  const failure = (field: string, message: string) => atField({ code: "INVALID_ARGUMENT", field, message });
+  expect(failure("revision.request.image", "not found")).toMatchObject({ field: "request.image" });
+  expect(failure("revision.options", 'options.dtype: "odd" is not one of auto')).toMatchObject({
+    field: "options.dtype",
+    message: '"odd" is not one of auto',
+  });
+  expect(failure("revision.options", "too many")).toMatchObject({ field: "options" });
+  expect(atField(null)).toBeNull();
 });

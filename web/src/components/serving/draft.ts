@@ -1,4 +1,5 @@
-import { initialDraft, inputOf, type LaunchDraft } from "../launch/request";
+import type { Failure } from "../../api/errors";
+import { initialDraft, inputOf, type LaunchDraft, lineOf } from "../launch/request";
 import type { Revision, Variant } from "./serving";
 
 /** The mount of the folder of a model, which the server adds. */
@@ -100,7 +101,6 @@ export function checkDraft(d: DeployDraft, isNew: boolean): Record<string, strin
     wrong.name = "Use 1 to 63 lower-case letters, digits and . _ - that begin with a letter or digit.";
   if (!d.launch.image) wrong["request.image"] = "Choose an image.";
   if (isCustom(d) && !d.launch.command.trim()) wrong["request.command"] = "Enter the command that starts the engine.";
-  if (isCustom(d) && d.port === "") wrong.port = "Enter the port on which the engine listens.";
   if (!isCustom(d) && !d.model) wrong.model = "Choose the folder with the model.";
   if (!(d.launch.cpu > 0)) wrong["request.slots.cpu"] = "Enter a number above 0.";
   if (!(d.launch.mem > 0)) wrong["request.slots.mem"] = "Enter a number above 0.";
@@ -152,11 +152,24 @@ export function revisionInput(d: DeployDraft, begun?: Revision) {
     request: {
       ...kept,
       ...form,
-      ...(isCustom(d) ? { command } : {}),
+      ...(isCustom(d) ? { command: sameCommand(d, begun) ?? command } : {}),
       ...(Object.keys(environment).length > 0 ? { environment } : {}),
       ...(mounts.length > 0 ? { mounts: mounts.map((m) => ({ ...pathOf(before, m.vfolder), ...m })) } : {}),
     },
   };
+}
+
+/** The words of the command that a revision had, if the form still shows it: the form would run it with a shell. */
+function sameCommand(d: DeployDraft, begun?: Revision): string[] | undefined {
+  const words = begun?.variant === "custom" ? (begun.request.command ?? []) : [];
+  return words.length > 0 && d.launch.command === lineOf(words) ? words : undefined;
+}
+
+/** A request can name its folders. Returns the revision with their IDs, as far as the folders are offered. */
+export function withFolderIds(r: Revision, folders: readonly { id: string; name: string }[]): Revision {
+  const idOf = (ref: string) => folders.find((f) => f.id === ref || f.name === ref)?.id ?? ref;
+  const mounts = r.request.mounts?.map((m) => ({ ...m, vfolder: idOf(m.vfolder) })) ?? null;
+  return { ...r, request: { ...r.request, mounts } };
 }
 
 /** The path of a folder that the revision mounted already. */
@@ -187,3 +200,11 @@ export const deploymentInput = (d: DeployDraft) => ({
   revision: revisionInput(d),
   scaling: { min: Number(d.min), max: Number(d.max) },
 });
+
+/** Moves an error of a revision to the field of the form. The server names an option of the engine in the message. */
+export function atField(failure: Failure | null): Failure | null {
+  if (!failure?.field) return failure;
+  const field = failure.field.replace(/^revision\./, "");
+  const [, option, message] = (field === "options" && /^options\.(\w+): (.*)$/s.exec(failure.message)) || [];
+  return option && message ? { ...failure, field: `options.${option}`, message } : { ...failure, field };
+}
