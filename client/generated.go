@@ -36,6 +36,12 @@ type AccessToken struct {
 	Status  Enum    `json:"status"`
 }
 
+// Adds a revision and begins the change to it. A change that has not ended is given up for it.
+type AddDeploymentRevisionInput struct {
+	Deployment string                  `json:"deployment"`
+	Revision   DeploymentRevisionInput `json:"revision"`
+}
+
 type AddMembershipInput struct {
 	Project string `json:"project"`
 	User    string `json:"user"`
@@ -660,6 +666,43 @@ type CreateAccessTokenInput struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
+type CreateDeploymentInput struct {
+	// 1 to 63 lower-case letters, digits and . _ -, beginning with a letter or digit; the name of the model in requests.
+	Name string `json:"name"`
+	// At most 1000 characters. Default: empty.
+	Description string `json:"description,omitempty"`
+	// Default: the viewer's only project.
+	Project string `json:"project,omitempty"`
+	// Lets the members of the project see it and send requests. Default: false.
+	Shared bool `json:"shared,omitempty"`
+	// Requests need no key. Only admins of the domain can set it. Default: false.
+	Open     bool                    `json:"open,omitempty"`
+	Revision DeploymentRevisionInput `json:"revision"`
+	// At the start; between min and max. Default: the larger of min and 1.
+	Replicas *int                     `json:"replicas,omitempty"`
+	Strategy *DeploymentStrategyInput `json:"strategy,omitempty"`
+	Scaling  *DeploymentScalingInput  `json:"scaling,omitempty"`
+	// 0 to 10000. Default: 0 = no limit.
+	Concurrency *int `json:"concurrency,omitempty"`
+	// 0 to 86400. Default: 60.
+	DrainSeconds *int `json:"drainSeconds,omitempty"`
+}
+
+type CreateDeploymentKeyInput struct {
+	// 1 to 64 characters.
+	Name string `json:"name"`
+	// Default: all deployments that the viewer can see.
+	Deployment string `json:"deployment,omitempty"`
+	// Default: never.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	// 0 = no limit, the default.
+	RequestsPerMinute *int `json:"requestsPerMinute,omitempty"`
+	// 0 = no limit, the default.
+	TokensPerMinute *int `json:"tokensPerMinute,omitempty"`
+	// 0 = no limit, the default.
+	TokenBudget *int64 `json:"tokenBudget,omitempty"`
+}
+
 // 1 to 1000 paths. Missing parent directories are created too.
 type CreateDirectoriesInput struct {
 	Vfolder string   `json:"vfolder"`
@@ -1029,6 +1072,13 @@ type DeleteAgentInput struct {
 	Expel bool `json:"expel,omitempty"`
 }
 
+// Ends the replicas after their requests, and then the deployment.
+type DeleteDeploymentInput struct {
+	ID string `json:"id"`
+	// Cuts the requests. Default: false.
+	Force bool `json:"force,omitempty"`
+}
+
 // The name must match, to protect against deleting the wrong domain.
 type DeleteDomainInput struct {
 	ID   string `json:"id"`
@@ -1140,6 +1190,451 @@ type Dependency struct {
 	Needed *SessionRef `json:"needed"`
 	// The array whose members must all succeed; null if it is a session, was removed or the viewer cannot see it.
 	NeededArray *Ref `json:"neededArray"`
+}
+
+// Deployment is a deployment with the fields of a list.
+type Deployment struct {
+	ID string `json:"id"`
+	// Name of the model in requests; unique among the deployments of the domain that have not ended.
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Status      Enum   `json:"status"`
+	// Why it does not serve with all wanted replicas; empty if it does.
+	Message string `json:"message"`
+	// Reports whether the members of the project can see it and send requests to it.
+	Shared bool `json:"shared"`
+	// Reports whether requests need no key.
+	Open bool `json:"open"`
+	// Replicas that are wanted.
+	Wanted int `json:"wanted"`
+	// Number of the revision that serves.
+	Current int `json:"current"`
+	// Number of the revision that it changes to; the current one without a change.
+	Target int `json:"target"`
+	// Requests that one replica gets at a time; 0 = no limit.
+	Concurrency int `json:"concurrency"`
+	// Seconds until the requests of a replica that ends are cut.
+	DrainSeconds  int        `json:"drainSeconds"`
+	CreatedAt     time.Time  `json:"createdAt"`
+	LastRequestAt *time.Time `json:"lastRequestAt"`
+	EndedAt       *time.Time `json:"endedAt"`
+	// What the viewer can do with it.
+	Permissions []Enum  `json:"permissions"`
+	Project     Ref     `json:"project"`
+	Owner       UserRef `json:"owner"`
+	// Shares of the requests in percent, by revision.
+	Traffic []DeploymentTraffic `json:"traffic"`
+	// Those that ended are deleted after a while.
+	Ready DeploymentReadyDeploymentReplicaConnection `json:"ready"`
+	// What the gateways measured in the last minute; null if none reports.
+	Load *DeploymentLoad `json:"load"`
+}
+
+// DeploymentDetail is a deployment with its settings.
+type DeploymentDetail struct {
+	Deployment `json:"-"`
+	Strategy   DeploymentStrategy `json:"strategy"`
+	Scaling    DeploymentScaling  `json:"scaling"`
+}
+
+func (v *DeploymentDetail) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*DeploymentDetail
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.DeploymentDetail = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Deployment)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalDeploymentDetail struct {
+	ID string `json:"id"`
+
+	Name string `json:"name"`
+
+	Description string `json:"description"`
+
+	Status Enum `json:"status"`
+
+	Message string `json:"message"`
+
+	Shared bool `json:"shared"`
+
+	Open bool `json:"open"`
+
+	Wanted int `json:"wanted"`
+
+	Current int `json:"current"`
+
+	Target int `json:"target"`
+
+	Concurrency int `json:"concurrency"`
+
+	DrainSeconds int `json:"drainSeconds"`
+
+	CreatedAt time.Time `json:"createdAt"`
+
+	LastRequestAt *time.Time `json:"lastRequestAt"`
+
+	EndedAt *time.Time `json:"endedAt"`
+
+	Permissions []Enum `json:"permissions"`
+
+	Project Ref `json:"project"`
+
+	Owner UserRef `json:"owner"`
+
+	Traffic []DeploymentTraffic `json:"traffic"`
+
+	Ready DeploymentReadyDeploymentReplicaConnection `json:"ready"`
+
+	Load     *DeploymentLoad    `json:"load"`
+	Strategy DeploymentStrategy `json:"strategy"`
+
+	Scaling DeploymentScaling `json:"scaling"`
+}
+
+func (v *DeploymentDetail) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *DeploymentDetail) __premarshalJSON() (*__premarshalDeploymentDetail, error) {
+	var retval __premarshalDeploymentDetail
+
+	retval.Strategy = v.Strategy
+	retval.Scaling = v.Scaling
+	retval.ID = v.Deployment.ID
+	retval.Name = v.Deployment.Name
+	retval.Description = v.Deployment.Description
+	retval.Status = v.Deployment.Status
+	retval.Message = v.Deployment.Message
+	retval.Shared = v.Deployment.Shared
+	retval.Open = v.Deployment.Open
+	retval.Wanted = v.Deployment.Wanted
+	retval.Current = v.Deployment.Current
+	retval.Target = v.Deployment.Target
+	retval.Concurrency = v.Deployment.Concurrency
+	retval.DrainSeconds = v.Deployment.DrainSeconds
+	retval.CreatedAt = v.Deployment.CreatedAt
+	retval.LastRequestAt = v.Deployment.LastRequestAt
+	retval.EndedAt = v.Deployment.EndedAt
+	retval.Permissions = v.Deployment.Permissions
+	retval.Project = v.Deployment.Project
+	retval.Owner = v.Deployment.Owner
+	retval.Traffic = v.Deployment.Traffic
+	retval.Ready = v.Deployment.Ready
+	retval.Load = v.Deployment.Load
+	return &retval, nil
+}
+
+// DeploymentEngine is how the engine of a revision is reached and checked. Times are in seconds.
+type DeploymentEngine struct {
+	Port int `json:"port"`
+	// Path that a healthy engine answers; empty: it is ready when its port is open.
+	Health string `json:"health"`
+	// Status of the answer of a healthy engine.
+	HealthStatus int `json:"healthStatus"`
+	// Seconds between two checks.
+	Interval float64 `json:"interval"`
+	// Seconds that one check can take.
+	Timeout float64 `json:"timeout"`
+	// Failures in a row after which a replica that was ready has failed.
+	Retries int `json:"retries"`
+	// Seconds that a replica has from the start of its container until it is ready.
+	StartTimeout float64 `json:"startTimeout"`
+	// Path of Prometheus metrics; empty: none.
+	Metrics string `json:"metrics"`
+}
+
+// DeploymentEvent is a decision about a deployment, or something that happened to its replicas.
+type DeploymentEvent struct {
+	ID        string    `json:"id"`
+	CreatedAt time.Time `json:"createdAt"`
+	Kind      Enum      `json:"kind"`
+	// Number of the revision that it is about.
+	Revision *int `json:"revision"`
+	// Wanted replicas before a SCALED.
+	ReplicasBefore *int `json:"replicasBefore"`
+	ReplicasAfter  *int `json:"replicasAfter"`
+	// The metric that decided; empty if none did.
+	Metric string   `json:"metric"`
+	Value  *float64 `json:"value"`
+	// What one replica can take of the metric.
+	Limit   *float64 `json:"limit"`
+	Message string   `json:"message"`
+}
+
+// DeploymentKey is a credential for requests to models, without its secret.
+type DeploymentKey struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// The first characters of the key.
+	Prefix string `json:"prefix"`
+	// 0 = no limit.
+	RequestsPerMinute int `json:"requestsPerMinute"`
+	// 0 = no limit.
+	TokensPerMinute int `json:"tokensPerMinute"`
+	// All tokens that the key can use; 0 = no limit.
+	TokenBudget  int64      `json:"tokenBudget"`
+	UsedRequests int64      `json:"usedRequests"`
+	UsedTokens   int64      `json:"usedTokens"`
+	CreatedAt    time.Time  `json:"createdAt"`
+	ExpiresAt    *time.Time `json:"expiresAt"`
+	LastUsedAt   *time.Time `json:"lastUsedAt"`
+	RevokedAt    *time.Time `json:"revokedAt"`
+	User         UserRef    `json:"user"`
+	// The only deployment that it is for; null: all that its user can see.
+	Deployment *Ref `json:"deployment"`
+}
+
+// DeploymentLoad is what the gateways measured in the last minute.
+type DeploymentLoad struct {
+	InFlight int `json:"inFlight"`
+	// Requests that wait for a replica.
+	Waiting           int     `json:"waiting"`
+	RequestsPerSecond float64 `json:"requestsPerSecond"`
+	// Share of the requests that failed, 0 to 1.
+	ErrorRate                 float64 `json:"errorRate"`
+	PromptTokensPerSecond     float64 `json:"promptTokensPerSecond"`
+	CompletionTokensPerSecond float64 `json:"completionTokensPerSecond"`
+	// Share of the tokens of prompts that the engines had in their caches, 0 to 1.
+	CachedShare float64 `json:"cachedShare"`
+	// Milliseconds until the first byte of an answer; null without a request.
+	FirstByteP50 *float64 `json:"firstByteP50"`
+	FirstByteP95 *float64 `json:"firstByteP95"`
+	// Milliseconds for one token after the first; null without a stream.
+	PerTokenP50 *float64                `json:"perTokenP50"`
+	PerTokenP95 *float64                `json:"perTokenP95"`
+	Replicas    []DeploymentReplicaLoad `json:"replicas"`
+}
+
+// DeploymentReadyDeploymentReplicaConnection includes the requested fields of the GraphQL type DeploymentReplicaConnection.
+type DeploymentReadyDeploymentReplicaConnection struct {
+	TotalCount int `json:"totalCount"`
+}
+
+// DeploymentReplica is a session that serves the model of a deployment.
+type DeploymentReplica struct {
+	ID string `json:"id"`
+	// Number of the revision.
+	Revision   int       `json:"revision"`
+	Phase      Enum      `json:"phase"`
+	PhaseSince time.Time `json:"phaseSince"`
+	// What it waits for, or why it ended.
+	Message string `json:"message"`
+	// Reports whether it ended although it was wanted.
+	Failed    bool       `json:"failed"`
+	CreatedAt time.Time  `json:"createdAt"`
+	EndedAt   *time.Time `json:"endedAt"`
+	// Null before it is created, after it was deleted, or if the viewer cannot see it.
+	Session *SessionRef `json:"session"`
+}
+
+// DeploymentReplicaLoad is what the gateways measured of one replica.
+type DeploymentReplicaLoad struct {
+	Replica           string  `json:"replica"`
+	InFlight          int     `json:"inFlight"`
+	RequestsPerSecond float64 `json:"requestsPerSecond"`
+	ErrorRate         float64 `json:"errorRate"`
+	// Reports whether a gateway sends it no requests, because several failed in a row.
+	Ejected bool `json:"ejected"`
+}
+
+// DeploymentRevision is how the replicas of a deployment are started.
+type DeploymentRevision struct {
+	ID string `json:"id"`
+	// From 1.
+	Number  int    `json:"number"`
+	Comment string `json:"comment"`
+	// The engine, one of modelVariants.
+	Variant string `json:"variant"`
+	// Options of the engine, by name.
+	Options map[string]string `json:"options"`
+	// The request of a replica's session, with the command of the engine. Values of environment variables are empty for viewers who cannot change the deployment.
+	Request SessionRequest `json:"request"`
+	// Full reference of the image.
+	Image string `json:"image"`
+	// The folder of the model; null if there is none, after it was deleted, or if the viewer cannot see it.
+	Vfolder *Ref `json:"vfolder"`
+	// Of the model below the folder.
+	Subpath   string           `json:"subpath"`
+	Engine    DeploymentEngine `json:"engine"`
+	CreatedAt time.Time        `json:"createdAt"`
+	// Null after the user was deleted, or if the viewer cannot see them.
+	Creator *UserRef `json:"creator"`
+}
+
+// A revision.
+type DeploymentRevisionInput struct {
+	// The session of a replica: image, slots, mounts, environment and so on, as for createSession. Not allowed: name, type, project, startsAt,
+	// lifetime, dependsOn, from, template, apps, sessionGroup and idempotencyKey. The command is that of the variant, and required for the variant custom.
+	Request CreateSessionInput `json:"request"`
+	// One of modelVariants. Default: that of the model's model-definition.yaml if it has one, otherwise custom.
+	Variant string `json:"variant,omitempty"`
+	// Default: none.
+	Options map[string]string `json:"options,omitzero"`
+	// ID or name of the folder with the model, which is mounted at /models for reading. Default: none.
+	Model string `json:"model,omitempty"`
+	// The model below the folder. Default: the folder itself.
+	Subpath string `json:"subpath,omitempty"`
+	// The text of a model-definition.yaml of Backend.AI, whose first model is served. Default: none.
+	Definition string `json:"definition,omitempty"`
+	// Port of the engine. Default: that of the variant.
+	Port *int `json:"port,omitempty"`
+	// Path that a healthy engine answers with healthStatus; empty: the port is enough. Default: that of the variant.
+	Health string `json:"health,omitempty"`
+	// 100 to 599. Default: 200.
+	HealthStatus *int `json:"healthStatus,omitempty"`
+	// Seconds between two checks, 1 to 3600. Default: 5.
+	Interval *float64 `json:"interval,omitempty"`
+	// Seconds that one check can take, 0.1 to 300. Default: 5.
+	Timeout *float64 `json:"timeout,omitempty"`
+	// 1 to 1000. Default: 3.
+	Retries *int `json:"retries,omitempty"`
+	// Seconds until a replica must be ready after its container has started, 1 to 86400. Default: 1800.
+	StartTimeout *float64 `json:"startTimeout,omitempty"`
+	// Path of Prometheus metrics. Default: that of the variant.
+	Metrics string `json:"metrics,omitempty"`
+	// At most 1000 characters. Default: empty.
+	Comment string `json:"comment,omitempty"`
+}
+
+// DeploymentScaling is the number of replicas and what changes it. Times are in seconds.
+type DeploymentScaling struct {
+	Min int `json:"min"`
+	Max int `json:"max"`
+	// Seconds without a request after which a deployment with min 0 has no replica.
+	ZeroAfter int `json:"zeroAfter"`
+	// Seconds for which a larger number must be called for before it is taken.
+	UpAfter   int                  `json:"upAfter"`
+	DownAfter int                  `json:"downAfter"`
+	Targets   []DeploymentTarget   `json:"targets"`
+	Schedules []DeploymentSchedule `json:"schedules"`
+}
+
+// Fields that are null get their defaults, or stay unchanged.
+type DeploymentScalingInput struct {
+	// 0 to max. With 0, the deployment has no replica after zeroAfter. Default: 1.
+	Min *int `json:"min,omitempty"`
+	// 1 to 1000. Default: the larger of min and 1.
+	Max *int `json:"max,omitempty"`
+	// Seconds, 10 to 604800. Default: 900.
+	ZeroAfter *int `json:"zeroAfter,omitempty"`
+	// Seconds, 0 to 3600. Default: 30.
+	UpAfter *int `json:"upAfter,omitempty"`
+	// Seconds, 0 to 86400. Default: 300.
+	DownAfter *int `json:"downAfter,omitempty"`
+	// Default: none; the number only changes when a person changes it.
+	Targets []DeploymentTargetInput `json:"targets,omitzero"`
+	// Default: none.
+	Schedules []DeploymentScheduleInput `json:"schedules,omitzero"`
+}
+
+// DeploymentSchedule raises the least number of replicas between two times of the day.
+type DeploymentSchedule struct {
+	// HH:MM.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Days of the week, 0 = Sunday. Empty: every day.
+	Days     []int  `json:"days"`
+	TimeZone string `json:"timeZone"`
+	Replicas int    `json:"replicas"`
+}
+
+type DeploymentScheduleInput struct {
+	// HH:MM.
+	From string `json:"from"`
+	// HH:MM; the next day if it is before from.
+	To string `json:"to"`
+	// Days of the week on which it begins, 0 = Sunday. Default: every day.
+	Days []int `json:"days,omitzero"`
+	// Such as Europe/Berlin. Default: UTC.
+	TimeZone string `json:"timeZone,omitempty"`
+	// 1 to max.
+	Replicas int `json:"replicas"`
+}
+
+// DeploymentStrategy is how a deployment changes to another revision. Times are in seconds.
+type DeploymentStrategy struct {
+	Kind Enum `json:"kind"`
+	// Replicas beyond the wanted ones while replicas are replaced.
+	MaxSurge int `json:"maxSurge"`
+	// Wanted replicas that can be missing while replicas are replaced.
+	MaxUnavailable int `json:"maxUnavailable"`
+	// BLUE_GREEN: moves the requests when all replicas have been ready for promoteAfter; otherwise promoteDeployment does.
+	AutoPromote bool `json:"autoPromote"`
+	// Seconds.
+	PromoteAfter int `json:"promoteAfter"`
+	// CANARY: growing percentages of the requests, each below 100.
+	Steps []int `json:"steps"`
+	// CANARY: seconds that a step lasts at least.
+	StepTime int `json:"stepTime"`
+	// Seconds after which a change that has not ended is rolled back.
+	Deadline int `json:"deadline"`
+}
+
+// Fields that are null get their defaults, or stay unchanged.
+type DeploymentStrategyInput struct {
+	// Default: ROLLING.
+	Kind Enum `json:"kind,omitempty"`
+	// Default: 1.
+	MaxSurge *int `json:"maxSurge,omitempty"`
+	// Default: 0.
+	MaxUnavailable *int `json:"maxUnavailable,omitempty"`
+	// Default: true.
+	AutoPromote *bool `json:"autoPromote,omitempty"`
+	// Seconds, at most 86400. Default: 0.
+	PromoteAfter *int `json:"promoteAfter,omitempty"`
+	// Default: 10, 50.
+	Steps []int `json:"steps,omitzero"`
+	// Seconds, 1 to 86400. Default: 120.
+	StepTime *int `json:"stepTime,omitempty"`
+	// Seconds, 60 to 604800. Default: 3600.
+	Deadline *int `json:"deadline,omitempty"`
+}
+
+// DeploymentTarget is a measure, and what one replica can take of it.
+type DeploymentTarget struct {
+	Metric     string  `json:"metric"`
+	PerReplica float64 `json:"perReplica"`
+	// Reports whether the metric is a sum over all replicas, and not their average.
+	Sum bool `json:"sum"`
+}
+
+type DeploymentTargetInput struct {
+	// requests (in flight), waiting (requests that wait for a replica), requestRate (in a second), tokenRate (tokens of answers in a second),
+	// or the name of a metric of the engine, such as vllm:gpu_cache_usage_perc.
+	Metric string `json:"metric"`
+	// Above 0.
+	PerReplica float64 `json:"perReplica"`
+	// Default: true for the first four, and false for metrics of the engine.
+	Sum *bool `json:"sum,omitempty"`
+}
+
+// DeploymentTraffic is the share of the requests that a revision gets, in percent.
+type DeploymentTraffic struct {
+	// Number of the revision.
+	Revision int `json:"revision"`
+	Percent  int `json:"percent"`
 }
 
 // At most one of domain, project and resourceGroup: the same as when it was attached.
@@ -2380,6 +2875,30 @@ type Metric struct {
 	Quality  Enum    `json:"quality"`
 }
 
+// ModelVariant is an engine that serves models.
+type ModelVariant struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	// The command, in which {model}, {name} and {port} are replaced.
+	Command []string             `json:"command"`
+	Port    int                  `json:"port"`
+	Health  string               `json:"health"`
+	Metrics string               `json:"metrics"`
+	Options []ModelVariantOption `json:"options"`
+}
+
+// ModelVariantOption is a setting of an engine.
+type ModelVariantOption struct {
+	Name string `json:"name"`
+	Type Enum   `json:"type"`
+	Help string `json:"help"`
+	// Of numbers.
+	Minimum *float64 `json:"minimum"`
+	Maximum *float64 `json:"maximum"`
+	// Of CHOICE.
+	Choices []string `json:"choices"`
+}
+
 // Mount is a folder in a session.
 type Mount struct {
 	ID string `json:"id"`
@@ -2424,6 +2943,13 @@ type MoveFilesInput struct {
 	Items     []MoveFileItem `json:"items"`
 	ToVfolder string         `json:"toVfolder,omitempty"`
 	Overwrite bool           `json:"overwrite,omitempty"`
+}
+
+// NewDeploymentKey is a key with its secret, which cannot be read again.
+type NewDeploymentKey struct {
+	Key DeploymentKey `json:"key"`
+	// The key, which is shown only now.
+	Secret string `json:"secret"`
 }
 
 // NewInvitation is an invitation with its secret, which cannot be read again.
@@ -2757,6 +3283,11 @@ type ProjectMembershipsMembershipConnection struct {
 	TotalCount int `json:"totalCount"`
 }
 
+// Moves all requests to the new revision: of BLUE_GREEN now, of CANARY without its other steps.
+type PromoteDeploymentInput struct {
+	ID string `json:"id"`
+}
+
 // QueueEntry is a session in the queue. Session is nil if the viewer cannot see it.
 type QueueEntry struct {
 	// From 1, in the order of the next scheduling pass.
@@ -3023,6 +3554,10 @@ type RevokeAccessTokenInput struct {
 	ID string `json:"id"`
 }
 
+type RevokeDeploymentKeyInput struct {
+	ID string `json:"id"`
+}
+
 type RevokeInvitationInput struct {
 	ID string `json:"id"`
 }
@@ -3082,6 +3617,13 @@ type RolePermission struct {
 type RolePermissionInput struct {
 	Entity     Enum   `json:"entity"`
 	Operations []Enum `json:"operations"`
+}
+
+// Begins the change to an older revision.
+type RollBackDeploymentInput struct {
+	ID string `json:"id"`
+	// Default: during a change the current one, otherwise the one that was current before.
+	Revision *int `json:"revision,omitempty"`
 }
 
 // digest is that of a version. Default: the version that was seen before the current one.
@@ -3964,6 +4506,29 @@ type UpdateAgentInput struct {
 	CordonReason *string `json:"cordonReason,omitempty"`
 }
 
+// Fields that are null stay unchanged.
+type UpdateDeploymentInput struct {
+	ID          string  `json:"id"`
+	Description *string `json:"description,omitempty"`
+	Shared      *bool   `json:"shared,omitempty"`
+	Open        *bool   `json:"open,omitempty"`
+	// Wanted from now on, between min and max; rules can change it again.
+	Replicas *int                     `json:"replicas,omitempty"`
+	Strategy *DeploymentStrategyInput `json:"strategy,omitempty"`
+	// Lists replace the old ones.
+	Scaling      *DeploymentScalingInput `json:"scaling,omitempty"`
+	Concurrency  *int                    `json:"concurrency,omitempty"`
+	DrainSeconds *int                    `json:"drainSeconds,omitempty"`
+}
+
+// Fields that are null stay unchanged.
+type UpdateDeploymentKeyInput struct {
+	ID                string `json:"id"`
+	RequestsPerMinute *int   `json:"requestsPerMinute,omitempty"`
+	TokensPerMinute   *int   `json:"tokensPerMinute,omitempty"`
+	TokenBudget       *int64 `json:"tokenBudget,omitempty"`
+}
+
 // Changes only the given fields. registries: the only registries from which the domain's users can start images.
 type UpdateDomainInput struct {
 	ID                   string   `json:"id"`
@@ -4570,6 +5135,11 @@ type __acceptVfolderShareInput struct {
 	Input AcceptVfolderShareInput `json:"input"`
 }
 
+// __addDeploymentRevisionInput is used internally by genqlient
+type __addDeploymentRevisionInput struct {
+	Input AddDeploymentRevisionInput `json:"input"`
+}
+
 // __addMembershipInput is used internally by genqlient
 type __addMembershipInput struct {
 	Input AddMembershipInput `json:"input"`
@@ -4633,6 +5203,16 @@ type __copyFilesInput struct {
 // __createAccessTokenInput is used internally by genqlient
 type __createAccessTokenInput struct {
 	Input CreateAccessTokenInput `json:"input"`
+}
+
+// __createDeploymentInput is used internally by genqlient
+type __createDeploymentInput struct {
+	Input CreateDeploymentInput `json:"input"`
+}
+
+// __createDeploymentKeyInput is used internally by genqlient
+type __createDeploymentKeyInput struct {
+	Input CreateDeploymentKeyInput `json:"input"`
 }
 
 // __createDirectoriesInput is used internally by genqlient
@@ -4763,6 +5343,11 @@ type __deleteAgentInput struct {
 // __deleteBuildCacheInput is used internally by genqlient
 type __deleteBuildCacheInput struct {
 	Project string `json:"project"`
+}
+
+// __deleteDeploymentInput is used internally by genqlient
+type __deleteDeploymentInput struct {
+	Input DeleteDeploymentInput `json:"input"`
 }
 
 // __deleteDomainInput is used internally by genqlient
@@ -4953,6 +5538,11 @@ type __prepullImageInput struct {
 	Input PrepullImageInput `json:"input"`
 }
 
+// __promoteDeploymentInput is used internally by genqlient
+type __promoteDeploymentInput struct {
+	Input PromoteDeploymentInput `json:"input"`
+}
+
 // __queryAccessTokensInput is used internally by genqlient
 type __queryAccessTokensInput struct {
 	First *int   `json:"first,omitempty"`
@@ -5006,6 +5596,40 @@ type __queryAppsInput struct {
 
 // __queryAuditEntriesInput is used internally by genqlient
 type __queryAuditEntriesInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
+}
+
+// __queryDeploymentEventsInput is used internally by genqlient
+type __queryDeploymentEventsInput struct {
+	ID string `json:"id"`
+}
+
+// __queryDeploymentInput is used internally by genqlient
+type __queryDeploymentInput struct {
+	ID string `json:"id"`
+}
+
+// __queryDeploymentKeysInput is used internally by genqlient
+type __queryDeploymentKeysInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
+}
+
+// __queryDeploymentReplicasInput is used internally by genqlient
+type __queryDeploymentReplicasInput struct {
+	ID string `json:"id"`
+}
+
+// __queryDeploymentRevisionsInput is used internally by genqlient
+type __queryDeploymentRevisionsInput struct {
+	ID string `json:"id"`
+}
+
+// __queryDeploymentsInput is used internally by genqlient
+type __queryDeploymentsInput struct {
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
 	Where Where  `json:"where,omitzero"`
@@ -5492,6 +6116,11 @@ type __revokeAccessTokenInput struct {
 	Input RevokeAccessTokenInput `json:"input"`
 }
 
+// __revokeDeploymentKeyInput is used internally by genqlient
+type __revokeDeploymentKeyInput struct {
+	Input RevokeDeploymentKeyInput `json:"input"`
+}
+
 // __revokeInvitationInput is used internally by genqlient
 type __revokeInvitationInput struct {
 	Input RevokeInvitationInput `json:"input"`
@@ -5520,6 +6149,11 @@ type __revokeVfolderShareInput struct {
 // __revokeVolumeInput is used internally by genqlient
 type __revokeVolumeInput struct {
 	Input RevokeVolumeInput `json:"input"`
+}
+
+// __rollBackDeploymentInput is used internally by genqlient
+type __rollBackDeploymentInput struct {
+	Input RollBackDeploymentInput `json:"input"`
 }
 
 // __rollbackImageInput is used internally by genqlient
@@ -5632,6 +6266,16 @@ type __updateAgentInput struct {
 	Input UpdateAgentInput `json:"input"`
 }
 
+// __updateDeploymentInput is used internally by genqlient
+type __updateDeploymentInput struct {
+	Input UpdateDeploymentInput `json:"input"`
+}
+
+// __updateDeploymentKeyInput is used internally by genqlient
+type __updateDeploymentKeyInput struct {
+	Input UpdateDeploymentKeyInput `json:"input"`
+}
+
 // __updateDomainInput is used internally by genqlient
 type __updateDomainInput struct {
 	Input UpdateDomainInput `json:"input"`
@@ -5730,6 +6374,16 @@ type acceptVfolderSharePayload struct {
 // acceptVfolderShareResponse is returned by acceptVfolderShare on success.
 type acceptVfolderShareResponse struct {
 	Payload acceptVfolderSharePayload `json:"payload"`
+}
+
+// addDeploymentRevisionPayloadDeploymentPayload includes the requested fields of the GraphQL type DeploymentPayload.
+type addDeploymentRevisionPayloadDeploymentPayload struct {
+	Deployment DeploymentDetail `json:"deployment"`
+}
+
+// addDeploymentRevisionResponse is returned by addDeploymentRevision on success.
+type addDeploymentRevisionResponse struct {
+	Payload addDeploymentRevisionPayloadDeploymentPayload `json:"payload"`
 }
 
 // addMembershipPayload includes the requested fields of the GraphQL type MembershipPayload.
@@ -5892,6 +6546,21 @@ type copyFilesResponse struct {
 // createAccessTokenResponse is returned by createAccessToken on success.
 type createAccessTokenResponse struct {
 	Payload NewToken `json:"payload"`
+}
+
+// createDeploymentKeyResponse is returned by createDeploymentKey on success.
+type createDeploymentKeyResponse struct {
+	Payload NewDeploymentKey `json:"payload"`
+}
+
+// createDeploymentPayload includes the requested fields of the GraphQL type DeploymentPayload.
+type createDeploymentPayload struct {
+	Deployment DeploymentDetail `json:"deployment"`
+}
+
+// createDeploymentResponse is returned by createDeployment on success.
+type createDeploymentResponse struct {
+	Payload createDeploymentPayload `json:"payload"`
 }
 
 // createDirectoriesPayloadFilesPayload includes the requested fields of the GraphQL type FilesPayload.
@@ -6149,6 +6818,16 @@ type deleteBuildCacheResponse struct {
 	DeleteBuildCache deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload `json:"deleteBuildCache"`
 }
 
+// deleteDeploymentPayload includes the requested fields of the GraphQL type DeploymentPayload.
+type deleteDeploymentPayload struct {
+	Deployment DeploymentDetail `json:"deployment"`
+}
+
+// deleteDeploymentResponse is returned by deleteDeployment on success.
+type deleteDeploymentResponse struct {
+	Payload deleteDeploymentPayload `json:"payload"`
+}
+
 // deleteDomainPayloadDeleteDomainPayload includes the requested fields of the GraphQL type DeleteDomainPayload.
 type deleteDomainPayloadDeleteDomainPayload struct {
 	ID string `json:"id"`
@@ -6373,6 +7052,83 @@ type deleteUserResponse struct {
 type deleteVfolderResponse struct {
 	// Permanently deletes a folder in the trash and its files, as a task.
 	Payload FolderTask `json:"payload"`
+}
+
+// deploymentEvents is a deployment with its newest events.
+type deploymentEvents struct {
+	// The newest first with orderBy CREATED_AT DESC. Those of more than 90 days ago are deleted.
+	Events deploymentEventsEventsDeploymentEventConnection `json:"events"`
+}
+
+// deploymentEventsEventsDeploymentEventConnection includes the requested fields of the GraphQL type DeploymentEventConnection.
+type deploymentEventsEventsDeploymentEventConnection struct {
+	Edges []*deploymentEventsEventsDeploymentEventConnectionEdgesDeploymentEventEdge `json:"edges"`
+}
+
+// GetEdges returns deploymentEventsEventsDeploymentEventConnection.Edges, and is useful for accessing the field via an interface.
+func (v *deploymentEventsEventsDeploymentEventConnection) GetEdges() []*deploymentEventsEventsDeploymentEventConnectionEdgesDeploymentEventEdge {
+	return v.Edges
+}
+
+// deploymentEventsEventsDeploymentEventConnectionEdgesDeploymentEventEdge includes the requested fields of the GraphQL type DeploymentEventEdge.
+type deploymentEventsEventsDeploymentEventConnectionEdgesDeploymentEventEdge struct {
+	Node *DeploymentEvent `json:"node"`
+}
+
+// GetNode returns deploymentEventsEventsDeploymentEventConnectionEdgesDeploymentEventEdge.Node, and is useful for accessing the field via an interface.
+func (v *deploymentEventsEventsDeploymentEventConnectionEdgesDeploymentEventEdge) GetNode() *DeploymentEvent {
+	return v.Node
+}
+
+// deploymentReplicas is a deployment with its replicas.
+type deploymentReplicas struct {
+	// Those that ended are deleted after a while.
+	Replicas deploymentReplicasReplicasDeploymentReplicaConnection `json:"replicas"`
+}
+
+// deploymentReplicasReplicasDeploymentReplicaConnection includes the requested fields of the GraphQL type DeploymentReplicaConnection.
+type deploymentReplicasReplicasDeploymentReplicaConnection struct {
+	Edges []*deploymentReplicasReplicasDeploymentReplicaConnectionEdgesDeploymentReplicaEdge `json:"edges"`
+}
+
+// GetEdges returns deploymentReplicasReplicasDeploymentReplicaConnection.Edges, and is useful for accessing the field via an interface.
+func (v *deploymentReplicasReplicasDeploymentReplicaConnection) GetEdges() []*deploymentReplicasReplicasDeploymentReplicaConnectionEdgesDeploymentReplicaEdge {
+	return v.Edges
+}
+
+// deploymentReplicasReplicasDeploymentReplicaConnectionEdgesDeploymentReplicaEdge includes the requested fields of the GraphQL type DeploymentReplicaEdge.
+type deploymentReplicasReplicasDeploymentReplicaConnectionEdgesDeploymentReplicaEdge struct {
+	Node *DeploymentReplica `json:"node"`
+}
+
+// GetNode returns deploymentReplicasReplicasDeploymentReplicaConnectionEdgesDeploymentReplicaEdge.Node, and is useful for accessing the field via an interface.
+func (v *deploymentReplicasReplicasDeploymentReplicaConnectionEdgesDeploymentReplicaEdge) GetNode() *DeploymentReplica {
+	return v.Node
+}
+
+// deploymentRevisions is a deployment with its revisions.
+type deploymentRevisions struct {
+	Revisions deploymentRevisionsRevisionsDeploymentRevisionConnection `json:"revisions"`
+}
+
+// deploymentRevisionsRevisionsDeploymentRevisionConnection includes the requested fields of the GraphQL type DeploymentRevisionConnection.
+type deploymentRevisionsRevisionsDeploymentRevisionConnection struct {
+	Edges []*deploymentRevisionsRevisionsDeploymentRevisionConnectionEdgesDeploymentRevisionEdge `json:"edges"`
+}
+
+// GetEdges returns deploymentRevisionsRevisionsDeploymentRevisionConnection.Edges, and is useful for accessing the field via an interface.
+func (v *deploymentRevisionsRevisionsDeploymentRevisionConnection) GetEdges() []*deploymentRevisionsRevisionsDeploymentRevisionConnectionEdgesDeploymentRevisionEdge {
+	return v.Edges
+}
+
+// deploymentRevisionsRevisionsDeploymentRevisionConnectionEdgesDeploymentRevisionEdge includes the requested fields of the GraphQL type DeploymentRevisionEdge.
+type deploymentRevisionsRevisionsDeploymentRevisionConnectionEdgesDeploymentRevisionEdge struct {
+	Node *DeploymentRevision `json:"node"`
+}
+
+// GetNode returns deploymentRevisionsRevisionsDeploymentRevisionConnectionEdgesDeploymentRevisionEdge.Node, and is useful for accessing the field via an interface.
+func (v *deploymentRevisionsRevisionsDeploymentRevisionConnectionEdgesDeploymentRevisionEdge) GetNode() *DeploymentRevision {
+	return v.Node
 }
 
 // detachIdleCheckerPayload includes the requested fields of the GraphQL type IdleCheckerPayload.
@@ -6725,6 +7481,16 @@ func (v *projectMembersMembersMembershipConnectionEdgesMembershipEdge) GetNode()
 	return v.Node
 }
 
+// promoteDeploymentPayload includes the requested fields of the GraphQL type DeploymentPayload.
+type promoteDeploymentPayload struct {
+	Deployment DeploymentDetail `json:"deployment"`
+}
+
+// promoteDeploymentResponse is returned by promoteDeployment on success.
+type promoteDeploymentResponse struct {
+	Payload promoteDeploymentPayload `json:"payload"`
+}
+
 // queryAccessTokensAccessTokensAccessTokenConnection includes the requested fields of the GraphQL type AccessTokenConnection.
 type queryAccessTokensAccessTokensAccessTokenConnection struct {
 	Edges    []*queryAccessTokensAccessTokensAccessTokenConnectionEdgesAccessTokenEdge `json:"edges"`
@@ -6879,6 +7645,86 @@ type queryBuildCachesResponse struct {
 // queryClusterResponse is returned by queryCluster on success.
 type queryClusterResponse struct {
 	Cluster Overview `json:"cluster"`
+}
+
+// queryDeploymentEventsResponse is returned by queryDeploymentEvents on success.
+type queryDeploymentEventsResponse struct {
+	Node *deploymentEvents `json:"node"`
+}
+
+// queryDeploymentKeysDeploymentKeysDeploymentKeyConnection includes the requested fields of the GraphQL type DeploymentKeyConnection.
+type queryDeploymentKeysDeploymentKeysDeploymentKeyConnection struct {
+	Edges    []*queryDeploymentKeysDeploymentKeysDeploymentKeyConnectionEdgesDeploymentKeyEdge `json:"edges"`
+	PageInfo pageInfo                                                                          `json:"pageInfo"`
+}
+
+// GetEdges returns queryDeploymentKeysDeploymentKeysDeploymentKeyConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryDeploymentKeysDeploymentKeysDeploymentKeyConnection) GetEdges() []*queryDeploymentKeysDeploymentKeysDeploymentKeyConnectionEdgesDeploymentKeyEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryDeploymentKeysDeploymentKeysDeploymentKeyConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryDeploymentKeysDeploymentKeysDeploymentKeyConnection) GetPageInfo() pageInfo {
+	return v.PageInfo
+}
+
+// queryDeploymentKeysDeploymentKeysDeploymentKeyConnectionEdgesDeploymentKeyEdge includes the requested fields of the GraphQL type DeploymentKeyEdge.
+type queryDeploymentKeysDeploymentKeysDeploymentKeyConnectionEdgesDeploymentKeyEdge struct {
+	Node *DeploymentKey `json:"node"`
+}
+
+// GetNode returns queryDeploymentKeysDeploymentKeysDeploymentKeyConnectionEdgesDeploymentKeyEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryDeploymentKeysDeploymentKeysDeploymentKeyConnectionEdgesDeploymentKeyEdge) GetNode() *DeploymentKey {
+	return v.Node
+}
+
+// queryDeploymentKeysResponse is returned by queryDeploymentKeys on success.
+type queryDeploymentKeysResponse struct {
+	DeploymentKeys queryDeploymentKeysDeploymentKeysDeploymentKeyConnection `json:"deploymentKeys"`
+}
+
+// queryDeploymentReplicasResponse is returned by queryDeploymentReplicas on success.
+type queryDeploymentReplicasResponse struct {
+	Node *deploymentReplicas `json:"node"`
+}
+
+// queryDeploymentResponse is returned by queryDeployment on success.
+type queryDeploymentResponse struct {
+	Node *DeploymentDetail `json:"node"`
+}
+
+// queryDeploymentRevisionsResponse is returned by queryDeploymentRevisions on success.
+type queryDeploymentRevisionsResponse struct {
+	Node *deploymentRevisions `json:"node"`
+}
+
+// queryDeploymentsDeploymentsDeploymentConnection includes the requested fields of the GraphQL type DeploymentConnection.
+type queryDeploymentsDeploymentsDeploymentConnection struct {
+	Edges    []*queryDeploymentsDeploymentsDeploymentConnectionEdgesDeploymentEdge `json:"edges"`
+	PageInfo pageInfo                                                              `json:"pageInfo"`
+}
+
+// GetEdges returns queryDeploymentsDeploymentsDeploymentConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryDeploymentsDeploymentsDeploymentConnection) GetEdges() []*queryDeploymentsDeploymentsDeploymentConnectionEdgesDeploymentEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryDeploymentsDeploymentsDeploymentConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryDeploymentsDeploymentsDeploymentConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// queryDeploymentsDeploymentsDeploymentConnectionEdgesDeploymentEdge includes the requested fields of the GraphQL type DeploymentEdge.
+type queryDeploymentsDeploymentsDeploymentConnectionEdgesDeploymentEdge struct {
+	Node *Deployment `json:"node"`
+}
+
+// GetNode returns queryDeploymentsDeploymentsDeploymentConnectionEdgesDeploymentEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryDeploymentsDeploymentsDeploymentConnectionEdgesDeploymentEdge) GetNode() *Deployment {
+	return v.Node
+}
+
+// queryDeploymentsResponse is returned by queryDeployments on success.
+type queryDeploymentsResponse struct {
+	Deployments queryDeploymentsDeploymentsDeploymentConnection `json:"deployments"`
 }
 
 // queryDomainByNameResponse is returned by queryDomainByName on success.
@@ -7359,6 +8205,17 @@ func (v *queryLoginSessionsLoginSessionsLoginSessionConnectionEdgesLoginSessionE
 type queryLoginSessionsResponse struct {
 	// Active logins of the viewer, or of a user whose logins the viewer can end.
 	LoginSessions queryLoginSessionsLoginSessionsLoginSessionConnection `json:"loginSessions"`
+}
+
+// queryModelVariantsResponse is returned by queryModelVariants on success.
+type queryModelVariantsResponse struct {
+	ModelVariants []ModelVariant `json:"modelVariants"`
+}
+
+// queryModelsURLResponse is returned by queryModelsURL on success.
+type queryModelsURLResponse struct {
+	// Base URL of the APIs of models, such as https://berth.example.org/v1; null if no gateway serves models.
+	ModelsURL *string `json:"modelsURL"`
 }
 
 // queryMyVfolderSharesResponse is returned by queryMyVfolderShares on success.
@@ -8355,6 +9212,16 @@ type revokeAccessTokenResponse struct {
 	Payload revokeAccessTokenPayload `json:"payload"`
 }
 
+// revokeDeploymentKeyPayload includes the requested fields of the GraphQL type DeploymentKeyPayload.
+type revokeDeploymentKeyPayload struct {
+	Key DeploymentKey `json:"key"`
+}
+
+// revokeDeploymentKeyResponse is returned by revokeDeploymentKey on success.
+type revokeDeploymentKeyResponse struct {
+	Payload revokeDeploymentKeyPayload `json:"payload"`
+}
+
 // revokeInvitationResponse is returned by revokeInvitation on success.
 type revokeInvitationResponse struct {
 	Payload NewInvitation `json:"payload"`
@@ -8410,6 +9277,16 @@ type revokeVolumePayloadRevokeVolumePayload struct {
 // revokeVolumeResponse is returned by revokeVolume on success.
 type revokeVolumeResponse struct {
 	Payload revokeVolumePayloadRevokeVolumePayload `json:"payload"`
+}
+
+// rollBackDeploymentPayload includes the requested fields of the GraphQL type DeploymentPayload.
+type rollBackDeploymentPayload struct {
+	Deployment DeploymentDetail `json:"deployment"`
+}
+
+// rollBackDeploymentResponse is returned by rollBackDeployment on success.
+type rollBackDeploymentResponse struct {
+	Payload rollBackDeploymentPayload `json:"payload"`
 }
 
 // rollbackImageResponse is returned by rollbackImage on success.
@@ -8775,6 +9652,26 @@ type updateAgentUpdateAgentAgentPayload struct {
 	Agent Agent `json:"agent"`
 }
 
+// updateDeploymentKeyPayload includes the requested fields of the GraphQL type DeploymentKeyPayload.
+type updateDeploymentKeyPayload struct {
+	Key DeploymentKey `json:"key"`
+}
+
+// updateDeploymentKeyResponse is returned by updateDeploymentKey on success.
+type updateDeploymentKeyResponse struct {
+	Payload updateDeploymentKeyPayload `json:"payload"`
+}
+
+// updateDeploymentPayload includes the requested fields of the GraphQL type DeploymentPayload.
+type updateDeploymentPayload struct {
+	Deployment DeploymentDetail `json:"deployment"`
+}
+
+// updateDeploymentResponse is returned by updateDeployment on success.
+type updateDeploymentResponse struct {
+	Payload updateDeploymentPayload `json:"payload"`
+}
+
 // updateDomainPayload includes the requested fields of the GraphQL type DomainPayload.
 type updateDomainPayload struct {
 	Domain Domain `json:"domain"`
@@ -9014,6 +9911,148 @@ func acceptVfolderShare(
 	}
 
 	data_ = &acceptVfolderShareResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by addDeploymentRevision.
+const addDeploymentRevision_Operation = `
+mutation AddDeploymentRevision ($input: AddDeploymentRevisionInput!) {
+	payload: addDeploymentRevision(input: $input) {
+		deployment {
+			... DeploymentDetail
+		}
+	}
+}
+fragment DeploymentDetail on Deployment {
+	... Deployment
+	strategy {
+		... DeploymentStrategy
+	}
+	scaling {
+		... DeploymentScaling
+	}
+}
+fragment Deployment on Deployment {
+	id
+	name
+	description
+	status
+	message
+	shared
+	open
+	wanted
+	current
+	target
+	concurrency
+	drainSeconds
+	createdAt
+	lastRequestAt
+	endedAt
+	permissions
+	project {
+		id
+		name
+	}
+	owner {
+		id
+		email
+	}
+	traffic {
+		... DeploymentTraffic
+	}
+	ready: replicas(first: 1, where: {phase:READY}) {
+		totalCount
+	}
+	load {
+		... DeploymentLoad
+	}
+}
+fragment DeploymentStrategy on DeploymentStrategy {
+	kind
+	maxSurge
+	maxUnavailable
+	autoPromote
+	promoteAfter
+	steps
+	stepTime
+	deadline
+}
+fragment DeploymentScaling on DeploymentScaling {
+	min
+	max
+	zeroAfter
+	upAfter
+	downAfter
+	targets {
+		... DeploymentTarget
+	}
+	schedules {
+		... DeploymentSchedule
+	}
+}
+fragment DeploymentTraffic on DeploymentTraffic {
+	revision
+	percent
+}
+fragment DeploymentLoad on DeploymentLoad {
+	inFlight
+	waiting
+	requestsPerSecond
+	errorRate
+	promptTokensPerSecond
+	completionTokensPerSecond
+	cachedShare
+	firstByteP50
+	firstByteP95
+	perTokenP50
+	perTokenP95
+	replicas {
+		... DeploymentReplicaLoad
+	}
+}
+fragment DeploymentTarget on DeploymentTarget {
+	metric
+	perReplica
+	sum
+}
+fragment DeploymentSchedule on DeploymentSchedule {
+	from
+	to
+	days
+	timeZone
+	replicas
+}
+fragment DeploymentReplicaLoad on DeploymentReplicaLoad {
+	replica
+	inFlight
+	requestsPerSecond
+	errorRate
+	ejected
+}
+`
+
+func addDeploymentRevision(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input AddDeploymentRevisionInput,
+) (data_ *addDeploymentRevisionResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "AddDeploymentRevision",
+		Query:  addDeploymentRevision_Operation,
+		Variables: &__addDeploymentRevisionInput{
+			Input: input,
+		},
+	}
+
+	data_ = &addDeploymentRevisionResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -9943,6 +10982,210 @@ func createAccessToken(
 	}
 
 	data_ = &createAccessTokenResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by createDeployment.
+const createDeployment_Operation = `
+mutation CreateDeployment ($input: CreateDeploymentInput!) {
+	payload: createDeployment(input: $input) {
+		deployment {
+			... DeploymentDetail
+		}
+	}
+}
+fragment DeploymentDetail on Deployment {
+	... Deployment
+	strategy {
+		... DeploymentStrategy
+	}
+	scaling {
+		... DeploymentScaling
+	}
+}
+fragment Deployment on Deployment {
+	id
+	name
+	description
+	status
+	message
+	shared
+	open
+	wanted
+	current
+	target
+	concurrency
+	drainSeconds
+	createdAt
+	lastRequestAt
+	endedAt
+	permissions
+	project {
+		id
+		name
+	}
+	owner {
+		id
+		email
+	}
+	traffic {
+		... DeploymentTraffic
+	}
+	ready: replicas(first: 1, where: {phase:READY}) {
+		totalCount
+	}
+	load {
+		... DeploymentLoad
+	}
+}
+fragment DeploymentStrategy on DeploymentStrategy {
+	kind
+	maxSurge
+	maxUnavailable
+	autoPromote
+	promoteAfter
+	steps
+	stepTime
+	deadline
+}
+fragment DeploymentScaling on DeploymentScaling {
+	min
+	max
+	zeroAfter
+	upAfter
+	downAfter
+	targets {
+		... DeploymentTarget
+	}
+	schedules {
+		... DeploymentSchedule
+	}
+}
+fragment DeploymentTraffic on DeploymentTraffic {
+	revision
+	percent
+}
+fragment DeploymentLoad on DeploymentLoad {
+	inFlight
+	waiting
+	requestsPerSecond
+	errorRate
+	promptTokensPerSecond
+	completionTokensPerSecond
+	cachedShare
+	firstByteP50
+	firstByteP95
+	perTokenP50
+	perTokenP95
+	replicas {
+		... DeploymentReplicaLoad
+	}
+}
+fragment DeploymentTarget on DeploymentTarget {
+	metric
+	perReplica
+	sum
+}
+fragment DeploymentSchedule on DeploymentSchedule {
+	from
+	to
+	days
+	timeZone
+	replicas
+}
+fragment DeploymentReplicaLoad on DeploymentReplicaLoad {
+	replica
+	inFlight
+	requestsPerSecond
+	errorRate
+	ejected
+}
+`
+
+func createDeployment(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CreateDeploymentInput,
+) (data_ *createDeploymentResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateDeployment",
+		Query:  createDeployment_Operation,
+		Variables: &__createDeploymentInput{
+			Input: input,
+		},
+	}
+
+	data_ = &createDeploymentResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by createDeploymentKey.
+const createDeploymentKey_Operation = `
+mutation CreateDeploymentKey ($input: CreateDeploymentKeyInput!) {
+	payload: createDeploymentKey(input: $input) {
+		... NewDeploymentKey
+	}
+}
+fragment NewDeploymentKey on CreateDeploymentKeyPayload {
+	key {
+		... DeploymentKey
+	}
+	secret
+}
+fragment DeploymentKey on DeploymentKey {
+	id
+	name
+	prefix
+	requestsPerMinute
+	tokensPerMinute
+	tokenBudget
+	usedRequests
+	usedTokens
+	createdAt
+	expiresAt
+	lastUsedAt
+	revokedAt
+	user {
+		id
+		email
+	}
+	deployment {
+		id
+		name
+	}
+}
+`
+
+func createDeploymentKey(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CreateDeploymentKeyInput,
+) (data_ *createDeploymentKeyResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateDeploymentKey",
+		Query:  createDeploymentKey_Operation,
+		Variables: &__createDeploymentKeyInput{
+			Input: input,
+		},
+	}
+
+	data_ = &createDeploymentKeyResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -11605,6 +12848,148 @@ func deleteBuildCache(
 	return data_, err_
 }
 
+// The mutation executed by deleteDeployment.
+const deleteDeployment_Operation = `
+mutation DeleteDeployment ($input: DeleteDeploymentInput!) {
+	payload: deleteDeployment(input: $input) {
+		deployment {
+			... DeploymentDetail
+		}
+	}
+}
+fragment DeploymentDetail on Deployment {
+	... Deployment
+	strategy {
+		... DeploymentStrategy
+	}
+	scaling {
+		... DeploymentScaling
+	}
+}
+fragment Deployment on Deployment {
+	id
+	name
+	description
+	status
+	message
+	shared
+	open
+	wanted
+	current
+	target
+	concurrency
+	drainSeconds
+	createdAt
+	lastRequestAt
+	endedAt
+	permissions
+	project {
+		id
+		name
+	}
+	owner {
+		id
+		email
+	}
+	traffic {
+		... DeploymentTraffic
+	}
+	ready: replicas(first: 1, where: {phase:READY}) {
+		totalCount
+	}
+	load {
+		... DeploymentLoad
+	}
+}
+fragment DeploymentStrategy on DeploymentStrategy {
+	kind
+	maxSurge
+	maxUnavailable
+	autoPromote
+	promoteAfter
+	steps
+	stepTime
+	deadline
+}
+fragment DeploymentScaling on DeploymentScaling {
+	min
+	max
+	zeroAfter
+	upAfter
+	downAfter
+	targets {
+		... DeploymentTarget
+	}
+	schedules {
+		... DeploymentSchedule
+	}
+}
+fragment DeploymentTraffic on DeploymentTraffic {
+	revision
+	percent
+}
+fragment DeploymentLoad on DeploymentLoad {
+	inFlight
+	waiting
+	requestsPerSecond
+	errorRate
+	promptTokensPerSecond
+	completionTokensPerSecond
+	cachedShare
+	firstByteP50
+	firstByteP95
+	perTokenP50
+	perTokenP95
+	replicas {
+		... DeploymentReplicaLoad
+	}
+}
+fragment DeploymentTarget on DeploymentTarget {
+	metric
+	perReplica
+	sum
+}
+fragment DeploymentSchedule on DeploymentSchedule {
+	from
+	to
+	days
+	timeZone
+	replicas
+}
+fragment DeploymentReplicaLoad on DeploymentReplicaLoad {
+	replica
+	inFlight
+	requestsPerSecond
+	errorRate
+	ejected
+}
+`
+
+func deleteDeployment(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteDeploymentInput,
+) (data_ *deleteDeploymentResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteDeployment",
+		Query:  deleteDeployment_Operation,
+		Variables: &__deleteDeploymentInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteDeploymentResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by deleteDomain.
 const deleteDomain_Operation = `
 mutation DeleteDomain ($input: DeleteDomainInput!) {
@@ -13231,6 +14616,148 @@ func prepullImage(
 	return data_, err_
 }
 
+// The mutation executed by promoteDeployment.
+const promoteDeployment_Operation = `
+mutation PromoteDeployment ($input: PromoteDeploymentInput!) {
+	payload: promoteDeployment(input: $input) {
+		deployment {
+			... DeploymentDetail
+		}
+	}
+}
+fragment DeploymentDetail on Deployment {
+	... Deployment
+	strategy {
+		... DeploymentStrategy
+	}
+	scaling {
+		... DeploymentScaling
+	}
+}
+fragment Deployment on Deployment {
+	id
+	name
+	description
+	status
+	message
+	shared
+	open
+	wanted
+	current
+	target
+	concurrency
+	drainSeconds
+	createdAt
+	lastRequestAt
+	endedAt
+	permissions
+	project {
+		id
+		name
+	}
+	owner {
+		id
+		email
+	}
+	traffic {
+		... DeploymentTraffic
+	}
+	ready: replicas(first: 1, where: {phase:READY}) {
+		totalCount
+	}
+	load {
+		... DeploymentLoad
+	}
+}
+fragment DeploymentStrategy on DeploymentStrategy {
+	kind
+	maxSurge
+	maxUnavailable
+	autoPromote
+	promoteAfter
+	steps
+	stepTime
+	deadline
+}
+fragment DeploymentScaling on DeploymentScaling {
+	min
+	max
+	zeroAfter
+	upAfter
+	downAfter
+	targets {
+		... DeploymentTarget
+	}
+	schedules {
+		... DeploymentSchedule
+	}
+}
+fragment DeploymentTraffic on DeploymentTraffic {
+	revision
+	percent
+}
+fragment DeploymentLoad on DeploymentLoad {
+	inFlight
+	waiting
+	requestsPerSecond
+	errorRate
+	promptTokensPerSecond
+	completionTokensPerSecond
+	cachedShare
+	firstByteP50
+	firstByteP95
+	perTokenP50
+	perTokenP95
+	replicas {
+		... DeploymentReplicaLoad
+	}
+}
+fragment DeploymentTarget on DeploymentTarget {
+	metric
+	perReplica
+	sum
+}
+fragment DeploymentSchedule on DeploymentSchedule {
+	from
+	to
+	days
+	timeZone
+	replicas
+}
+fragment DeploymentReplicaLoad on DeploymentReplicaLoad {
+	replica
+	inFlight
+	requestsPerSecond
+	errorRate
+	ejected
+}
+`
+
+func promoteDeployment(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input PromoteDeploymentInput,
+) (data_ *promoteDeploymentResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "PromoteDeployment",
+		Query:  promoteDeployment_Operation,
+		Variables: &__promoteDeploymentInput{
+			Input: input,
+		},
+	}
+
+	data_ = &promoteDeploymentResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryAccessTokens.
 const queryAccessTokens_Operation = `
 query AccessTokens ($first: Int, $after: Cursor, $where: AccessTokenWhereInput) {
@@ -14017,6 +15544,564 @@ func queryCluster(
 	}
 
 	data_ = &queryClusterResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryDeployment.
+const queryDeployment_Operation = `
+query Deployment ($id: ID!) {
+	node(id: $id) {
+		... DeploymentDetail
+	}
+}
+fragment DeploymentDetail on Deployment {
+	... Deployment
+	strategy {
+		... DeploymentStrategy
+	}
+	scaling {
+		... DeploymentScaling
+	}
+}
+fragment Deployment on Deployment {
+	id
+	name
+	description
+	status
+	message
+	shared
+	open
+	wanted
+	current
+	target
+	concurrency
+	drainSeconds
+	createdAt
+	lastRequestAt
+	endedAt
+	permissions
+	project {
+		id
+		name
+	}
+	owner {
+		id
+		email
+	}
+	traffic {
+		... DeploymentTraffic
+	}
+	ready: replicas(first: 1, where: {phase:READY}) {
+		totalCount
+	}
+	load {
+		... DeploymentLoad
+	}
+}
+fragment DeploymentStrategy on DeploymentStrategy {
+	kind
+	maxSurge
+	maxUnavailable
+	autoPromote
+	promoteAfter
+	steps
+	stepTime
+	deadline
+}
+fragment DeploymentScaling on DeploymentScaling {
+	min
+	max
+	zeroAfter
+	upAfter
+	downAfter
+	targets {
+		... DeploymentTarget
+	}
+	schedules {
+		... DeploymentSchedule
+	}
+}
+fragment DeploymentTraffic on DeploymentTraffic {
+	revision
+	percent
+}
+fragment DeploymentLoad on DeploymentLoad {
+	inFlight
+	waiting
+	requestsPerSecond
+	errorRate
+	promptTokensPerSecond
+	completionTokensPerSecond
+	cachedShare
+	firstByteP50
+	firstByteP95
+	perTokenP50
+	perTokenP95
+	replicas {
+		... DeploymentReplicaLoad
+	}
+}
+fragment DeploymentTarget on DeploymentTarget {
+	metric
+	perReplica
+	sum
+}
+fragment DeploymentSchedule on DeploymentSchedule {
+	from
+	to
+	days
+	timeZone
+	replicas
+}
+fragment DeploymentReplicaLoad on DeploymentReplicaLoad {
+	replica
+	inFlight
+	requestsPerSecond
+	errorRate
+	ejected
+}
+`
+
+func queryDeployment(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+) (data_ *queryDeploymentResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Deployment",
+		Query:  queryDeployment_Operation,
+		Variables: &__queryDeploymentInput{
+			ID: id,
+		},
+	}
+
+	data_ = &queryDeploymentResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryDeploymentEvents.
+const queryDeploymentEvents_Operation = `
+query DeploymentEvents ($id: ID!) {
+	node(id: $id) {
+		... deploymentEvents
+	}
+}
+fragment deploymentEvents on Deployment {
+	events(first: 100, orderBy: [{direction:DESC,field:CREATED_AT}]) {
+		edges {
+			node {
+				... DeploymentEvent
+			}
+		}
+	}
+}
+fragment DeploymentEvent on DeploymentEvent {
+	id
+	createdAt
+	kind
+	revision
+	replicasBefore
+	replicasAfter
+	metric
+	value
+	limit
+	message
+}
+`
+
+func queryDeploymentEvents(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+) (data_ *queryDeploymentEventsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeploymentEvents",
+		Query:  queryDeploymentEvents_Operation,
+		Variables: &__queryDeploymentEventsInput{
+			ID: id,
+		},
+	}
+
+	data_ = &queryDeploymentEventsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryDeploymentKeys.
+const queryDeploymentKeys_Operation = `
+query DeploymentKeys ($first: Int, $after: Cursor, $where: DeploymentKeyWhereInput) {
+	deploymentKeys(first: $first, after: $after, where: $where, orderBy: [{field:CREATED_AT}]) {
+		edges {
+			node {
+				... DeploymentKey
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment DeploymentKey on DeploymentKey {
+	id
+	name
+	prefix
+	requestsPerMinute
+	tokensPerMinute
+	tokenBudget
+	usedRequests
+	usedTokens
+	createdAt
+	expiresAt
+	lastUsedAt
+	revokedAt
+	user {
+		id
+		email
+	}
+	deployment {
+		id
+		name
+	}
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func queryDeploymentKeys(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	where Where,
+) (data_ *queryDeploymentKeysResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeploymentKeys",
+		Query:  queryDeploymentKeys_Operation,
+		Variables: &__queryDeploymentKeysInput{
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &queryDeploymentKeysResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryDeploymentReplicas.
+const queryDeploymentReplicas_Operation = `
+query DeploymentReplicas ($id: ID!) {
+	node(id: $id) {
+		... deploymentReplicas
+	}
+}
+fragment deploymentReplicas on Deployment {
+	replicas(first: 100, orderBy: [{direction:DESC,field:CREATED_AT}]) {
+		edges {
+			node {
+				... DeploymentReplica
+			}
+		}
+	}
+}
+fragment DeploymentReplica on DeploymentReplica {
+	id
+	revision
+	phase
+	phaseSince
+	message
+	failed
+	createdAt
+	endedAt
+	session {
+		... SessionRef
+	}
+}
+fragment SessionRef on Session {
+	id
+	name
+	status
+}
+`
+
+func queryDeploymentReplicas(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+) (data_ *queryDeploymentReplicasResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeploymentReplicas",
+		Query:  queryDeploymentReplicas_Operation,
+		Variables: &__queryDeploymentReplicasInput{
+			ID: id,
+		},
+	}
+
+	data_ = &queryDeploymentReplicasResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryDeploymentRevisions.
+const queryDeploymentRevisions_Operation = `
+query DeploymentRevisions ($id: ID!) {
+	node(id: $id) {
+		... deploymentRevisions
+	}
+}
+fragment deploymentRevisions on Deployment {
+	revisions(first: 100, orderBy: [{direction:DESC,field:CREATED_AT}]) {
+		edges {
+			node {
+				... DeploymentRevision
+			}
+		}
+	}
+}
+fragment DeploymentRevision on DeploymentRevision {
+	id
+	number
+	comment
+	variant
+	options
+	request {
+		... SessionRequest
+	}
+	image
+	vfolder {
+		id
+		name
+	}
+	subpath
+	engine {
+		... DeploymentEngine
+	}
+	createdAt
+	creator {
+		id
+		email
+	}
+}
+fragment SessionRequest on SessionRequest {
+	name
+	image
+	type
+	slots
+	kernels
+	command
+	bootstrapScript
+	environment
+	apps {
+		... AppRequest
+	}
+	mounts {
+		... MountRequest
+	}
+	autoMount
+	project
+	resourceGroup
+	priority
+	startsAt
+	dependsOn
+	agents
+	strictAgents
+	lifetime
+	preemptible
+	sessionGroup
+	shmBytes
+	diskBytes
+	tags
+}
+fragment DeploymentEngine on DeploymentEngine {
+	port
+	health
+	healthStatus
+	interval
+	timeout
+	retries
+	startTimeout
+	metrics
+}
+fragment AppRequest on AppRequest {
+	name
+	title
+	port
+	command
+	environment
+}
+fragment MountRequest on MountRequest {
+	vfolder
+	target
+	subpath
+	readOnly
+}
+`
+
+func queryDeploymentRevisions(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+) (data_ *queryDeploymentRevisionsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeploymentRevisions",
+		Query:  queryDeploymentRevisions_Operation,
+		Variables: &__queryDeploymentRevisionsInput{
+			ID: id,
+		},
+	}
+
+	data_ = &queryDeploymentRevisionsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryDeployments.
+const queryDeployments_Operation = `
+query Deployments ($first: Int, $after: Cursor, $where: DeploymentWhereInput) {
+	deployments(first: $first, after: $after, where: $where, orderBy: [{field:NAME}]) {
+		edges {
+			node {
+				... Deployment
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment Deployment on Deployment {
+	id
+	name
+	description
+	status
+	message
+	shared
+	open
+	wanted
+	current
+	target
+	concurrency
+	drainSeconds
+	createdAt
+	lastRequestAt
+	endedAt
+	permissions
+	project {
+		id
+		name
+	}
+	owner {
+		id
+		email
+	}
+	traffic {
+		... DeploymentTraffic
+	}
+	ready: replicas(first: 1, where: {phase:READY}) {
+		totalCount
+	}
+	load {
+		... DeploymentLoad
+	}
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment DeploymentTraffic on DeploymentTraffic {
+	revision
+	percent
+}
+fragment DeploymentLoad on DeploymentLoad {
+	inFlight
+	waiting
+	requestsPerSecond
+	errorRate
+	promptTokensPerSecond
+	completionTokensPerSecond
+	cachedShare
+	firstByteP50
+	firstByteP95
+	perTokenP50
+	perTokenP95
+	replicas {
+		... DeploymentReplicaLoad
+	}
+}
+fragment DeploymentReplicaLoad on DeploymentReplicaLoad {
+	replica
+	inFlight
+	requestsPerSecond
+	errorRate
+	ejected
+}
+`
+
+func queryDeployments(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	where Where,
+) (data_ *queryDeploymentsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Deployments",
+		Query:  queryDeployments_Operation,
+		Variables: &__queryDeploymentsInput{
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &queryDeploymentsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -15594,6 +17679,83 @@ func queryLoginSessions(
 	}
 
 	data_ = &queryLoginSessionsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryModelVariants.
+const queryModelVariants_Operation = `
+query ModelVariants {
+	modelVariants {
+		... ModelVariant
+	}
+}
+fragment ModelVariant on ModelVariant {
+	name
+	title
+	command
+	port
+	health
+	metrics
+	options {
+		... ModelVariantOption
+	}
+}
+fragment ModelVariantOption on ModelVariantOption {
+	name
+	type
+	help
+	minimum
+	maximum
+	choices
+}
+`
+
+func queryModelVariants(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryModelVariantsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ModelVariants",
+		Query:  queryModelVariants_Operation,
+	}
+
+	data_ = &queryModelVariantsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryModelsURL.
+const queryModelsURL_Operation = `
+query ModelsURL {
+	modelsURL
+}
+`
+
+func queryModelsURL(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryModelsURLResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ModelsURL",
+		Query:  queryModelsURL_Operation,
+	}
+
+	data_ = &queryModelsURLResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -20634,6 +22796,64 @@ func revokeAccessToken(
 	return data_, err_
 }
 
+// The mutation executed by revokeDeploymentKey.
+const revokeDeploymentKey_Operation = `
+mutation RevokeDeploymentKey ($input: RevokeDeploymentKeyInput!) {
+	payload: revokeDeploymentKey(input: $input) {
+		key {
+			... DeploymentKey
+		}
+	}
+}
+fragment DeploymentKey on DeploymentKey {
+	id
+	name
+	prefix
+	requestsPerMinute
+	tokensPerMinute
+	tokenBudget
+	usedRequests
+	usedTokens
+	createdAt
+	expiresAt
+	lastUsedAt
+	revokedAt
+	user {
+		id
+		email
+	}
+	deployment {
+		id
+		name
+	}
+}
+`
+
+func revokeDeploymentKey(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input RevokeDeploymentKeyInput,
+) (data_ *revokeDeploymentKeyResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RevokeDeploymentKey",
+		Query:  revokeDeploymentKey_Operation,
+		Variables: &__revokeDeploymentKeyInput{
+			Input: input,
+		},
+	}
+
+	data_ = &revokeDeploymentKeyResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by revokeInvitation.
 const revokeInvitation_Operation = `
 mutation RevokeInvitation ($input: RevokeInvitationInput!) {
@@ -20947,6 +23167,148 @@ func revokeVolume(
 	}
 
 	data_ = &revokeVolumeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by rollBackDeployment.
+const rollBackDeployment_Operation = `
+mutation RollBackDeployment ($input: RollBackDeploymentInput!) {
+	payload: rollBackDeployment(input: $input) {
+		deployment {
+			... DeploymentDetail
+		}
+	}
+}
+fragment DeploymentDetail on Deployment {
+	... Deployment
+	strategy {
+		... DeploymentStrategy
+	}
+	scaling {
+		... DeploymentScaling
+	}
+}
+fragment Deployment on Deployment {
+	id
+	name
+	description
+	status
+	message
+	shared
+	open
+	wanted
+	current
+	target
+	concurrency
+	drainSeconds
+	createdAt
+	lastRequestAt
+	endedAt
+	permissions
+	project {
+		id
+		name
+	}
+	owner {
+		id
+		email
+	}
+	traffic {
+		... DeploymentTraffic
+	}
+	ready: replicas(first: 1, where: {phase:READY}) {
+		totalCount
+	}
+	load {
+		... DeploymentLoad
+	}
+}
+fragment DeploymentStrategy on DeploymentStrategy {
+	kind
+	maxSurge
+	maxUnavailable
+	autoPromote
+	promoteAfter
+	steps
+	stepTime
+	deadline
+}
+fragment DeploymentScaling on DeploymentScaling {
+	min
+	max
+	zeroAfter
+	upAfter
+	downAfter
+	targets {
+		... DeploymentTarget
+	}
+	schedules {
+		... DeploymentSchedule
+	}
+}
+fragment DeploymentTraffic on DeploymentTraffic {
+	revision
+	percent
+}
+fragment DeploymentLoad on DeploymentLoad {
+	inFlight
+	waiting
+	requestsPerSecond
+	errorRate
+	promptTokensPerSecond
+	completionTokensPerSecond
+	cachedShare
+	firstByteP50
+	firstByteP95
+	perTokenP50
+	perTokenP95
+	replicas {
+		... DeploymentReplicaLoad
+	}
+}
+fragment DeploymentTarget on DeploymentTarget {
+	metric
+	perReplica
+	sum
+}
+fragment DeploymentSchedule on DeploymentSchedule {
+	from
+	to
+	days
+	timeZone
+	replicas
+}
+fragment DeploymentReplicaLoad on DeploymentReplicaLoad {
+	replica
+	inFlight
+	requestsPerSecond
+	errorRate
+	ejected
+}
+`
+
+func rollBackDeployment(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input RollBackDeploymentInput,
+) (data_ *rollBackDeploymentResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RollBackDeployment",
+		Query:  rollBackDeployment_Operation,
+		Variables: &__rollBackDeploymentInput{
+			Input: input,
+		},
+	}
+
+	data_ = &rollBackDeploymentResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -22185,6 +24547,206 @@ func updateAgent(
 	}
 
 	data_ = &updateAgentResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by updateDeployment.
+const updateDeployment_Operation = `
+mutation UpdateDeployment ($input: UpdateDeploymentInput!) {
+	payload: updateDeployment(input: $input) {
+		deployment {
+			... DeploymentDetail
+		}
+	}
+}
+fragment DeploymentDetail on Deployment {
+	... Deployment
+	strategy {
+		... DeploymentStrategy
+	}
+	scaling {
+		... DeploymentScaling
+	}
+}
+fragment Deployment on Deployment {
+	id
+	name
+	description
+	status
+	message
+	shared
+	open
+	wanted
+	current
+	target
+	concurrency
+	drainSeconds
+	createdAt
+	lastRequestAt
+	endedAt
+	permissions
+	project {
+		id
+		name
+	}
+	owner {
+		id
+		email
+	}
+	traffic {
+		... DeploymentTraffic
+	}
+	ready: replicas(first: 1, where: {phase:READY}) {
+		totalCount
+	}
+	load {
+		... DeploymentLoad
+	}
+}
+fragment DeploymentStrategy on DeploymentStrategy {
+	kind
+	maxSurge
+	maxUnavailable
+	autoPromote
+	promoteAfter
+	steps
+	stepTime
+	deadline
+}
+fragment DeploymentScaling on DeploymentScaling {
+	min
+	max
+	zeroAfter
+	upAfter
+	downAfter
+	targets {
+		... DeploymentTarget
+	}
+	schedules {
+		... DeploymentSchedule
+	}
+}
+fragment DeploymentTraffic on DeploymentTraffic {
+	revision
+	percent
+}
+fragment DeploymentLoad on DeploymentLoad {
+	inFlight
+	waiting
+	requestsPerSecond
+	errorRate
+	promptTokensPerSecond
+	completionTokensPerSecond
+	cachedShare
+	firstByteP50
+	firstByteP95
+	perTokenP50
+	perTokenP95
+	replicas {
+		... DeploymentReplicaLoad
+	}
+}
+fragment DeploymentTarget on DeploymentTarget {
+	metric
+	perReplica
+	sum
+}
+fragment DeploymentSchedule on DeploymentSchedule {
+	from
+	to
+	days
+	timeZone
+	replicas
+}
+fragment DeploymentReplicaLoad on DeploymentReplicaLoad {
+	replica
+	inFlight
+	requestsPerSecond
+	errorRate
+	ejected
+}
+`
+
+func updateDeployment(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UpdateDeploymentInput,
+) (data_ *updateDeploymentResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateDeployment",
+		Query:  updateDeployment_Operation,
+		Variables: &__updateDeploymentInput{
+			Input: input,
+		},
+	}
+
+	data_ = &updateDeploymentResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by updateDeploymentKey.
+const updateDeploymentKey_Operation = `
+mutation UpdateDeploymentKey ($input: UpdateDeploymentKeyInput!) {
+	payload: updateDeploymentKey(input: $input) {
+		key {
+			... DeploymentKey
+		}
+	}
+}
+fragment DeploymentKey on DeploymentKey {
+	id
+	name
+	prefix
+	requestsPerMinute
+	tokensPerMinute
+	tokenBudget
+	usedRequests
+	usedTokens
+	createdAt
+	expiresAt
+	lastUsedAt
+	revokedAt
+	user {
+		id
+		email
+	}
+	deployment {
+		id
+		name
+	}
+}
+`
+
+func updateDeploymentKey(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UpdateDeploymentKeyInput,
+) (data_ *updateDeploymentKeyResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateDeploymentKey",
+		Query:  updateDeploymentKey_Operation,
+		Variables: &__updateDeploymentKeyInput{
+			Input: input,
+		},
+	}
+
+	data_ = &updateDeploymentKeyResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

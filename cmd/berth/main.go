@@ -16,7 +16,9 @@ import (
 	"github.com/berthhq/berth/cmd/berth/api"
 	"github.com/berthhq/berth/cmd/berth/app"
 	"github.com/berthhq/berth/cmd/berth/audit"
+	"github.com/berthhq/berth/cmd/berth/chat"
 	"github.com/berthhq/berth/cmd/berth/cli"
+	"github.com/berthhq/berth/cmd/berth/deploy"
 	"github.com/berthhq/berth/cmd/berth/folder"
 	"github.com/berthhq/berth/cmd/berth/image"
 	"github.com/berthhq/berth/cmd/berth/objectstorage"
@@ -66,6 +68,8 @@ func commands(a *cli.App) []*cobra.Command {
 		folder.Command(a),
 		objectstorage.Command(a),
 		image.Command(a),
+		deploy.Command(a),
+		chat.Command(a),
 		agent.Command(a),
 		preset.Command(a),
 		account.TokenCommand(a),

@@ -11,6 +11,7 @@ import { useServer } from "graphql-ws/use/ws";
 import { WebSocketServer } from "ws";
 import * as apps from "./apps.mjs";
 import { fieldResolver } from "./fill.mjs";
+import * as serving from "./serving.mjs";
 import * as w from "./world.mjs";
 
 const schema = buildSchema(readFileSync(new URL("../../schema.graphql", import.meta.url), "utf8"));
@@ -115,7 +116,14 @@ const withFiles = (f) => ({
   files: ({ path }) => filesOf(f, path),
   mountedBy: w.sessions.filter((s) => !s.terminatedAt && s.mounts.some((m) => m.vfolder === f)),
 });
-const everything = () => [...w.sessions, ...w.folders.map(withFiles), ...w.agents, ...w.users, ...w.images];
+const everything = () => [
+  ...serving.deployments,
+  ...w.sessions,
+  ...w.folders.map(withFiles),
+  ...w.agents,
+  ...w.users,
+  ...w.images,
+];
 async function* stream(name, pick, start = []) {
   const events = on(w.bus, name);
   yield* start.map(pick);
@@ -168,6 +176,7 @@ const root = {
   resourceGroups: conn([w.group]),
   accessTokens: conn(tokens),
   loginSessions: conn(logins),
+  ...serving.root(conn, `http://127.0.0.1:${process.env.PORT ?? 8420}/v1`),
   ...apps.root(({ session }) => find(w.sessions, session)),
   createSession: ({ input }) => {
     if (Number(input.slots["cuda.shares"] ?? 0) > 4)
@@ -373,6 +382,7 @@ let wrong = 0;
 
 const server = createServer(async (req, res) => {
   const { pathname } = new URL(req.url, "http://x");
+  if (pathname.startsWith("/v1/")) return serving.answer(req, res, await body(req));
   if (req.method !== "GET" && req.method !== "HEAD" && !req.headers["x-berth-csrf"])
     return problem(res, 403, "PERMISSION_DENIED", "no X-Berth-CSRF");
   if (pathname === "/auth/login") {

@@ -74,6 +74,24 @@ const oneSession = createRoute({
   validateSearch: (search): { tab?: string; path?: string } => ({ tab: text(search.tab), path: text(search.path) }),
 });
 
+const serving = createRoute({
+  getParentRoute: () => frame,
+  path: "/serving",
+  component: lazyRouteComponent(() => import("./pages/Serving"), "Serving"),
+  validateSearch: (search): { q?: string; all?: boolean; ended?: boolean } => ({
+    q: text(search.q),
+    all: search.all === true || undefined,
+    ended: search.ended === true || undefined,
+  }),
+});
+
+const deployment = createRoute({
+  getParentRoute: () => frame,
+  path: "/serving/$id",
+  component: lazyRouteComponent(() => import("./pages/Deployment"), "Deployment"),
+  validateSearch: (search): { tab?: string } => ({ tab: text(search.tab) }),
+});
+
 const queue = createRoute({
   getParentRoute: () => frame,
   path: "/queue",
@@ -302,6 +320,8 @@ export const router = createRouter({
       sessions,
       templates,
       oneSession,
+      serving,
+      deployment,
       queue,
       data,
       folder,

@@ -17,6 +17,7 @@ const hidden = [
   "ImportPasswords",
   "KernelRole",
   "LinkType",
+  "ModelOptionType",
   "OccupancyDriftKind",
   "OrderDirection",
   "OrphanFolderState",

@@ -102,6 +102,9 @@ const fieldOf = "field of the API"
 
 // flagOf returns the flag that sets a field of the API, or "".
 func flagOf(cmd *cobra.Command, field string) (name string) {
+	for _, input := range []string{"revision.", "request.", "strategy.", "scaling."} { // inputs within those of deployments
+		field = strings.TrimPrefix(field, input)
+	}
 	if i := strings.IndexAny(field, ".["); i >= 0 { // a nested field such as slots.cpu
 		field = field[:i]
 	}

@@ -67,3 +67,20 @@ func (a *App) CompleteSession(cmd *cobra.Command, args []string, _ string) ([]st
 	}
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
+
+// CompleteDeployment completes the name of a live deployment as the first argument.
+func (a *App) CompleteDeployment(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	c, err := a.Client()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	live, err := c.Deployments(cmd.Context(), client.DeploymentFilter{Live: true, Limit: 50})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var all []string
+	for _, d := range live {
+		all = append(all, d.Name)
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}

@@ -222,3 +222,19 @@ func FindTemplateID(ctx context.Context, c *client.Client, ref string) (string, 
 	}
 	return t.ID, nil
 }
+
+// FindDeployment finds a deployment by ID or name: a live one, otherwise the newest that has ended.
+func FindDeployment(ctx context.Context, c *client.Client, ref string) (*client.Deployment, error) {
+	f := client.DeploymentFilter{Name: ref, Live: true}
+	if IsID(ref) {
+		f = client.DeploymentFilter{ID: ref}
+	}
+	all, err := c.Deployments(ctx, f)
+	if err == nil && len(all) == 0 && !IsID(ref) {
+		f.Live = false
+		all, err = c.Deployments(ctx, f)
+		slices.SortFunc(all, func(x, y client.Deployment) int { return y.CreatedAt.Compare(x.CreatedAt) })
+		all = all[:min(len(all), 1)]
+	}
+	return One(ctx, c, "deployment", ref, all, err, func(d client.Deployment) (id, owner string) { return d.ID, d.Owner.ID })
+}

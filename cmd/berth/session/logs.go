@@ -28,33 +28,38 @@ func logsCommand(a *cli.App) *cobra.Command {
 	cli.RawFlag(cmd, &raw)
 	cmd.Flags().IntVarP(&tail, "tail", "n", 0, "only the last so many lines")
 	return onSession(a, cmd, func(ctx context.Context, c *client.Client, s *client.Session, _ []string) error {
-		if tail < 0 {
-			return cli.Usagef("--tail %d: not a number of lines", tail)
-		}
-		if !follow && tail == 0 {
-			at := client.ContainerRef{Session: s.ID}
-			if kernel != "" {
-				k, err := cli.FindContainer(ctx, c, s.ID, kernel)
-				if err != nil {
-					return err
-				}
-				at.Kernel = k.ID
-			}
-			return c.ContainerLog(ctx, at, cli.Calm(a.Out, raw))
-		}
-		return logs(ctx, a, c, s, logFlags{follow, raw, tail, kernel})
+		return Logs(ctx, a, c, s, LogFlags{follow, raw, tail, kernel})
 	})
 }
 
-// logFlags select the part of a log and its format.
-type logFlags struct {
-	follow, raw bool
-	tail        int
-	kernel      string // name or ID of a container; "": the main one
+// LogFlags select the part of a log and its format.
+type LogFlags struct {
+	Follow, Raw bool
+	Tail        int
+	Kernel      string // name or ID of a container; "": the main one
 }
 
-func logs(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, f logFlags) error {
-	follow, out := f.follow, cli.Calm(a.Out, f.raw)
+// Logs prints the log of a container of a session.
+func Logs(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, f LogFlags) error {
+	if f.Tail < 0 {
+		return cli.Usagef("--tail %d: not a number of lines", f.Tail)
+	}
+	if f.Follow || f.Tail > 0 {
+		return streamLog(ctx, a, c, s, f)
+	}
+	at := client.ContainerRef{Session: s.ID}
+	if f.Kernel != "" {
+		k, err := cli.FindContainer(ctx, c, s.ID, f.Kernel)
+		if err != nil {
+			return err
+		}
+		at.Kernel = k.ID
+	}
+	return c.ContainerLog(ctx, at, cli.Calm(a.Out, f.Raw))
+}
+
+func streamLog(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, f LogFlags) error {
+	follow, out := f.Follow, cli.Calm(a.Out, f.Raw)
 	status := a.StatusLine(false)
 	defer status.Clear()
 	warn := func(err error) { status.Pause(cli.OneLine(err)) }
@@ -73,14 +78,14 @@ func logs(ctx context.Context, a *cli.App, c *client.Client, s *client.Session, 
 	if err != nil || kernel == "" {
 		return err
 	}
-	if f.kernel != "" {
-		k, err := cli.FindContainer(ctx, c, s.ID, f.kernel)
+	if f.Kernel != "" {
+		k, err := cli.FindContainer(ctx, c, s.ID, f.Kernel)
 		if err != nil {
 			return err
 		}
 		kernel = k.ID
 	}
-	log := client.LogStream{Kernel: kernel, Follow: follow, Tail: f.tail, Warn: func(err error) {
+	log := client.LogStream{Kernel: kernel, Follow: follow, Tail: f.Tail, Warn: func(err error) {
 		if !errdefs.IsUnavailable(err) {
 			status.Clear()
 			a.Note("berth: %s", cli.OneLine(err))

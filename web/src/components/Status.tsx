@@ -41,6 +41,13 @@ const tones: Record<string, Tone> = {
   used: "ok",
   revoked: "done",
   expired: "done",
+  serving: "ok",
+  updating: "busy",
+  ready: "ok",
+  draining: "busy",
+  asleep: "done",
+  ending: "busy",
+  ended: "done",
 };
 
 /** Each tone also has a shape, so that color is never the only difference. */

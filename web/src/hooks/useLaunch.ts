@@ -3,7 +3,7 @@ import { createContext, useContext } from "react";
 /** A saved request, or that of a session. Fields that it leaves open are null. */
 export interface SavedRequest {
   image: string;
-  type: "INTERACTIVE" | "BATCH" | null;
+  type: "INTERACTIVE" | "BATCH" | "INFERENCE" | null;
   slots: Record<string, string>;
   command: string[] | null;
   mounts: { vfolder: string; readOnly: boolean | null }[] | null;

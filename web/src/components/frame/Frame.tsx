@@ -38,6 +38,7 @@ const SessionsChanged = graphql(`
 const places = [
   { to: "/", label: "Home", key: "g h" },
   { to: "/sessions", label: "Sessions", key: "g s" },
+  { to: "/serving", label: "Serving", key: "g v" },
   { to: "/queue", label: "Queue", key: "g q" },
   { to: "/data", label: "Data", key: "g d" },
   { to: "/cluster", label: "Cluster", key: "g c" },

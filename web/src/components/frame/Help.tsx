@@ -7,6 +7,7 @@ const keys: [string[], string][] = [
   [["/"], "Filter the list"],
   [["G", "H"], "Go to Home"],
   [["G", "S"], "Go to Sessions"],
+  [["G", "V"], "Go to Serving"],
   [["G", "Q"], "Go to Queue"],
   [["G", "D"], "Go to Data"],
   [["G", "C"], "Go to Cluster"],

@@ -16,6 +16,7 @@ const PaletteQuery = graphql(`
   query Palette {
     sessions(first: 50, orderBy: [{ field: CREATED_AT, direction: DESC }]) { edges { node { id version name status } } }
     vfolders(first: 50) { edges { node { id name } } }
+    deployments(first: 50, where: { endedAtIsNil: true }) { edges { node { id name } } }
   }
 `);
 
@@ -37,7 +38,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
 
   const entries: Entry[] = [
     { label: t("Launch a session"), kind: t("action"), run: () => launch() },
-    ...["Home", "Sessions", "Queue", "Data", "Cluster"].map((p) => ({
+    ...["Home", "Sessions", "Serving", "Queue", "Data", "Cluster"].map((p) => ({
       label: t(p),
       kind: t("page"),
       run: go(p === "Home" ? "/" : `/${p.toLowerCase()}`),
@@ -59,6 +60,9 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
     ),
     ...(data?.vfolders.edges ?? []).flatMap((e) =>
       e?.node ? [{ label: e.node.name, kind: t("folder"), run: go(`/data/${e.node.id}`) }] : [],
+    ),
+    ...(data?.deployments.edges ?? []).flatMap((e) =>
+      e?.node ? [{ label: e.node.name, kind: t("deployment"), run: go(`/serving/${e.node.id}`) }] : [],
     ),
     { label: t("Light theme"), kind: t("action"), run: () => setColorScheme("light") },
     { label: t("Dark theme"), kind: t("action"), run: () => setColorScheme("dark") },

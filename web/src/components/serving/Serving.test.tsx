@@ -1,0 +1,158 @@
+import { screen, within } from "@testing-library/react";
+import { GraphQLError } from "graphql";
+import { beforeAll, expect, it, vi } from "vitest";
+import { list } from "../../testing/api";
+import { stage } from "../../testing/stage";
+import { Change } from "./Change";
+import DeploySheet from "./DeploySheet";
+import { Keys } from "./Keys";
+import { Replicas } from "./Replicas";
+import { ScalingForm } from "./ScalingForm";
+import type { DeploymentDetail } from "./serving";
+
+// Fields that grow with their text listen to the fonts of the document, which happy-dom lacks.
+beforeAll(() => void Object.defineProperty(document, "fonts", { value: new EventTarget(), configurable: true }));
+
+const replica = (id: string, phase: string, more: object = {}) => ({
+  node: {
+    id,
+    revision: 1,
+    phase,
+    phaseSince: "2026-01-02T03:04:05Z",
+    message: "",
+    failed: false,
+    createdAt: "2026-01-02T03:04:05Z",
+    endedAt: null,
+    session: null,
+    ...more,
+  },
+});
+
+const deployment = (more: object = {}) =>
+  ({
+    id: "d1",
+    name: "llama",
+    status: "UPDATING",
+    shared: true,
+    open: false,
+    wanted: 2,
+    current: 1,
+    target: 2,
+    ready: { totalCount: 1 },
+    traffic: [
+      { revision: 2, percent: 10 },
+      { revision: 1, percent: 90 },
+    ],
+    load: null,
+    strategy: { kind: "CANARY", steps: [10], stepTime: 60, deadline: 600 },
+    scaling: { min: 1, max: 2, zeroAfter: 900, upAfter: 30, downAfter: 300, targets: [], schedules: [] },
+    replicas: { totalCount: 0, edges: [] },
+    project: { id: "p1", name: "vision" },
+    owner: { id: "ada", email: "ada@berth.example" },
+    permissions: ["READ", "UPDATE"],
+    ...more,
+  }) as unknown as DeploymentDetail;
+
+it("promotes the new revision after a question", async () => {
+  const { api, user } = await stage(<Change deployment={deployment()} editable />, {
+    answers: { promoteDeployment: { deployment: { id: "d1" } } },
+  });
+  expect(screen.getByText("Revision 1: 90 % of the requests")).toBeDefined();
+  await user.click(screen.getByRole("button", { name: "Promote" }));
+  const dialog = await screen.findByRole("dialog", { name: "Promote revision 2?" });
+  await user.click(within(dialog).getByRole("button", { name: "Promote" }));
+  await vi.waitFor(() => expect(api.sent("PromoteDeployment")).toEqual([{ input: { id: "d1" } }]));
+});
+
+it("offers no buttons without permission, and no promotion of a rolling change", async () => {
+  await stage(<Change deployment={deployment()} editable={false} />);
+  expect(screen.queryByRole("button")).toBeNull();
+});
+
+it("shows the newest failure of a replica, and older ones on request", async () => {
+  const failed = { phase: "ENDED", failed: true, endedAt: "2026-01-02T03:04:05Z" };
+  const replicas = {
+    totalCount: 3,
+    edges: [
+      replica("a", "STARTING", { message: "No machine has 4 free fGPU." }),
+      replica("b", "ENDED", { ...failed, message: "not enough memory" }),
+      replica("c", "ENDED", { ...failed, message: "an older failure" }),
+    ],
+  };
+  const { user } = await stage(<Replicas deployment={deployment({ replicas })} />);
+  expect(screen.getByText("No machine has 4 free fGPU.")).toBeDefined();
+  expect(screen.getByText("not enough memory")).toBeDefined();
+  expect(screen.queryByText("an older failure")).toBeNull();
+  await user.click(screen.getByRole("button", { name: "Ended (2)" }));
+  expect(screen.getByText("an older failure")).toBeDefined();
+});
+
+it("shows a refused number at its field", async () => {
+  const { api, user } = await stage(<ScalingForm deployment={deployment()} editable />, {
+    answers: {
+      updateDeployment: () => {
+        throw new GraphQLError("50 is above 10", { extensions: { code: "INVALID_ARGUMENT", field: "scaling.max" } });
+      },
+    },
+  });
+  const max = screen.getByLabelText("Maximum");
+  await user.clear(max);
+  await user.type(max, "50");
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  expect(await screen.findByText("50 is above 10")).toBeDefined();
+  expect(max.getAttribute("aria-invalid")).toBe("true");
+  expect(api.sent("UpdateDeployment")[0]).toMatchObject({ input: { id: "d1", scaling: { min: 1, max: 50 } } });
+  expect(api.sent("UpdateDeployment")[0]).not.toHaveProperty("input.replicas");
+});
+
+it("shows a new key once", async () => {
+  const { api, user } = await stage(<Keys deployment={deployment()} over={false} />, {
+    answers: {
+      deploymentKeys: list([]),
+      createDeploymentKey: { secret: "bmk_secret", key: { id: "k1", name: "ci", prefix: "bmk_s" } },
+    },
+  });
+  await user.click(await screen.findByRole("button", { name: "New key" }));
+  const dialog = await screen.findByRole("dialog", { name: "New key" });
+  await user.type(within(dialog).getByLabelText(/^Name/), "ci");
+  await user.type(within(dialog).getByLabelText("Tokens in all"), "500");
+  await user.click(within(dialog).getByRole("button", { name: "Create" }));
+  expect(await screen.findByText("bmk_secret")).toBeDefined();
+  expect(api.sent("CreateDeploymentKey")[0]).toMatchObject({ input: { name: "ci", deployment: "d1" } });
+  await user.click(screen.getByRole("button", { name: "I have saved it" }));
+  expect(screen.queryByText("bmk_secret")).toBeNull();
+});
+
+it("shows what the form lacks and what the server refuses at the fields", async () => {
+  const { api, user } = await stage(<DeploySheet onClose={() => undefined} />, {
+    answers: {
+      modelVariants: [
+        { name: "vllm", title: "vLLM", command: ["vllm"], options: [{ name: "dtype", type: "TEXT", choices: [] }] },
+      ],
+      images: list([{ id: "i1", name: "vllm:1", reference: "r/vllm:1", minimumSlots: {}, apps: [] }]),
+      vfolders: list([{ id: "f1", name: "weights", permissions: ["READ_FILES"] }]),
+      createDeployment: () => {
+        throw new GraphQLError("options.dtype: is not a type", {
+          extensions: { code: "INVALID_ARGUMENT", field: "revision.options" },
+        });
+      },
+    },
+  });
+  await user.click(await screen.findByRole("button", { name: "Deploy" }));
+  expect(await screen.findByText(/Use 1 to 63 lower-case letters/)).toBeDefined();
+  expect(screen.getByText("Choose the folder with the model.")).toBeDefined();
+  expect(api.sent("CreateDeployment")).toEqual([]);
+  await user.type(screen.getByLabelText(/^Name/), "llama");
+  await user.click(screen.getByRole("combobox", { name: "Folder with the model" }));
+  await user.click(await screen.findByRole("option", { name: "weights" }));
+  await user.type(screen.getByLabelText("dtype"), "odd");
+  await user.click(screen.getByRole("button", { name: "Deploy" }));
+  expect(await screen.findByText("is not a type")).toBeDefined();
+  expect(screen.getByLabelText("dtype").getAttribute("aria-invalid")).toBe("true");
+  expect(api.sent("CreateDeployment")[0]).toMatchObject({
+    input: {
+      name: "llama",
+      revision: { variant: "vllm", model: "f1", options: { dtype: "odd" }, request: { image: "r/vllm:1" } },
+    },
+  });
+});
