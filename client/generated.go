@@ -679,9 +679,11 @@ type CreateDeploymentInput struct {
 	Open     bool                    `json:"open,omitempty"`
 	Revision DeploymentRevisionInput `json:"revision"`
 	// At the start; between min and max. Default: the larger of min and 1.
-	Replicas *int                     `json:"replicas,omitempty"`
+	Replicas *int `json:"replicas,omitempty"`
+	// Default: ROLLING with one replica more than wanted at a time.
 	Strategy *DeploymentStrategyInput `json:"strategy,omitempty"`
-	Scaling  *DeploymentScalingInput  `json:"scaling,omitempty"`
+	// Default: exactly one replica.
+	Scaling *DeploymentScalingInput `json:"scaling,omitempty"`
 	// 0 to 10000. Default: 0 = no limit.
 	Concurrency *int `json:"concurrency,omitempty"`
 	// 0 to 86400. Default: 60.
@@ -1214,10 +1216,12 @@ type Deployment struct {
 	// Requests that one replica gets at a time; 0 = no limit.
 	Concurrency int `json:"concurrency"`
 	// Seconds until the requests of a replica that ends are cut.
-	DrainSeconds  int        `json:"drainSeconds"`
-	CreatedAt     time.Time  `json:"createdAt"`
+	DrainSeconds int       `json:"drainSeconds"`
+	CreatedAt    time.Time `json:"createdAt"`
+	// Null before the first request.
 	LastRequestAt *time.Time `json:"lastRequestAt"`
-	EndedAt       *time.Time `json:"endedAt"`
+	// Null until then.
+	EndedAt *time.Time `json:"endedAt"`
 	// What the viewer can do with it.
 	Permissions []Enum  `json:"permissions"`
 	Project     Ref     `json:"project"`
@@ -1370,15 +1374,17 @@ type DeploymentEvent struct {
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"createdAt"`
 	Kind      Enum      `json:"kind"`
-	// Number of the revision that it is about.
+	// Number of the revision that it is about; null if it is about none.
 	Revision *int `json:"revision"`
-	// Wanted replicas before a SCALED.
+	// Wanted replicas before a SCALED; null for other kinds.
 	ReplicasBefore *int `json:"replicasBefore"`
-	ReplicasAfter  *int `json:"replicasAfter"`
+	// Wanted replicas after a SCALED or CREATED; null for other kinds.
+	ReplicasAfter *int `json:"replicasAfter"`
 	// The metric that decided; empty if none did.
-	Metric string   `json:"metric"`
-	Value  *float64 `json:"value"`
-	// What one replica can take of the metric.
+	Metric string `json:"metric"`
+	// Null if no metric decided.
+	Value *float64 `json:"value"`
+	// What one replica can take of the metric; null if no metric decided.
 	Limit   *float64 `json:"limit"`
 	Message string   `json:"message"`
 }
@@ -1394,14 +1400,17 @@ type DeploymentKey struct {
 	// 0 = no limit.
 	TokensPerMinute int `json:"tokensPerMinute"`
 	// All tokens that the key can use; 0 = no limit.
-	TokenBudget  int64      `json:"tokenBudget"`
-	UsedRequests int64      `json:"usedRequests"`
-	UsedTokens   int64      `json:"usedTokens"`
-	CreatedAt    time.Time  `json:"createdAt"`
-	ExpiresAt    *time.Time `json:"expiresAt"`
-	LastUsedAt   *time.Time `json:"lastUsedAt"`
-	RevokedAt    *time.Time `json:"revokedAt"`
-	User         UserRef    `json:"user"`
+	TokenBudget  int64     `json:"tokenBudget"`
+	UsedRequests int64     `json:"usedRequests"`
+	UsedTokens   int64     `json:"usedTokens"`
+	CreatedAt    time.Time `json:"createdAt"`
+	// Null: never.
+	ExpiresAt *time.Time `json:"expiresAt"`
+	// Null before the first request.
+	LastUsedAt *time.Time `json:"lastUsedAt"`
+	// Null: it is not revoked.
+	RevokedAt *time.Time `json:"revokedAt"`
+	User      UserRef    `json:"user"`
 	// The only deployment that it is for; null: all that its user can see.
 	Deployment *Ref `json:"deployment"`
 }
@@ -1420,9 +1429,11 @@ type DeploymentLoad struct {
 	CachedShare float64 `json:"cachedShare"`
 	// Milliseconds until the first byte of an answer; null without a request.
 	FirstByteP50 *float64 `json:"firstByteP50"`
+	// The same for the slowest 5 %; null without a request.
 	FirstByteP95 *float64 `json:"firstByteP95"`
 	// Milliseconds for one token after the first; null without a stream.
-	PerTokenP50 *float64                `json:"perTokenP50"`
+	PerTokenP50 *float64 `json:"perTokenP50"`
+	// The same for the slowest 5 %; null without a stream.
 	PerTokenP95 *float64                `json:"perTokenP95"`
 	Replicas    []DeploymentReplicaLoad `json:"replicas"`
 }
@@ -1442,9 +1453,10 @@ type DeploymentReplica struct {
 	// What it waits for, or why it ended.
 	Message string `json:"message"`
 	// Reports whether it ended although it was wanted.
-	Failed    bool       `json:"failed"`
-	CreatedAt time.Time  `json:"createdAt"`
-	EndedAt   *time.Time `json:"endedAt"`
+	Failed    bool      `json:"failed"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null until then.
+	EndedAt *time.Time `json:"endedAt"`
 	// Null before it is created, after it was deleted, or if the viewer cannot see it.
 	Session *SessionRef `json:"session"`
 }
@@ -2892,8 +2904,9 @@ type ModelVariantOption struct {
 	Name string `json:"name"`
 	Type Enum   `json:"type"`
 	Help string `json:"help"`
-	// Of numbers.
+	// Null if it is not a number.
 	Minimum *float64 `json:"minimum"`
+	// Null if it is not a number.
 	Maximum *float64 `json:"maximum"`
 	// Of CHOICE.
 	Choices []string `json:"choices"`
