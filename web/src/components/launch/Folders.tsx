@@ -15,12 +15,14 @@ interface Props {
   chosen: LaunchDraft["folders"];
   onChoose: (folders: LaunchDraft["folders"]) => void;
   error?: string;
+  /** Paths of folders that are not mounted below /home/work, by ID. */
+  targets?: Record<string, string>;
 }
 
 const writable = (f: Offered) => f.permissions.includes("WRITE_FILES");
 
 /** Selects the folders that are mounted in the session, each below /home/work. */
-export function Folders({ all, chosen, onChoose, error }: Props) {
+export function Folders({ all, chosen, onChoose, error, targets = {} }: Props) {
   const picked = new Map(chosen.map((f) => [f.id, f]));
   return (
     <fieldset className="legendless">
@@ -56,7 +58,7 @@ export function Folders({ all, chosen, onChoose, error }: Props) {
               {writable(f) ? null : <span className="badge dim">{t("you can only read it")}</span>}
               {picked.has(f.id) ? (
                 <>
-                  <code className="dim">/home/work/{f.name}</code>
+                  <code className="dim">{targets[f.id] ?? `/home/work/${f.name}`}</code>
                   <Checkbox
                     className="push"
                     label={t("read-only")}

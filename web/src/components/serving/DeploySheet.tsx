@@ -283,6 +283,9 @@ function Fields({ deployment, begun, variants, onClose }: FieldsProps) {
           chosen={launch.folders}
           onChoose={(folders) => setLaunch({ folders })}
           error={errorOf("request.mounts")}
+          targets={Object.fromEntries(
+            (begun?.request.mounts ?? []).flatMap((m) => (m.target ? [[m.vfolder, m.target]] : [])),
+          )}
         />
         <Textarea
           label={t("Environment")}

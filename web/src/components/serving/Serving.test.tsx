@@ -9,6 +9,7 @@ import { Keys } from "./Keys";
 import { Replicas } from "./Replicas";
 import { ScalingForm } from "./ScalingForm";
 import type { DeploymentDetail } from "./serving";
+import { TryOut } from "./TryOut";
 
 // Fields that grow with their text listen to the fonts of the document, which happy-dom lacks.
 beforeAll(() => void Object.defineProperty(document, "fonts", { value: new EventTarget(), configurable: true }));
@@ -121,6 +122,29 @@ it("shows a new key once", async () => {
   expect(api.sent("CreateDeploymentKey")[0]).toMatchObject({ input: { name: "ci", deployment: "d1" } });
   await user.click(screen.getByRole("button", { name: "I have saved it" }));
   expect(screen.queryByText("bmk_secret")).toBeNull();
+});
+
+it("shows markup of an answer as text, and revokes the key of the request", async () => {
+  const say = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
+  vi.stubGlobal(
+    "fetch",
+    async () =>
+      new Response(`${say("<b>bold</b> ")}${say("![x](https://tracker.test/?q)")}data: [DONE]\n\n`, {
+        headers: { "Content-Type": "text/event-stream" },
+      }),
+  );
+  const { api, user } = await stage(
+    <TryOut deployment={deployment()} address="https://models.test/v1" over={false} />,
+    {
+      answers: { createDeploymentKey: { secret: "s", key: { id: "k1" } }, revokeDeploymentKey: { key: { id: "k1" } } },
+    },
+  );
+  await user.type(screen.getByLabelText("Prompt"), "hi");
+  await user.click(screen.getByRole("button", { name: "Send" }));
+  const answer = await screen.findByText("<b>bold</b> ![x](https://tracker.test/?q)");
+  expect(answer.children.length).toBe(0);
+  await vi.waitFor(() => expect(api.sent("RevokeDeploymentKey")).toEqual([{ input: { id: "k1" } }]));
+  vi.unstubAllGlobals();
 });
 
 it("shows what the form lacks and what the server refuses at the fields", async () => {
