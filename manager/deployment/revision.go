@@ -162,7 +162,7 @@ func (r *revision) start(name string, in DeploymentRevisionInput, request *manag
 	if len(request.Command) == 0 {
 		return problem.Invalid("request.command", "must be given for the variant %s", v.Name)
 	}
-	request.Environment = joined(start.Environment, request.Environment)
+	request.Environment = joined(request.Environment, start.Environment) // a request that begins as an older one has the values of older options
 	return nil
 }
 
