@@ -33,7 +33,7 @@ E2E      := -timeout 60m -p 3 -vet=off -exec $(CURDIR)/tools/ci/netns.sh
 READ     := { $(GO) list ./... | grep -vE '/ent(/[a-z]+)?$$|/graph/exec$$|pb$$'; $(GO) list ./ent/schema ./ent/migrate; }
 
 LINK     := -ldflags "-s -w -X main.version=$(VERSION)"
-GO_FILES := $(shell find agent client cmd ent graph internal manager plugins storage -name '*.go' -not -name '*_test.go' -o -name '*.sql' 2>/dev/null) go.mod go.sum
+GO_FILES := $(shell find agent client cmd ent gateway graph internal manager plugins storage -name '*.go' -not -name '*_test.go' -o -name '*.sql' 2>/dev/null) go.mod go.sum
 WEB_SRC  := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f -not -name '*.go' -print 2>/dev/null)
 CMDS     := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go)))
 # One of each runs beside every container, or every build.
@@ -47,6 +47,9 @@ NVML     := /plugins/accelerator/nvidia
 LIMIT    := plugins/accelerator/nvidia/limit/lib
 # SSH clients from npm, for tests.
 NODE_SSH := agent/runner/sshd/testdata/node
+# OpenAI's clients in Python, from npm and in Go, for tests of the router.
+OPENAI   := gateway/inference/clients/testdata
+OPENAIS  := bin/tools/openai-python/.installed $(OPENAI)/node/node_modules/.package-lock.json bin/tools/openai-go
 PROTOS   := $(shell find agent storage plugins internal -name '*.proto')
 
 BIN      := $(CMDS:%=bin/%) $(VENDORS:%=bin/plugins/%) bin/plugins/lib/libberthlimit.so bin/runc
@@ -100,7 +103,7 @@ clean: ## remove what was built; keeps the platform's data under var/
 test: setup build images test-web race test-go ## every test: web units, Go, browser
 
 .PHONY: test-go
-test-go: bin/tools/versitygw $(NODE_SSH)/node_modules/.package-lock.json
+test-go: bin/tools/versitygw $(NODE_SSH)/node_modules/.package-lock.json $(OPENAIS)
 	$(GO) test $(SIDE) ./e2e/sim ./manager/vfolder/integration ./manager/session/integration ./manager $$($(GO) list ./... | grep -vE '/e2e($$|/)' | grep -vxF "$$($(GO) list -e $(RACE))") # the longest first
 	$(GO) test $(E2E) $$($(GO) list ./e2e/... | grep -v /sim$$)
 
@@ -267,9 +270,24 @@ web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund
 	@touch $@
 
-$(NODE_SSH)/node_modules/.package-lock.json: $(NODE_SSH)/package-lock.json
-	cd $(NODE_SSH) && npm ci --omit=optional --ignore-scripts --no-audit --no-fund
+$(NODE_SSH)/node_modules/.package-lock.json $(OPENAI)/node/node_modules/.package-lock.json: %/node_modules/.package-lock.json: %/package-lock.json
+	cd $* && npm ci --omit=optional --ignore-scripts --no-audit --no-fund
 	@touch $@
+
+# Wheels alone, each with a known hash: nothing of a package runs while it is installed.
+bin/tools/openai-python/.installed: $(OPENAI)/python/requirements.txt
+	rm -rf $(@D)
+	/usr/bin/python3 -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -r $<
+	@touch $@
+
+# Without optimization: the client's packages are large, and the program runs once.
+bin/tools/openai-go: $(wildcard $(OPENAI)/go/*)
+	cd $(OPENAI)/go && $(GO) build -gcflags 'github.com/openai/openai-go/...=-N -l' -o $(CURDIR)/$@ .
+	@touch $@
+
+.PHONY: openai-clients
+openai-clients: $(OPENAIS) ## install what the tests of ./gateway/inference/clients need
 
 $(BUNDLE): $(WEB_SRC) web/node_modules/.package-lock.json
 	cd web && npm run --silent build

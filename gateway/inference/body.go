@@ -22,6 +22,7 @@ const (
 // body is a request's body, and what the router needs of it.
 type body struct {
 	bytes  []byte
+	kind   string // the media type
 	model  string
 	stream bool
 	// askedUsage says that the client asks for the usage of a stream.
@@ -30,22 +31,18 @@ type body struct {
 	prefix     []byte // the part of the body that decides what the engine has in its cache
 }
 
-// readBody reads a body of an API. The engine and the router must read the same model, so a key that
-// occurs twice is refused, and a body that is not strictly JSON.
-func readBody(from io.Reader, size int64, a api) (*body, error) {
-	if size > MaxBody {
-		return nil, tooLarge()
+// readBody reads the body of a request to an API. The name is that of the model in the address, "" if it has none.
+// The engine and the router must read the same model, so a key that occurs twice is refused, and a body that is
+// not strictly JSON.
+func readBody(from io.Reader, size int64, a api, name string) (*body, error) {
+	raw, err := readAll(from, size)
+	if err != nil {
+		return nil, err
 	}
-	raw, err := io.ReadAll(io.LimitReader(from, MaxBody+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read the body: %w", err)
-	case len(raw) > MaxBody:
-		return nil, tooLarge()
-	case !utf8.Valid(raw):
+	if !utf8.Valid(raw) {
 		return nil, invalid("the body is not UTF-8")
 	}
-	b := &body{bytes: raw}
+	b := &body{bytes: raw, kind: "application/json"}
 	fields, err := members(raw)
 	if err != nil {
 		return nil, err
@@ -53,11 +50,50 @@ func readBody(from io.Reader, size int64, a api) (*body, error) {
 	if err := b.read(fields); err != nil {
 		return nil, err
 	}
+	_, named := fields["model"]
+	if b.model, err = modelOf(b.model, named, name); err != nil {
+		return nil, err
+	}
+	if !named {
+		text, _ := json.Marshal(name)
+		b.add("model", string(text), len(fields) == 0)
+	}
 	if a.asksForUsage && b.stream && !b.askedUsage {
 		b.askForUsage(fields)
 		b.addedUsage = true
 	}
 	return b, nil
+}
+
+func readAll(from io.Reader, size int64) ([]byte, error) {
+	if size > MaxBody {
+		return nil, errTooLarge
+	}
+	raw, err := io.ReadAll(io.LimitReader(from, MaxBody+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the body: %w", err)
+	case len(raw) > MaxBody:
+		return nil, errTooLarge
+	}
+	return raw, nil
+}
+
+// modelOf returns the model of a request, from its body and its address.
+func modelOf(body string, named bool, address string) (string, error) {
+	switch {
+	case !utf8.ValidString(address):
+		return "", invalid("the name in the address is not UTF-8")
+	case named && body == "":
+		return "", invalid("model is empty")
+	case address == "" && !named:
+		return "", invalid("model is missing")
+	case address == "" || body == address:
+		return body, nil
+	case named:
+		return "", invalid("model is %q, but the address is that of %q", body, address)
+	}
+	return address, nil
 }
 
 // member is a member of the body's object: the place of its value in the bytes.
@@ -158,9 +194,6 @@ func (b *body) read(fields map[string]member) error {
 			return invalid("%s has a wrong type", name)
 		}
 	}
-	if b.model == "" {
-		return invalid("model is missing")
-	}
 	b.askedUsage = options.Include
 	for _, name := range []string{"messages", "prompt", "input"} {
 		if at, is := fields[name]; is {
@@ -175,33 +208,40 @@ func (b *body) read(fields map[string]member) error {
 func (b *body) askForUsage(fields map[string]member) {
 	const usage = `"include_usage":true`
 	at, is := fields["stream_options"]
-	if !is || bytes.Equal(bytes.TrimSpace(b.bytes[at.from:at.to]), []byte("null")) {
-		b.replace(at, is, `{`+usage+`}`)
+	if !is {
+		b.add("stream_options", `{`+usage+`}`, false)
+		return
+	}
+	if bytes.Equal(bytes.TrimSpace(b.bytes[at.from:at.to]), []byte("null")) {
+		b.replace(at, `{`+usage+`}`)
 		return
 	}
 	var options map[string]json.RawMessage
 	_ = json.Unmarshal(b.bytes[at.from:at.to], &options) // read has decoded it
 	options["include_usage"] = json.RawMessage("true")
 	text, _ := json.Marshal(options)
-	b.replace(at, true, string(text))
+	b.replace(at, string(text))
 }
 
-// replace gives stream_options a value.
-func (b *body) replace(at member, is bool, value string) {
-	from, to := at.from, at.to
-	if !is {
-		end := bytes.LastIndexByte(b.bytes, '}')
-		from, to, value = end, end, `,"stream_options":`+value
+// add adds a member at the end of the object. The places of the other members stay the same.
+func (b *body) add(name, value string, only bool) {
+	end := bytes.LastIndexByte(b.bytes, '}')
+	text := `"` + name + `":` + value
+	if !only {
+		text = "," + text
 	}
-	out := make([]byte, 0, len(b.bytes)+len(value))
-	out = append(append(out, b.bytes[:from]...), value...)
-	b.bytes = append(out, b.bytes[to:]...)
+	b.replace(member{end, end}, text)
+}
+
+// replace puts a text at a place.
+func (b *body) replace(at member, text string) {
+	out := make([]byte, 0, len(b.bytes)+len(text))
+	out = append(append(out, b.bytes[:at.from]...), text...)
+	b.bytes = append(out, b.bytes[at.to:]...)
 }
 
 func invalid(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, errdefs.ErrInvalidArgument)...)
 }
 
-func tooLarge() error {
-	return fmt.Errorf("the body has more than %d MiB: %w", MaxBody>>20, errdefs.ErrResourceExhausted)
-}
+var errTooLarge = fmt.Errorf("the body has more than %d MiB", MaxBody>>20)

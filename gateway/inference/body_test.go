@@ -15,10 +15,14 @@ func FuzzBody(f *testing.F) {
 		`{"model":"m","MODEL":"n"}`, `{"model":"m","mode\u006c":"n"}`, `{ "model" : "m" , "stream" : true , "stream_options" : null }`,
 		`{"a:":1,"model":"m","b":[[],{}],"stream":true}`,
 	} {
-		f.Add([]byte(seed))
+		f.Add([]byte(seed), "")
+		f.Add([]byte(seed), "m")
 	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		b, err := readBody(bytes.NewReader(raw), int64(len(raw)), apis[0])
+	f.Add([]byte(`{}`), "m")
+	f.Add([]byte(`{}`), "\xc2")
+	f.Add([]byte(` { "stream" : true } `), `"}`)
+	f.Fuzz(func(t *testing.T, raw []byte, name string) {
+		b, err := readBody(bytes.NewReader(raw), int64(len(raw)), apis[0], name)
 		if err != nil {
 			return
 		}
@@ -29,8 +33,11 @@ func FuzzBody(f *testing.F) {
 		if err := json.Unmarshal(b.bytes, &after); err != nil {
 			t.Fatalf("the engine gets %q, which is not JSON: %v", b.bytes, err)
 		}
-		if after["model"] != b.model {
-			t.Fatalf("the engine reads the model %v, the router %q", after["model"], b.model)
+		if after["model"] != b.model || name != "" && b.model != name {
+			t.Fatalf("the engine reads the model %v, the router %q, the address has %q", after["model"], b.model, name)
+		}
+		if before["model"] == nil {
+			before["model"] = name
 		}
 		if b.stream {
 			options, _ := after["stream_options"].(map[string]any)

@@ -30,6 +30,7 @@ type exchange struct {
 	start  time.Time
 	record Record
 	begun  bool // the header of the answer is sent
+	cut    bool // the client must see that the answer is not complete
 }
 
 func (r *Router) answer(a api) http.HandlerFunc {
@@ -37,7 +38,7 @@ func (r *Router) answer(a api) http.HandlerFunc {
 }
 
 func (r *Router) exchange(a api, rw http.ResponseWriter, req *http.Request) {
-	b, err := readBody(req.Body, req.ContentLength, a)
+	b, err := readRequest(req, a)
 	if err != nil {
 		refuseError(rw, err)
 		return
@@ -53,6 +54,17 @@ func (r *Router) exchange(a api, rw http.ResponseWriter, req *http.Request) {
 		access.Count(x.record)
 	}()
 	x.serve()
+	if x.cut {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func readRequest(req *http.Request, a api) (*body, error) {
+	name := req.PathValue("name")
+	if a.form {
+		return readForm(req.Body, req.ContentLength, req.Header.Get("Content-Type"), name)
+	}
+	return readBody(req.Body, req.ContentLength, a, name)
 }
 
 // serve tries replicas until one begins to answer.
@@ -151,6 +163,11 @@ func (x *exchange) try(to *replica) (o outcome, err error) {
 	switch kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind {
 	case "text/event-stream", "application/x-ndjson":
 		return x.relay(resp, timer)
+	case "application/json":
+	default:
+		if x.api.binary && resp.StatusCode == http.StatusOK {
+			return x.pass(resp, timer)
+		}
 	}
 	return x.whole(resp, timer)
 }
@@ -158,8 +175,8 @@ func (x *exchange) try(to *replica) (o outcome, err error) {
 // outgoing returns the request for the engine. It has the client's body and no header that identifies
 // the client or that the engine could take for an order of the platform.
 func (x *exchange) outgoing(ctx context.Context) *http.Request {
-	out, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://replica"+x.req.URL.Path, bytes.NewReader(x.body.bytes))
-	out.Header.Set("Content-Type", "application/json")
+	out, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://replica"+x.api.path, bytes.NewReader(x.body.bytes))
+	out.Header.Set("Content-Type", x.body.kind)
 	out.Header.Set("User-Agent", "berth")
 	out.Header.Set("Accept", x.req.Header.Get("Accept"))
 	return out
@@ -179,6 +196,9 @@ func (x *exchange) header(kind string, status int) {
 	}
 	x.begun = true
 	x.rw.Header().Set("Content-Type", kind)
+	// An engine is a user's program: a browser must not run what it answers at the address of the gateway.
+	x.rw.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	x.rw.Header().Set("X-Content-Type-Options", "nosniff")
 	if x.record.Replica != "" {
 		x.rw.Header().Set("Berth-Replica", x.record.Replica)
 	}
@@ -205,6 +225,29 @@ func (x *exchange) whole(resp *http.Response, first *time.Timer) (outcome, error
 		return failed, nil
 	}
 	return answered, nil
+}
+
+// pass passes a file on as it comes. If the engine ends early, so does the connection.
+func (x *exchange) pass(resp *http.Response, first *time.Timer) (outcome, error) {
+	part := make([]byte, 32<<10)
+	n, err := resp.Body.Read(part)
+	if n == 0 && err != nil && !errors.Is(err, io.EOF) {
+		return failed, fmt.Errorf("replica %s: read the answer: %w", x.record.Replica, err)
+	}
+	first.Stop()
+	x.begin(resp)
+	for ; ; n, err = resp.Body.Read(part) {
+		if n > 0 && x.send(part[:n]) != nil {
+			return abandoned, nil
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return answered, nil
+		case err != nil:
+			x.cut = true
+			return failed, nil
+		}
+	}
 }
 
 // relay passes a stream on, event by event and byte by byte. The event with the usage is left out if

@@ -57,6 +57,19 @@ func (s *set) outstanding(id string) int {
 	return 0
 }
 
+// states returns what the replicas do now.
+func (s *set) states() []ReplicaState {
+	s.mu.Lock()
+	all := slices.Clone(s.replicas)
+	s.mu.Unlock()
+	out := make([]ReplicaState, len(all))
+	for i, r := range all {
+		now := r.look(time.Now())
+		out[i] = ReplicaState{ID: r.ID, Outstanding: now.outstanding, Ejected: now.out}
+	}
+	return out
+}
+
 // candidate is a replica that can get a request.
 type candidate struct {
 	*replica

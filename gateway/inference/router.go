@@ -3,9 +3,9 @@ package inference
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +16,7 @@ import (
 type Models interface {
 	// Open returns the access of a key to a model. The class of the error is Unauthenticated for a key
 	// that is not valid, NotFound for a model that does not exist or that the key may not use, and
-	// ResourceExhausted for a limit of the key.
+	// ResourceExhausted for a budget of the key that is spent. A limit that ends with time is a *Limit.
 	Open(ctx context.Context, key, model string) (*Access, error)
 	// Names returns the models that a key may use.
 	Names(ctx context.Context, key string) ([]string, error)
@@ -54,6 +54,28 @@ func (m *Model) Update(targets ...Target) {
 // is drained by an Update with a weight of 0, and can end when it has none.
 func (m *Model) Outstanding(id string) int { return m.set.outstanding(id) }
 
+// State is what a model does now.
+type State struct {
+	Waiting  int // requests that wait for a replica
+	Replicas []ReplicaState
+}
+
+// ReplicaState is what a replica does now.
+type ReplicaState struct {
+	ID          string
+	Outstanding int // requests that it has
+	Ejected     bool
+}
+
+// State returns what the model does now. It takes no lock for longer than a few reads.
+func (m *Model) State() State {
+	m.room.mu.Lock()
+	s := State{Waiting: m.room.waiting}
+	m.room.mu.Unlock()
+	s.Replicas = m.set.states()
+	return s
+}
+
 // Record is what is known of a request that has ended.
 type Record struct {
 	Model, Replica string
@@ -86,6 +108,9 @@ const (
 	defaultTries        = 3
 )
 
+// oneModel is the beginning of the addresses of one model.
+const oneModel = "/deployments/{name}"
+
 // Router is an http.Handler for the addresses of apis.
 type Router struct {
 	cfg Config
@@ -106,8 +131,12 @@ func New(cfg Config) *Router {
 	r := &Router{cfg: cfg, mux: http.NewServeMux()}
 	for _, a := range apis {
 		r.mux.HandleFunc("POST "+a.path, r.answer(a))
+		r.mux.HandleFunc("POST "+oneModel+a.path, r.answer(a))
 	}
-	r.mux.HandleFunc("GET /v1/models", r.models)
+	for _, prefix := range []string{"", oneModel} {
+		r.mux.HandleFunc("GET "+prefix+"/v1/models", r.models)
+		r.mux.HandleFunc("GET "+prefix+"/v1/models/{id...}", r.model)
+	}
 	r.mux.HandleFunc("/", func(rw http.ResponseWriter, req *http.Request) {
 		refuse(rw, http.StatusNotFound, "not_found", fmt.Sprintf("%s %s is not an address of this API", req.Method, req.URL.Path))
 	})
@@ -118,17 +147,54 @@ func New(cfg Config) *Router {
 func (r *Router) ServeHTTP(rw http.ResponseWriter, req *http.Request) { r.mux.ServeHTTP(rw, req) }
 
 func (r *Router) models(rw http.ResponseWriter, req *http.Request) {
-	names, err := r.cfg.Models.Names(req.Context(), keyOf(req))
+	names, err := r.names(req)
 	if err != nil {
 		refuseError(rw, err)
 		return
 	}
 	data := make([]map[string]any, len(names))
 	for i, name := range names {
-		data[i] = map[string]any{"id": name, "object": "model", "created": 0, "owned_by": "berth"}
+		data[i] = described(name)
 	}
+	writeJSON(rw, map[string]any{"object": "list", "data": data})
+}
+
+func (r *Router) model(rw http.ResponseWriter, req *http.Request) {
+	names, err := r.names(req)
+	if err == nil && !slices.Contains(names, req.PathValue("id")) {
+		err = unknown(req.PathValue("id"))
+	}
+	if err != nil {
+		refuseError(rw, err)
+		return
+	}
+	writeJSON(rw, described(req.PathValue("id")))
+}
+
+// names returns the models that the key of a request may use; at the address of a model, this one.
+func (r *Router) names(req *http.Request) ([]string, error) {
+	names, err := r.cfg.Models.Names(req.Context(), keyOf(req))
+	name := req.PathValue("name")
+	switch {
+	case err != nil || name == "":
+		return names, err
+	case !slices.Contains(names, name):
+		return nil, unknown(name)
+	}
+	return []string{name}, nil
+}
+
+func unknown(model string) error {
+	return fmt.Errorf("the model %q does not exist, or the key may not use it: %w", model, errdefs.ErrNotFound)
+}
+
+func described(name string) map[string]any {
+	return map[string]any{"id": name, "object": "model", "created": 0, "owned_by": "berth"}
+}
+
+func writeJSON(rw http.ResponseWriter, v any) {
 	rw.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(rw).Encode(map[string]any{"object": "list", "data": data})
+	_ = json.NewEncoder(rw).Encode(v)
 }
 
 // keyOf returns the key of a request. A key in the address is not one, because addresses are logged.
@@ -137,54 +203,4 @@ func keyOf(req *http.Request) string {
 		return key
 	}
 	return req.Header.Get("X-Api-Key")
-}
-
-// refuseError answers with an error of a class.
-func refuseError(rw http.ResponseWriter, err error) {
-	f := failureOf(err)
-	if f.retryAfter != "" {
-		rw.Header().Set("Retry-After", f.retryAfter)
-	}
-	refuse(rw, f.status, f.code, f.message)
-}
-
-// failure is how an error is shown to clients.
-type failure struct {
-	status        int
-	code, message string
-	retryAfter    string // in seconds; "" = not said
-}
-
-func failureOf(err error) failure {
-	switch {
-	case errdefs.IsUnauthorized(err):
-		return failure{status: http.StatusUnauthorized, code: "invalid_api_key", message: "the key is not valid"}
-	case errdefs.IsNotFound(err):
-		return failure{status: http.StatusNotFound, code: "model_not_found", message: err.Error()}
-	case errdefs.IsResourceExhausted(err):
-		return failure{status: http.StatusTooManyRequests, code: "rate_limit_exceeded", message: err.Error()}
-	case errdefs.IsInvalidArgument(err):
-		return failure{status: http.StatusBadRequest, code: "invalid_request_error", message: err.Error()}
-	case errors.Is(err, errFull):
-		return failure{status: http.StatusTooManyRequests, code: "too_many_waiting", message: err.Error(), retryAfter: "5"}
-	case errors.Is(err, errNoReplica):
-		return failure{status: http.StatusServiceUnavailable, code: "no_replica", message: errNoReplica.Error(), retryAfter: "1"}
-	case errors.Is(err, errCut):
-		return failure{status: http.StatusBadGateway, code: "engine_error", message: err.Error()}
-	}
-	return failure{status: http.StatusBadGateway, code: "engine_error", message: "the engine did not answer"}
-}
-
-func refuse(rw http.ResponseWriter, status int, code, message string) {
-	rw.Header().Set("Content-Type", "application/json")
-	rw.WriteHeader(status)
-	_, _ = rw.Write(errorText(code, message))
-}
-
-// errorText returns an error as OpenAI's and Anthropic's APIs do, so that their clients show the message.
-func errorText(code, message string) []byte {
-	text, _ := json.Marshal(map[string]any{
-		"type": "error", "error": map[string]any{"message": message, "type": code, "code": code, "param": nil},
-	})
-	return append(text, '\n')
 }

@@ -21,18 +21,12 @@ type question struct {
 	Usage  struct {
 		Include bool `json:"include_usage"`
 	} `json:"stream_options"`
-	MaxTokens           int `json:"max_tokens"`
-	MaxCompletionTokens int `json:"max_completion_tokens"`
-	ResponseFormat      struct {
-		Type string `json:"type"`
-	} `json:"response_format"`
-	Tools []struct {
-		Function struct {
-			Name string `json:"name"`
-		} `json:"function"`
-	} `json:"tools"`
-	ToolChoice json.RawMessage `json:"tool_choice"`
-	kind       kind
+	MaxTokens           int             `json:"max_tokens"`
+	MaxCompletionTokens int             `json:"max_completion_tokens"`
+	ResponseFormat      format          `json:"response_format"`
+	Tools               []tool          `json:"tools"`
+	ToolChoice          json.RawMessage `json:"tool_choice"`
+	kind                kind
 }
 
 // kind is an API of answers.
@@ -76,20 +70,16 @@ func text(raw json.RawMessage) string {
 	return b.String()
 }
 
-// tool returns the name of the tool that the answer calls, "" for none: the first one if a call is
-// required, or one whose name is in the last message.
-func (q *question) tool(last []string) string {
-	var choice string
-	_ = json.Unmarshal(q.ToolChoice, &choice)
-	if q.kind != chat || choice == "none" {
-		return ""
+// reply returns the tokens of the answer, and the tool that it calls.
+func (q *question) reply(last []string) (called *tool, tokens []string) {
+	words := strings.Join(last, " ")
+	if called = q.called(last); called != nil {
+		return called, pieces(filled(called.Function.Parameters, words))
 	}
-	for _, t := range q.Tools {
-		if choice == "required" || strings.HasPrefix(string(q.ToolChoice), "{") || strings.Contains(strings.Join(last, " "), t.Function.Name) {
-			return t.Function.Name
-		}
+	if text := q.ResponseFormat.fill(words); text != "" {
+		return nil, pieces(text)
 	}
-	return ""
+	return nil, reply(last, q.limit())
 }
 
 func (q *question) limit() int {
@@ -116,20 +106,13 @@ func (e *Engine) answered(k kind) http.HandlerFunc {
 		}
 		all, last := q.words()
 		s := &sequence{prompt: all, start: start}
-		tool := q.tool(last)
-		switch {
-		case tool != "":
-			s.answer = []string{"{}"}
-		case q.ResponseFormat.Type == "json_object" || q.ResponseFormat.Type == "json_schema":
-			s.answer = []string{`{"answer": "` + strings.ReplaceAll(strings.Join(last, " "), `"`, `\"`) + `"}`}
-		default:
-			s.answer = reply(last, q.limit())
-		}
+		var called *tool
+		called, s.answer = q.reply(last)
 		if n := len(all) + len(s.answer); n > e.cfg.MaxModelLen {
 			fail(rw, http.StatusBadRequest, fmt.Sprintf("the prompt and its answer have %d tokens, at most %d are possible", n, e.cfg.MaxModelLen))
 			return
 		}
-		a := &answer{Engine: e, question: &q, sequence: s, tool: tool, id: fmt.Sprint(k.prefix, e.next.Add(1)), rw: rw, cutAfter: fault.CutAfter}
+		a := &answer{Engine: e, question: &q, sequence: s, tool: called, id: fmt.Sprint(k.prefix, e.next.Add(1)), rw: rw, cutAfter: fault.CutAfter}
 		if q.Stream {
 			a.stream(r)
 		} else {
@@ -143,7 +126,8 @@ type answer struct {
 	*Engine
 	*question
 	*sequence
-	tool, id string
+	tool     *tool // that the answer calls; nil: none
+	id       string
 	rw       http.ResponseWriter
 	cutAfter int
 }
@@ -164,8 +148,8 @@ func (a *answer) whole(r *http.Request) {
 	switch {
 	case a.kind == completion:
 		choice["text"] = b.String()
-	case a.tool != "":
-		choice["message"] = map[string]any{"role": "assistant", "content": nil, "tool_calls": a.calls(b.String())}
+	case a.tool != nil:
+		choice["message"] = map[string]any{"role": "assistant", "content": nil, "tool_calls": a.call(b.String())}
 	default:
 		choice["message"] = map[string]any{"role": "assistant", "content": b.String()}
 	}
@@ -176,19 +160,12 @@ func (a *answer) whole(r *http.Request) {
 
 func (a *answer) reason() string {
 	switch {
-	case a.tool != "":
+	case a.tool != nil:
 		return "tool_calls"
-	case len(a.sequence.answer) == a.limit():
+	case a.ResponseFormat.fill("") == "" && (a.MaxTokens > 0 || a.MaxCompletionTokens > 0):
 		return "length"
 	}
 	return "stop"
-}
-
-func (a *answer) calls(arguments string) []any {
-	return []any{map[string]any{
-		"id": "call-" + a.id, "index": 0, "type": "function",
-		"function": map[string]string{"name": a.tool, "arguments": arguments},
-	}}
 }
 
 func (a *answer) usage(generated int) map[string]any {
@@ -253,8 +230,8 @@ func (a *answer) delta(i int, token string) map[string]any {
 		return map[string]any{"index": 0, "text": token, "finish_reason": nil}
 	}
 	delta := map[string]any{"content": token}
-	if a.tool != "" {
-		delta = map[string]any{"tool_calls": a.calls(token)}
+	if a.tool != nil {
+		delta = map[string]any{"tool_calls": a.callDelta(i, token)}
 	}
 	if i == 0 {
 		delta["role"] = "assistant"

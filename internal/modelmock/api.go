@@ -1,9 +1,12 @@
 package modelmock
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -80,6 +83,7 @@ func (e *Engine) embeddings(rw http.ResponseWriter, r *http.Request) {
 		Model      string          `json:"model"`
 		Input      json.RawMessage `json:"input"`
 		Dimensions int             `json:"dimensions"`
+		Encoding   string          `json:"encoding_format"`
 	}
 	if !read(rw, r, &in) || e.faults.take().spoil(rw, r) || e.refuse(rw, in.Model) {
 		return
@@ -99,7 +103,7 @@ func (e *Engine) embeddings(rw http.ResponseWriter, r *http.Request) {
 	tokens, data := 0, make([]any, len(texts))
 	for i, text := range texts {
 		tokens += len(strings.Fields(text))
-		data[i] = map[string]any{"object": "embedding", "index": i, "embedding": embed(text, in.Dimensions)}
+		data[i] = map[string]any{"object": "embedding", "index": i, "embedding": encoded(embed(text, in.Dimensions), in.Encoding)}
 	}
 	e.meter.prompt.Add(float64(tokens))
 	write(rw, map[string]any{
@@ -117,6 +121,18 @@ func embed(text string, dimensions int) []float64 {
 		out[i] = float64(h.Sum32())/(1<<31) - 1
 	}
 	return out
+}
+
+// encoded returns a vector as numbers, or as the base64 of 32-bit numbers, which OpenAI's clients ask for.
+func encoded(vector []float64, encoding string) any {
+	if encoding != "base64" {
+		return vector
+	}
+	var raw []byte
+	for _, x := range vector {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(float32(x)))
+	}
+	return base64.StdEncoding.EncodeToString(raw)
 }
 
 // reply returns the tokens of an answer: the words of the prompt's last text, repeated.

@@ -25,6 +25,7 @@ if [[ ${1:-} ]]; then
     openssh-server                   # the server that the runner's SSH is compared with
     dropbear-bin putty-tools lftp sshfs rsync  # SSH clients
     python3-paramiko python3-asyncssh xauth    # SSH clients, and X11 forwarding
+    python3-venv                     # OpenAI's client in Python, from PyPI
     chromium fonts-dejavu-core       # browser tests
   )
 fi
