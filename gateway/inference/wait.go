@@ -80,12 +80,12 @@ func (r *room) look() (changed <-chan struct{}, progress string, ended bool) {
 	return r.changed, r.progress, r.ended
 }
 
-// End refuses the requests that wait: the model will have no replica again. Requests at replicas are not cut.
+// End refuses the requests that wait: no replica of the model will take them. Requests at replicas are not cut.
 func (m *Model) End() {
 	m.room.mu.Lock()
 	m.room.ended = true
 	m.room.mu.Unlock()
-	m.Update()
+	m.room.notify()
 }
 
 // Report says how far the start of a replica is. Streams that wait show it as a comment.

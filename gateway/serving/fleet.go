@@ -41,7 +41,8 @@ type model struct {
 	version  int
 	replicas map[string]*replica
 	last     time.Time // request
-	ended    bool
+	ended    bool      // it gets no requests again
+	gone     bool      // it has no replica
 
 	stale atomic.Bool // an event came during the first read
 	wake  atomic.Bool // a request began to wait, and no report says so
@@ -160,13 +161,17 @@ func (f *fleet) update(ctx context.Context, list ...*model) error {
 func (f *fleet) apply(d *model, now *state) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if now == nil {
+	if now == nil || now.ending {
 		d.ended = true
+		d.model.End()
+	}
+	if now == nil {
+		d.gone = true
 		for _, r := range d.replicas {
 			r.close()
 		}
 		d.replicas = map[string]*replica{}
-		d.model.End()
+		d.model.Update()
 		return
 	}
 	if now.version < d.version { // an older read that took longer

@@ -18,6 +18,7 @@ import (
 // state is a deployment as the database has it.
 type state struct {
 	version, wanted, concurrency int
+	ending                       bool
 	weights                      map[int]int // percent, by revision
 	replicas                     []row
 }
@@ -58,13 +59,14 @@ ORDER BY p.created_at, p.id`
 // look reads deployments that have not ended, and their replicas. The replicas are read after the versions of the
 // deployments, so they are at least as new.
 func (f *fleet) look(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*state, error) {
-	rows, err := f.Client.Deployment.Query().Where(deployment.IDIn(ids...), served()).All(ctx)
+	rows, err := f.Client.Deployment.Query().Where(deployment.IDIn(ids...), deployment.EndedAtIsNil()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read deployments: %w", err)
 	}
 	out := make(map[uuid.UUID]*state, len(rows))
 	for _, d := range rows {
-		out[d.ID] = &state{version: d.Version, wanted: d.Wanted, concurrency: d.Concurrency, weights: d.Weights}
+		out[d.ID] = &state{version: d.Version, wanted: d.Wanted, concurrency: d.Concurrency, weights: d.Weights,
+			ending: d.Status == deployment.StatusEnding}
 	}
 	return out, f.lookAt(ctx, out)
 }
@@ -105,7 +107,7 @@ const shareUnit = 100_000
 
 // weight returns the weight of a replica: its part of the share of its revision.
 func (s *state) weight(r row) int {
-	if r.phase != deploymentreplica.PhaseReady || !r.gets() {
+	if s.ending || r.phase != deploymentreplica.PhaseReady || !r.gets() {
 		return 0
 	}
 	ready := 0

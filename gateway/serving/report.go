@@ -109,7 +109,7 @@ func (f *fleet) drop(d *model) bool {
 	defer f.mu.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.ended && time.Since(d.last) < usedFor {
+	if !d.gone && time.Since(d.last) < usedFor {
 		return false
 	}
 	for _, r := range d.replicas {
