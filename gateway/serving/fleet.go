@@ -194,7 +194,7 @@ func (f *fleet) apply(d *model, now *state) {
 			}
 		}
 		next[id] = r
-		targets = append(targets, inference.Target{ID: id, Transport: r.transport, Weight: now.weight(row), Limit: now.concurrency})
+		targets = append(targets, inference.Target{ID: id, Transport: r.transport, Weight: now.weight(row), Group: row.revision, Limit: now.concurrency})
 	}
 	for id, r := range d.replicas {
 		if next[id] == nil {
