@@ -80,7 +80,7 @@ func (f *fleet) list() []*model {
 
 // all stores the reports about all deployments in use, and forgets those that are not used.
 func (f *fleet) all(ctx context.Context) {
-	open, waiting, ejected := 0, 0, 0
+	open, waiting, ejected, away := 0, 0, 0, false
 	for _, d := range f.list() {
 		busy := false
 		now := d.model.State()
@@ -96,7 +96,7 @@ func (f *fleet) all(ctx context.Context) {
 			f.remove(ctx, d.id)
 			continue
 		}
-		f.put(ctx, d)
+		away = away || !f.put(ctx, d) // one attempt is enough while Redis is away
 	}
 	f.meter.open.Set(float64(open))
 	f.meter.waiting.Set(float64(waiting))
@@ -142,13 +142,15 @@ func (d *model) measure(now time.Time) load.Report {
 	return r
 }
 
-// put stores the report about a deployment.
-func (f *fleet) put(ctx context.Context, d *model) {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
+// put stores the report about a deployment, and reports whether it did.
+func (f *fleet) put(ctx context.Context, d *model) bool {
+	limited, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	if err := f.loads.Put(ctx, f.Gateway, d.id, d.measure(time.Now())); err != nil && ctx.Err() == nil {
+	err := f.loads.Put(limited, f.Gateway, d.id, d.measure(time.Now()))
+	if err != nil && ctx.Err() == nil {
 		f.Logger.WarnContext(ctx, "report the load of a deployment", "deployment", d.id, "error", err)
 	}
+	return err == nil
 }
 
 func (f *fleet) remove(ctx context.Context, ids ...uuid.UUID) {
