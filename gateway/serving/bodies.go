@@ -29,9 +29,17 @@ type bodies struct {
 	of       map[string]int64 // by tenant
 }
 
-// enter counts the body of a request. leave frees its bytes.
-func (b *bodies) enter(tenant string, visitor bool, size int64) (leave func(), err error) {
-	if size < 0 { // not known
+// claim is the part of a request.
+type claim struct {
+	*bodies
+	tenant  string
+	visitor bool
+	size    int64
+}
+
+// enter counts the body of a request until its claim is shrunk.
+func (b *bodies) enter(tenant string, visitor bool, size int64) (*claim, error) {
+	if size < 0 { // not known before it is read
 		size = inference.MaxBody
 	}
 	size = min(size, inference.MaxBody) // a larger one is refused before it is read
@@ -51,11 +59,17 @@ func (b *bodies) enter(tenant string, visitor bool, size int64) (leave func(), e
 		b.of = map[string]int64{}
 	}
 	b.add(tenant, visitor, size)
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.add(tenant, visitor, -size)
-	}, nil
+	return &claim{b, tenant, visitor, size}, nil
+}
+
+// shrink frees the bytes of a claim above a size.
+func (c *claim) shrink(to int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if to < c.size {
+		c.add(c.tenant, c.visitor, to-c.size)
+		c.size = to
+	}
 }
 
 func (b *bodies) add(tenant string, visitor bool, size int64) {
@@ -71,15 +85,20 @@ func (b *bodies) add(tenant string, visitor bool, size int64) {
 // timely is a body whose client must send something from time to time.
 type timely struct {
 	io.ReadCloser
-	conn *http.ResponseController
+	conn  *http.ResponseController
+	claim *claim
+	read  int64
 }
 
-// Read implements io.Reader. At the end, the deadline is removed: it would end the request.
-func (t timely) Read(p []byte) (int, error) {
+// Read implements io.Reader. At the end, the deadline is removed, because it would end the request, and the claim has the
+// size of the body.
+func (t *timely) Read(p []byte) (int, error) {
 	_ = t.conn.SetReadDeadline(time.Now().Add(slowBody))
 	n, err := t.ReadCloser.Read(p)
+	t.read += int64(n)
 	if err != nil {
 		_ = t.conn.SetReadDeadline(time.Time{})
+		t.claim.shrink(t.read)
 	}
 	return n, err
 }

@@ -52,14 +52,13 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	pattern := ""
 	defer func() { s.meter.answered(pattern, cmp.Or(rec.status, statusLeft)) }()
-	leave, err := s.admit(r)
+	leave, err := s.admit(w, r)
 	if err != nil {
 		inference.Refuse(rec, err)
 		return
 	}
 	defer leave()
 	r.Header.Del("Cookie")
-	r.Body = timely{r.Body, http.NewResponseController(w)}
 	defer func() { pattern = r.Pattern }()
 	s.router.ServeHTTP(rec, r)
 }
@@ -77,7 +76,7 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 }
 
 // admit checks what is known of a request before its body is read. leave frees its places.
-func (s *Service) admit(r *http.Request) (leave func(), err error) {
+func (s *Service) admit(w http.ResponseWriter, r *http.Request) (leave func(), err error) {
 	for _, values := range r.URL.Query() {
 		for _, v := range values {
 			if strings.HasPrefix(v, key.Prefix) {
@@ -101,12 +100,13 @@ func (s *Service) admit(r *http.Request) (leave func(), err error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return out, nil
 	}
-	free, err := s.bodies.enter(tenant, h == nil, r.ContentLength)
+	part, err := s.bodies.enter(tenant, h == nil, r.ContentLength)
 	if err != nil {
 		out()
 		return nil, err
 	}
-	return func() { free(); out() }, nil
+	r.Body = &timely{ReadCloser: r.Body, conn: http.NewResponseController(w), claim: part}
+	return func() { part.shrink(0); out() }, nil
 }
 
 // recorder remembers the status of an answer.

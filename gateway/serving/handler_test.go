@@ -2,6 +2,7 @@ package serving_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -206,6 +207,30 @@ func TestBodiesAreLimited(t *testing.T) {
 	})
 	_, other := w.key(w.A.Lead, key.CreateDeploymentKeyInput{})
 	w.expect("another user", other, "m", 200, "one")
+	// A body of unknown length counts with its size when it has been read.
+	var arrived atomic.Int64
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		arrived.Add(1)
+		<-r.Context().Done()
+	}))
+	defer slow.Close()
+	d := w.deploy("slow", nil)
+	w.revision(d, 1, slow.URL)
+	w.replica(d, 1, deploymentreplica.PhaseReady)
+	_, lead := w.key(w.A.Lead, key.CreateDeploymentKeyInput{})
+	for i := range int64(12) { // of which 32 MiB each would be more than the limit
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, w.url+"/v1/completions", io.MultiReader(strings.NewReader(`{"model":"slow"}`)))
+		r.Header.Set("Authorization", "Bearer "+lead)
+		go func() {
+			if resp, err := http.DefaultClient.Do(r); err == nil {
+				resp.Body.Close()
+			}
+		}()
+		eventually(t, "the request is at the engine", func() bool { return arrived.Load() == i+1 })
+	}
 	_, wrong := w.ask("bmk_WRONG", "m")
 	if !strings.Contains(wrong, "invalid_api_key") {
 		t.Errorf("a wrong key: %s", wrong)
