@@ -29,7 +29,7 @@ func slotOf(now time.Time) int64 { return now.UnixNano() / int64(slotTime) }
 // add counts a request that has ended.
 func (w *window) add(r inference.Record, now time.Time) {
 	if w.first.IsZero() {
-		w.first = now.Add(-r.Duration)
+		w.first = now.Add(r.Waited - r.Duration) // when the replica got it
 	}
 	at := slotOf(now)
 	s := &w.slots[at%slotCount]
