@@ -65,7 +65,7 @@ func (x *table) list(c *column, f filtered, args string, v vars) ([]string, bool
 func values(s *ast.Schema, f *ast.FieldDefinition, kind string, k kit) []any {
 	owners := map[string]string{
 		"id": kind, "idIn": kind, "ownerID": "User", "userID": "User", "actorID": "User", "actedAsID": "User", "subjectID": "User",
-		"projectID": "Project", "domainID": "Domain", "entityID": "Session",
+		"projectID": "Project", "domainID": "Domain", "entityID": "Session", "deploymentID": "Deployment",
 	}
 	var out []any
 	switch def := s.Types[f.Type.Name()]; {
@@ -75,6 +75,8 @@ func values(s *ast.Schema, f *ast.FieldDefinition, kind string, k kit) []any {
 		out = []any{true} // false is like no filter
 	case def.Name == "Boolean":
 		out = []any{true, false}
+	case def.Name == "Int":
+		out = []any{1, 7}
 	case def.Name == "Time":
 		out = []any{"2000-01-01T00:00:00Z", "2100-01-01T00:00:00Z"}
 	case def.Kind == ast.Enum:

@@ -272,6 +272,18 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 	k["Session"] = s.ID
 	k["ImageBuild"] = c.ImageBuild.Create().SetDomainID(d.ID).SetProject(p).SetOwner(u).SetRepository("users/u/b").SetTag("1").SetName("b:1").
 		SetKind("recipe").SetDockerfile("FROM i").SetDigest("-").SetBase("i").SetSessionID(k["Session"]).SetImageID(k["Image+own"]).SaveX(ctx).ID
+	k["Deployment"] = c.Deployment.Create().SetName(name).SetDomainID(d.ID).SetProject(p).SetOwner(u).SetWanted(1).SetCurrent(1).SetTarget(1).SetWeights(map[int]int{1: 100}).
+		SetStrategy([]byte(`{"Kind":"rolling","Steps":[10]}`)).SetScaling([]byte(`{"Max":1,"Targets":[{"Metric":"requests"}],"Schedules":[{"TimeZone":"UTC"}]}`)).SetProgress([]byte(`{}`)).SaveX(ctx).ID
+	k["Deployment+shared"] = c.Deployment.Create().SetName(name + "-shared").SetDomainID(d.ID).SetProject(p).SetOwner(u).SetWanted(1).SetCurrent(1).SetTarget(1).SetShared(true).
+		SetStrategy([]byte(`{}`)).SetScaling([]byte(`{}`)).SetProgress([]byte(`{}`)).SaveX(ctx).ID
+	for _, which := range []string{"", "+shared"} {
+		of := k["Deployment"+which]
+		k["DeploymentRevision"+which] = c.DeploymentRevision.Create().SetDeploymentID(of).SetNumber(1).SetVariant("custom").SetRequest([]byte(`{"Image":"i:1"}`)).
+			SetEngine([]byte(`{"Port":8000}`)).SetImage("i:1").SetVfolderID(k["Vfolder"]).SetCreator(u).SaveX(ctx).ID
+		k["DeploymentReplica"+which] = c.DeploymentReplica.Create().SetDeploymentID(of).SetRevision(1).SetSessionID(k["Session"]).SaveX(ctx).ID
+		k["DeploymentEvent"+which] = c.DeploymentEvent.Create().SetDeploymentID(of).SetKind("created").SaveX(ctx).ID
+	}
+	k["DeploymentKey"] = c.DeploymentKey.Create().SetName(name).SetPrefix("x").SetHash(hash()).SetDomainID(d.ID).SetUser(u).SetDeploymentID(k["Deployment"]).SaveX(ctx).ID
 	k["Session+restart"] = c.Session.Create().SetName(name + "-again").SetType("batch").SetStatus(lifecycle.Terminated).SetTerminatedAt(time.Now()).SetSlots(resource.Slots{}).
 		SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).SetRestartOf(s).SaveX(ctx).ID
 	for _, place := range []string{"first", "next"} { // no agent has the slot, so that the sessions wait

@@ -93,6 +93,17 @@ var matrix = map[string]cell{
 	},
 	"cancelImageBuild": func(f *fixture) vars { return vars{"id": f.build()} },
 	"deleteBuildCache": func(f *fixture) vars { return vars{"project": f.project.ID} },
+	"createDeployment": func(f *fixture) vars {
+		return vars{"name": "m-" + f.name(), "project": f.project.ID, "revision": f.revision()}
+	},
+	"updateDeployment":      func(f *fixture) vars { return vars{"id": f.deployment(), "description": "new"} },
+	"addDeploymentRevision": func(f *fixture) vars { return vars{"deployment": f.deployment(), "revision": f.revision()} },
+	"rollBackDeployment":    func(f *fixture) vars { return vars{"id": f.deployment(), "revision": 1} },
+	"promoteDeployment":     func(f *fixture) vars { return vars{"id": f.deployment()} },
+	"deleteDeployment":      func(f *fixture) vars { return vars{"id": f.deployment()} },
+	"createDeploymentKey":   func(f *fixture) vars { return vars{"name": f.name(), "deployment": f.deployment()} },
+	"updateDeploymentKey":   func(f *fixture) vars { return vars{"id": f.modelKey(), "tokenBudget": 5} },
+	"revokeDeploymentKey":   func(f *fixture) vars { return vars{"id": f.modelKey()} },
 	"createSession": func(f *fixture) vars {
 		return vars{"image": f.startable().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
 	},
@@ -398,6 +409,30 @@ func (f *fixture) again(array *uuid.UUID) uuid.UUID {
 func (f *fixture) array() uuid.UUID {
 	return f.Client.SessionArray.Create().SetName(f.name()).SetIndexes("1").SetSize(1).
 		SetDomainID(f.domain.ID).SetProjectID(f.project.ID).SetOwner(f.owner).SaveX(f.System(f.t)).ID
+}
+
+// revision describes a revision of a deployment.
+func (f *fixture) revision() vars {
+	return vars{"request": vars{"image": f.startable().Reference, "slots": vars{"cpu": "1"}, "command": []string{"serve"}}}
+}
+
+// deployment returns a deployment of the owner that changes to its second revision.
+func (f *fixture) deployment() uuid.UUID {
+	ctx := f.System(f.t)
+	id := f.Client.Deployment.Create().SetName("m-" + f.name()).SetDomainID(f.domain.ID).SetProjectID(f.project.ID).SetOwner(f.owner).SetWanted(1).SetCurrent(1).SetTarget(2).
+		SetStrategy([]byte(`{"Kind":"rolling","MaxSurge":1,"StepTime":1,"Deadline":3600}`)).SetScaling([]byte(`{"Min":1,"Max":1,"ZeroAfter":900}`)).
+		SetProgress([]byte(`{}`)).SaveX(ctx).ID
+	for number := range 2 {
+		f.Client.DeploymentRevision.Create().SetDeploymentID(id).SetNumber(number + 1).SetVariant("custom").SetRequest([]byte(`{"Image":"i:1"}`)).
+			SetEngine([]byte(`{"Port":8000}`)).SetImage("i:1").ExecX(ctx)
+	}
+	return id
+}
+
+// modelKey returns a key of the owner for a deployment.
+func (f *fixture) modelKey() uuid.UUID {
+	return f.Client.DeploymentKey.Create().SetName(f.name()).SetPrefix("x").SetHash(hash()).SetDomainID(f.domain.ID).SetUser(f.owner).
+		SetDeploymentID(f.deployment()).SaveX(f.System(f.t)).ID
 }
 
 // template returns a template of the fixture's project, or of its owner.

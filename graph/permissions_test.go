@@ -107,6 +107,9 @@ var handled = map[string]struct {
 			return c.status(x.t, "/sessions/"+id.String()+"/terminal", "", "")
 		},
 	}},
+	"Deployment": {func(f *fixture) uuid.UUID { return f.deployment() }, map[access.Operation]act{
+		access.Update: change("updateDeployment", described), access.Delete: change("deleteDeployment", only),
+	}},
 	"SessionTemplate": {func(f *fixture) uuid.UUID { return f.template(true) }, map[access.Operation]act{
 		access.Create: made("createSessionTemplate"), access.Update: change("updateSessionTemplate", renamed), access.Delete: change("deleteSessionTemplate", only),
 	}},

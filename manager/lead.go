@@ -56,6 +56,7 @@ func (m *Manager) drive(ctx context.Context, g *errgroup.Group, epoch int64, rec
 		m.prepulls.Lead,
 		func(ctx context.Context) { m.tasks.Lead(ctx, epoch) },
 		m.builds.Lead,
+		m.deployments.Lead,
 		m.audit.Lead,
 	)
 }

@@ -22,6 +22,7 @@ import (
 // report the same values.
 type rowMetrics struct {
 	sessions, pending, oldest   *prometheus.GaugeVec
+	deployments, replicas       *prometheus.GaugeVec
 	agents, heartbeat           *prometheus.GaugeVec
 	plugins, checks, conditions *prometheus.GaugeVec
 	capacity, allocated         *prometheus.GaugeVec
@@ -34,16 +35,18 @@ func newRowMetrics(r prometheus.Registerer) *rowMetrics {
 		return f.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
 	return &rowMetrics{
-		sessions:   vec("berth_sessions", "Sessions that have not ended, by status.", "status"),
-		pending:    vec("berth_pending_sessions", "Sessions that wait, by resource group.", "resource_group"),
-		oldest:     vec("berth_pending_oldest_age_seconds", "Age of the oldest session that waits in a resource group; 0 without one.", "resource_group"),
-		agents:     vec("berth_agents", "Agents by status.", "status"),
-		heartbeat:  vec("berth_agent_heartbeat_age_seconds", "Age of the oldest last heartbeat of the agents of a status; 0 without one.", "status"),
-		plugins:    vec("berth_plugin_up", "Whether an accelerator plugin runs and sees all of its hardware.", "agent", "plugin"),
-		checks:     vec("berth_plugin_failed_checks", "Checks of an accelerator plugin's preflight that failed, by level.", "agent", "plugin", "level"),
-		conditions: vec("berth_agent_condition", "1 while a condition of an agent's machine keeps new sessions away, else 0.", "agent", "condition"),
-		capacity:   vec("berth_slot_capacity", "Capacity of a slot on the live agents of a resource group: cores, bytes, devices or shares.", "resource_group", "slot"),
-		allocated:  vec("berth_slot_allocated", "Amount of a slot that is allocated to sessions in a resource group, in the unit of berth_slot_capacity.", "resource_group", "slot"),
+		sessions:    vec("berth_sessions", "Sessions that have not ended, by status.", "status"),
+		deployments: vec("berth_deployments", "Deployments that have not ended, by status.", "status"),
+		replicas:    vec("berth_deployment_replicas", "Replicas of deployments that have not ended, by phase.", "phase"),
+		pending:     vec("berth_pending_sessions", "Sessions that wait, by resource group.", "resource_group"),
+		oldest:      vec("berth_pending_oldest_age_seconds", "Age of the oldest session that waits in a resource group; 0 without one.", "resource_group"),
+		agents:      vec("berth_agents", "Agents by status.", "status"),
+		heartbeat:   vec("berth_agent_heartbeat_age_seconds", "Age of the oldest last heartbeat of the agents of a status; 0 without one.", "status"),
+		plugins:     vec("berth_plugin_up", "Whether an accelerator plugin runs and sees all of its hardware.", "agent", "plugin"),
+		checks:      vec("berth_plugin_failed_checks", "Checks of an accelerator plugin's preflight that failed, by level.", "agent", "plugin", "level"),
+		conditions:  vec("berth_agent_condition", "1 while a condition of an agent's machine keeps new sessions away, else 0.", "agent", "condition"),
+		capacity:    vec("berth_slot_capacity", "Capacity of a slot on the live agents of a resource group: cores, bytes, devices or shares.", "resource_group", "slot"),
+		allocated:   vec("berth_slot_allocated", "Amount of a slot that is allocated to sessions in a resource group, in the unit of berth_slot_capacity.", "resource_group", "slot"),
 		stopped: f.NewGauge(prometheus.GaugeOpts{
 			Name: "berth_evictions_stopped", Help: "Resource groups where sessions do not end for lost agents, because too many agents are unreachable at once.",
 		}),
@@ -64,7 +67,7 @@ func (m *Manager) countRows(ctx context.Context, g *rowMetrics) error {
 	if unread == nil {
 		g.recovery.Set(holds(on))
 	}
-	return errors.Join(err, unread, m.countSessions(ctx, g), m.countQueues(ctx, g), m.countAgents(ctx, g), m.countMachines(ctx, g), m.countSlots(ctx, g))
+	return errors.Join(err, unread, m.countSessions(ctx, g), m.countDeployments(ctx, g), m.countQueues(ctx, g), m.countAgents(ctx, g), m.countMachines(ctx, g), m.countSlots(ctx, g))
 }
 
 // each calls row for every row of a statement.
@@ -98,6 +101,36 @@ func (m *Manager) countSessions(ctx context.Context, g *rowMetrics) error {
 	for _, status := range lifecycle.All {
 		if !status.Final() {
 			g.sessions.WithLabelValues(string(status)).Set(count[status])
+		}
+	}
+	return nil
+}
+
+// countDeployments lists every status and every phase of what has not ended, also with 0.
+func (m *Manager) countDeployments(ctx context.Context, g *rowMetrics) error {
+	for _, x := range []struct {
+		query string
+		to    *prometheus.GaugeVec
+		names []string
+	}{
+		{`SELECT status, count(*) FROM deployments WHERE ended_at IS NULL GROUP BY 1`, g.deployments,
+			[]string{"starting", "serving", "updating", "degraded", "asleep", "ending"}},
+		{`SELECT phase, count(*) FROM deployment_replicas WHERE ended_at IS NULL GROUP BY 1`, g.replicas,
+			[]string{"starting", "ready", "draining", "ending"}},
+	} {
+		count := map[string]float64{}
+		err := m.each(ctx, "count deployments", x.query, nil, func(r *sql.Rows) error {
+			var name string
+			var n float64
+			err := r.Scan(&name, &n)
+			count[name] = n
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, name := range x.names {
+			x.to.WithLabelValues(name).Set(count[name])
 		}
 	}
 	return nil

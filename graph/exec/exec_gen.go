@@ -2310,7 +2310,9 @@ type Deployment implements Node @allow(to: USER) {
   "Seconds until the requests of a replica that ends are cut."
   drainSeconds: Int!
   createdAt: Time!
+  "Null before the first request."
   lastRequestAt: Time
+  "Null until then."
   endedAt: Time
   project: Project!
   owner: User!
@@ -2405,6 +2407,7 @@ type DeploymentReplica implements Node @allow(to: USER) {
   "Reports whether it ended although it was wanted."
   failed: Boolean!
   createdAt: Time!
+  "Null until then."
   endedAt: Time
   "Null before it is created, after it was deleted, or if the viewer cannot see it."
   session: Session
@@ -2430,15 +2433,17 @@ type DeploymentEvent implements Node @allow(to: USER) {
   id: ID!
   createdAt: Time!
   kind: DeploymentEventKind!
-  "Number of the revision that it is about."
+  "Number of the revision that it is about; null if it is about none."
   revision: Int
-  "Wanted replicas before a SCALED."
+  "Wanted replicas before a SCALED; null for other kinds."
   replicasBefore: Int
+  "Wanted replicas after a SCALED or CREATED; null for other kinds."
   replicasAfter: Int
   "The metric that decided; empty if none did."
   metric: String!
+  "Null if no metric decided."
   value: Float
-  "What one replica can take of the metric."
+  "What one replica can take of the metric; null if no metric decided."
   limit: Float
   message: String!
 }
@@ -2576,9 +2581,11 @@ type DeploymentLoad @allow(to: USER) {
   cachedShare: Float!
   "Milliseconds until the first byte of an answer; null without a request."
   firstByteP50: Float
+  "The same for the slowest 5 %; null without a request."
   firstByteP95: Float
   "Milliseconds for one token after the first; null without a stream."
   perTokenP50: Float
+  "The same for the slowest 5 %; null without a stream."
   perTokenP95: Float
   replicas: [DeploymentReplicaLoad!]!
 }
@@ -2606,8 +2613,11 @@ type DeploymentKey implements Node @allow(to: USER) {
   usedRequests: Int64!
   usedTokens: Int64!
   createdAt: Time!
+  "Null: never."
   expiresAt: Time
+  "Null before the first request."
   lastUsedAt: Time
+  "Null: it is not revoked."
   revokedAt: Time
   user: User!
   "The only deployment that it is for; null: all that its user can see."
@@ -2635,8 +2645,9 @@ type ModelVariantOption @allow(to: USER) {
   name: String!
   type: ModelOptionType!
   help: String!
-  "Of numbers."
+  "Null if it is not a number."
   minimum: Float
+  "Null if it is not a number."
   maximum: Float
   "Of CHOICE."
   choices: [String!]!
@@ -2701,7 +2712,9 @@ input CreateDeploymentInput {
   revision: DeploymentRevisionInput!
   "At the start; between min and max. Default: the larger of min and 1."
   replicas: Int
+  "Default: ROLLING with one replica more than wanted at a time."
   strategy: DeploymentStrategyInput
+  "Default: exactly one replica."
   scaling: DeploymentScalingInput
   "0 to 10000. Default: 0 = no limit."
   concurrency: Int

@@ -47,9 +47,11 @@ type DeploymentLoad struct {
 	CachedShare float64 `json:"cachedShare"`
 	// Milliseconds until the first byte of an answer; null without a request.
 	FirstByteP50 *float64 `json:"firstByteP50,omitempty"`
+	// The same for the slowest 5 %; null without a request.
 	FirstByteP95 *float64 `json:"firstByteP95,omitempty"`
 	// Milliseconds for one token after the first; null without a stream.
-	PerTokenP50 *float64                 `json:"perTokenP50,omitempty"`
+	PerTokenP50 *float64 `json:"perTokenP50,omitempty"`
+	// The same for the slowest 5 %; null without a stream.
 	PerTokenP95 *float64                 `json:"perTokenP95,omitempty"`
 	Replicas    []*DeploymentReplicaLoad `json:"replicas"`
 }

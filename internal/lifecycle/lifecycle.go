@@ -8,7 +8,10 @@ import (
 )
 
 // SessionTypes lists the types of sessions. Those of the type inference are the replicas of deployments.
-var SessionTypes = []string{"interactive", "batch", "inference"}
+var SessionTypes = append(slices.Clone(UserTypes), "inference")
+
+// UserTypes lists the types of sessions that users start, and that idle checks apply to.
+var UserTypes = []string{"interactive", "batch"}
 
 // Status is a state of a session or kernel.
 type Status string

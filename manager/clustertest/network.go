@@ -22,7 +22,7 @@ type FakeNetwork struct {
 	Advertised network.Reach
 	wide       []network.Attachment
 	connected  []network.Attachment
-	ServePort  func(net.Conn) // serves a connection to any port
+	ServePort  func(port uint16, c net.Conn) // serves a connection
 }
 
 // NewFakeNetwork returns the network of the machine with index n.
@@ -115,11 +115,11 @@ func (w *FakeNetwork) Sweep() error { return nil }
 func (w *FakeNetwork) Traffic(network.Attachment) (received, sent uint64, e error) { return 1, 2, nil }
 
 // Dial implements network.Network.
-func (w *FakeNetwork) Dial(context.Context, network.Attachment, uint16) (net.Conn, error) {
+func (w *FakeNetwork) Dial(_ context.Context, _ network.Attachment, port uint16) (net.Conn, error) {
 	if w.ServePort == nil {
 		return nil, errors.New("no network")
 	}
 	near, far := net.Pipe()
-	go w.ServePort(far)
+	go w.ServePort(port, far)
 	return near, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"entgo.io/ent/dialect/sql"
-	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
 	entdeployment "github.com/berthhq/berth/ent/deployment"
@@ -203,21 +202,4 @@ func (s *Service) DeleteDeployment(ctx context.Context, in DeleteDeploymentInput
 		return nil
 	})
 	return s.payload(ctx, d.ID, err)
-}
-
-// Uses returns the names of the deployments whose current or next revision has a folder.
-func (s *Service) Uses(ctx context.Context, folder uuid.UUID) ([]string, error) {
-	ctx = viewer.SystemContext(ctx)
-	rows, err := s.Client.DeploymentRevision.Query().Where(deploymentrevision.VfolderID(folder), deploymentrevision.HasDeploymentWith(entdeployment.EndedAtIsNil())).
-		WithDeployment().All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read revisions with the folder: %w", err)
-	}
-	var names []string
-	for _, r := range rows {
-		if d := r.Edges.Deployment; r.Number == d.Current || r.Number == d.Target {
-			names = append(names, d.Name)
-		}
-	}
-	return names, nil
 }

@@ -221,8 +221,8 @@ func (s *Service) apply(ctx context.Context, c *ent.IdleChecker, t Terms) error 
 		return problem.Invalid("sessionTypes", "must not be empty; disable the checker instead")
 	}
 	for i, name := range c.SessionTypes {
-		if !slices.Contains(lifecycle.SessionTypes, name) || slices.Contains(c.SessionTypes[:i], name) {
-			return problem.Invalid(fmt.Sprintf("sessionTypes[%d]", i), "%q is not a session type or is listed twice; allowed: %s", name, strings.Join(lifecycle.SessionTypes, ", "))
+		if !slices.Contains(lifecycle.UserTypes, name) || slices.Contains(c.SessionTypes[:i], name) {
+			return problem.Invalid(fmt.Sprintf("sessionTypes[%d]", i), "%q is not a session type or is listed twice; allowed: %s", name, strings.Join(lifecycle.UserTypes, ", "))
 		}
 	}
 	return s.thresholds(ctx, c, t.Thresholds)

@@ -79,7 +79,7 @@ func (w *World) System(t testing.TB) context.Context { return viewer.SystemConte
 // world.
 func (w *World) Bus(t testing.TB) *event.Bus {
 	t.Helper()
-	bus := event.New(w.open(t), logger())
+	bus := event.New(w.Redis(t), logger())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -107,12 +107,13 @@ func (w *World) Etcd(t testing.TB) *clientv3.Client {
 // Samples writes samples like another manager, to the store that those of this world read.
 func (w *World) Samples(t testing.TB) *stats.Service {
 	t.Helper()
-	client := w.open(t)
+	client := w.Redis(t)
 	return stats.New(stats.Config{Redis: client, Bus: event.New(client, logger()), Logger: logger()})
 }
 
 // open returns a client of the world's Redis that is closed after the test.
-func (w *World) open(t testing.TB) *redis.Client {
+// Redis connects to the Redis of the world.
+func (w *World) Redis(t testing.TB) *redis.Client {
 	t.Helper()
 	opt, err := redis.ParseURL(w.redis)
 	if err != nil {

@@ -133,6 +133,11 @@ func (v *vault) session(t *testing.T, ring *seal.Ring) {
 	v.Client.ImageBuild.Create().SetDomainID(v.A.ID).SetProject(v.A.Project).SetOwner(v.A.Member).SetRepository("users/u/i").SetTag("1").SetName("i:1").
 		SetKind("recipe").SetDockerfile("FROM i").SetDigest("-").SetBase("i").SetInputSealed(ring.Seal(seal.BuildInput, []byte("secrets of a build"))).ExecX(system)
 	v.kept["image_builds.input_sealed"] = "secrets of a build"
+	d := v.Client.Deployment.Create().SetName("d").SetDomainID(v.A.ID).SetProject(v.A.Project).SetOwner(v.A.Member).SetWanted(1).SetCurrent(1).SetTarget(1).
+		SetStrategy([]byte(`{}`)).SetScaling([]byte(`{}`)).SetProgress([]byte(`{}`)).SaveX(system)
+	v.Client.DeploymentRevision.Create().SetDeployment(d).SetNumber(1).SetVariant("custom").SetRequest([]byte(`{}`)).SetEngine([]byte(`{}`)).SetImage("i:1").
+		SetSecretsSealed(ring.Seal(seal.RevisionSecrets, []byte("an environment of a replica"))).ExecX(system)
+	v.kept["deployment_revisions.secrets_sealed"] = "an environment of a replica"
 }
 
 func (v *vault) rekeyer(say func(string, ...any)) rekey.Rekeyer {

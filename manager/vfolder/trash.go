@@ -7,6 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/deployment"
+	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/vfolder"
@@ -214,6 +216,21 @@ func unmounted(ctx context.Context, tx *ent.Tx, f *ent.Vfolder) error {
 	if len(mounts) > 0 {
 		return problem.Precondition("folder %s is mounted by %d live sessions, %s among them",
 			f.Name, len(mounts), mounts[0].Edges.Session.Name).WithField("id")
+	}
+	return unserved(ctx, tx, f)
+}
+
+// unserved returns an error if a deployment serves a model in the folder, or is about to; it may have no replica now.
+func unserved(ctx context.Context, tx *ent.Tx, f *ent.Vfolder) error {
+	revisions, err := tx.DeploymentRevision.Query().
+		Where(deploymentrevision.VfolderID(f.ID), deploymentrevision.HasDeploymentWith(deployment.EndedAtIsNil())).WithDeployment().All(ctx)
+	if err != nil {
+		return fmt.Errorf("look for deployments: %w", err)
+	}
+	for _, r := range revisions {
+		if d := r.Edges.Deployment; r.Number == d.Current || r.Number == d.Target {
+			return problem.Precondition("folder %s has the model of deployment %s", f.Name, d.Name).WithField("id")
+		}
 	}
 	return nil
 }

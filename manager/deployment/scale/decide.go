@@ -14,7 +14,8 @@ type Values map[string]float64
 // State is what is stored between decisions.
 type State struct {
 	Wanted int
-	// Calls are the numbers that were called for in the longer of the two windows, the oldest first.
+	// Calls are the numbers that were called for in the longer of the two windows, the oldest first. Equal numbers in a row are
+	// one call at the time of the last one.
 	Calls []Call
 	// LastRequest is the time of the latest request, also of one that waits for a replica.
 	LastRequest time.Time
@@ -144,7 +145,11 @@ func (t Target) replicas(value float64, ready, wanted int) int {
 // that was called for in DownAfter.
 func (d *Decision) settle(r Rules, s State, call int, now time.Time) int {
 	keep := max(r.UpAfter, r.DownAfter)
-	d.Next.Calls = append(d.Next.Calls, Call{now, call})
+	if n := len(d.Next.Calls); n > 0 && d.Next.Calls[n-1].Replicas == call {
+		d.Next.Calls[n-1].At = now // the end of a row of equal calls says enough
+	} else {
+		d.Next.Calls = append(d.Next.Calls, Call{now, call})
+	}
 	d.Next.Calls = slices.DeleteFunc(d.Next.Calls, func(c Call) bool { return now.Sub(c.At) > keep })
 	least, most := call, call
 	for _, c := range d.Next.Calls {

@@ -18,7 +18,7 @@ import (
 func TestAPortSendsOnlyData(t *testing.T) {
 	c := clustertest.New(t, 0)
 	c.Grow(t, 1)
-	c.Nodes[0].Network.ServePort = func(conn net.Conn) {
+	c.Nodes[0].Network.ServePort = func(_ uint16, conn net.Conn) {
 		defer conn.Close()
 		for _, line := range []string{"hello", "and good-bye"} {
 			fmt.Fprint(conn, line)
