@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/internal/modelmock"
 	"github.com/berthhq/berth/manager/clustertest"
 	"github.com/berthhq/berth/manager/managertest"
+	"github.com/berthhq/berth/web"
 )
 
 const enginePort = 8000
@@ -145,11 +146,30 @@ func (s *site) ask(more string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
+// allowed checks that the page's policy allows requests to the gateway.
+func (s *site) allowed() {
+	s.t.Helper()
+	if !web.Built() {
+		return // a page that says so has no script
+	}
+	managertest.Eventually(s.t, "the page may send requests to models", func() bool {
+		resp, err := http.Get(s.Manager.URL)
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		_, policy, _ := strings.Cut(resp.Header.Get("Content-Security-Policy"), "connect-src")
+		policy, _, _ = strings.Cut(policy, ";")
+		return strings.Contains(policy, s.url)
+	})
+}
+
 // A request through the whole platform: the leader starts the replica that a request waits for, changes revisions without a
 // failed request, lets the deployment sleep, and a request wakes it.
 func TestModelsThroughThePlatform(t *testing.T) {
 	s := newSite(t)
 	id := s.must("createDeployment", managertest.Vars{"name": "m", "revision": s.revision(), "scaling": managertest.Vars{"min": 0, "zeroAfter": 10}})
+	s.allowed()
 	if status, text := s.ask(""); status != http.StatusOK || !strings.Contains(text, "one two three") {
 		t.Fatalf("the first request: %d %s", status, text)
 	}
@@ -191,7 +211,9 @@ func TestModelsThroughThePlatform(t *testing.T) {
 	}
 	var used struct {
 		DeploymentKeys struct {
-			Edges []struct{ Node struct{ UsedRequests, UsedTokens int } }
+			Edges []struct {
+				Node struct{ UsedRequests, UsedTokens int }
+			}
 		}
 	}
 	managertest.Eventually(t, "the usage of the key is stored", func() bool {
