@@ -96,3 +96,21 @@ func TestWindow(t *testing.T) {
 		t.Errorf("after an hour: %+v", got)
 	}
 }
+
+// A deployment without requests for some time is forgotten, and so is one that has ended.
+func TestForgottenModels(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		since time.Duration
+		gone  bool
+		want  bool
+	}{"in use": {time.Minute, false, false}, "not used": {usedFor + time.Second, false, true}, "ended": {0, true, true}} {
+		f := &fleet{m: map[uuid.UUID]*model{}}
+		d := f.newModel(uuid.New(), "m")
+		d.last, d.gone = time.Now().Add(-c.since), c.gone
+		f.m[d.id] = d
+		if got := f.drop(d); got != c.want || (len(f.m) == 0) != c.want {
+			t.Errorf("%s: forgotten %v, %d are left", what, got, len(f.m))
+		}
+	}
+}
