@@ -88,6 +88,7 @@ var rules = []rule{
 	{"manager/deployment/scale", nil, "the decision is pure"},
 	{"manager/deployment/variant", nil, "engines are data"},
 	{"manager/deployment/definition", []string{"internal/yamltext"}, "a file is read where nothing else is known"},
+	{"gateway/serving", []string{"gateway/inference", "manager", "ent", "internal/"}, "a gateway serves models with the services of a manager"},
 	{"gateway/sshproxy/sshproxytest", []string{"gateway/sshproxy", "internal/"}, "a gateway for tests is the SSH server"},
 	{"gateway/sshproxy", []string{"internal/"}, "the SSH server uses accounts and kernels through interfaces"},
 	{"gateway/sshaccess", []string{"gateway/sshproxy", "manager", "ent", "internal/"}, "a gateway enters sessions with the services of a manager"},

@@ -1,13 +1,11 @@
-// Package gateway is the role that opens apps of sessions in the browser, and that runs other
-// ways into sessions, such as SSH. It connects to the stores as a manager does, and agents open
+// Package gateway is the role that opens apps of sessions in the browser, that serves models, and that runs
+// other ways into sessions, such as SSH. It connects to the stores as a manager does, and agents open
 // tunnels to it, but it never leads, schedules or answers the API. Gateways have no state, so any
 // number of them can run. cmd/berthd starts it.
 package gateway
 
 import (
 	"context"
-	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,7 +20,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/berthhq/berth/agent/agentpb"
 	"github.com/berthhq/berth/ent"
@@ -65,6 +62,9 @@ type Config struct {
 	Ports *app.Ports
 	// PortListeners listen on the ports of Ports.
 	PortListeners []net.Listener
+	// ModelsURL is the base URL of the APIs of models for programs: https://models.example.org/v1. Its host must not be one of
+	// apps. HTTP, or the role that calls Before, serves it. "": the gateway serves no models.
+	ModelsURL string
 	// PageURL is the URL of the page, where people log in.
 	PageURL string
 	// Certificate and Key are PEM files for HTTP, Paths and PortListeners; "": plain HTTP.
@@ -112,6 +112,7 @@ type Gateway struct {
 	log      *slog.Logger
 	services []Service
 	modes    []mode
+	models   models
 	proxy    *httputil.ReverseProxy
 	entries  entries
 	starts   starts
@@ -156,6 +157,9 @@ func New(cfg Config) (*Gateway, error) {
 	}
 	g.appAt = g.Apps.At
 	if g.modes, err = modesOf(cfg); err != nil {
+		return nil, err
+	}
+	if g.models, err = g.newModels(s); err != nil {
 		return nil, err
 	}
 	joins := enrolment.New(enrolment.Config{Client: s.Client, Bus: bus})
@@ -216,7 +220,7 @@ func (r reach) peer(agent string) (*cluster.Peer, error) {
 
 // announcement is what the gateway publishes about itself.
 func (g *Gateway) announcement() app.Gateway {
-	a := app.Gateway{Address: g.cfg.ClusterAddress, Apps: g.cfg.AppsURL, Paths: strings.TrimSuffix(g.cfg.PathsURL, "/"), Ports: g.cfg.Ports, SSH: g.cfg.SSH}
+	a := app.Gateway{Address: g.cfg.ClusterAddress, Apps: g.cfg.AppsURL, Paths: strings.TrimSuffix(g.cfg.PathsURL, "/"), Ports: g.cfg.Ports, SSH: g.cfg.SSH, Models: g.cfg.ModelsURL}
 	if a.Address == "" {
 		a.Address = g.cfg.Cluster.Addr().String()
 	}
@@ -238,84 +242,13 @@ func (g *Gateway) managers() []string {
 	return list
 }
 
-// Run serves until ctx ends.
-func (g *Gateway) Run(ctx context.Context) error {
-	defer g.cfg.Stores.Close()
-	defer g.serves.Wait()
-	eg, ctx := errgroup.WithContext(ctx)
-	g.mu.Lock()
-	g.base = ctx
-	g.mu.Unlock()
-	said, err := json.Marshal(g.announcement())
-	if err != nil {
-		return err
-	}
-	eg.Go(func() error { g.Bus.Run(ctx); return nil })
-	eg.Go(func() error { return g.hub.Serve(ctx, g.cfg.Cluster) })
-	eg.Go(func() error { return g.Auth.Run(ctx) })
-	eg.Go(func() error { g.Idle.Watch(ctx); return nil })
-	eg.Go(func() error { g.watch(ctx); return nil })
-	eg.Go(func() error { _ = discovery.Announce(ctx, g.etcd, app.GatewaysKey, g.id, string(said)); return nil })
-	for _, l := range []net.Listener{g.cfg.HTTP, g.cfg.Paths} {
-		if l != nil {
-			eg.Go(func() error { return g.serveHTTP(ctx, l) })
-		}
-	}
-	if len(g.cfg.PortListeners) > 0 {
-		eg.Go(func() error { return g.serveHTTP(ctx, g.cfg.PortListeners...) })
-	}
-	for _, d := range g.services {
-		eg.Go(func() error { return d.Run(ctx) })
-	}
-	if err := eg.Wait(); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
-}
-
-// serveHTTP serves listeners until ctx ends. It offers HTTP/2 with TLS, and without TLS to a proxy
-// that supports it.
-func (g *Gateway) serveHTTP(ctx context.Context, listeners ...net.Listener) error {
-	protocols := &http.Protocols{}
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
-	protocols.SetUnencryptedHTTP2(true)
-	srv := &http.Server{
-		Handler: g, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, Protocols: protocols,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
-	serve := srv.Serve
-	if g.cfg.Certificate != "" {
-		pair, err := tls.LoadX509KeyPair(g.cfg.Certificate, g.cfg.Key)
-		if err != nil {
-			return fmt.Errorf("serve apps: %w", err)
-		}
-		srv.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}}
-		serve = func(l net.Listener) error { return srv.ServeTLS(l, "", "") }
-	}
-	done := make(chan error, len(listeners))
-	for _, l := range listeners {
-		go func() { done <- serve(l) }()
-	}
-	select {
-	case err := <-done:
-		return fmt.Errorf("serve apps: %w", err)
-	case <-ctx.Done():
-	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-	defer cancel()
-	if srv.Shutdown(grace) != nil {
-		_ = srv.Close() // open streams would continue
-	}
-	for range listeners {
-		<-done
-	}
-	return nil
-}
-
-// Before serves requests for hosts of apps, and passes the others to next.
+// Before serves requests for hosts of apps and for models, and passes the others to next.
 func (g *Gateway) Before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g.ofModels(r, false) {
+			g.models.handler.ServeHTTP(w, r)
+			return
+		}
 		for _, m := range g.modes {
 			if m.domain != "" && m.owns(r.Host) {
 				g.ServeHTTP(w, r)
@@ -360,8 +293,8 @@ func modesOf(cfg Config) (list []mode, err error) {
 		}
 		list = append(list, mode{host: strings.ToLower(u.Host), ports: cfg.Ports, secure: u.Scheme == "https"})
 	}
-	if len(list) == 0 && len(cfg.Services) == 0 {
-		return nil, errors.New("a gateway needs a URL for apps, for paths or for ports, or SSH")
+	if len(list) == 0 && len(cfg.Services) == 0 && cfg.ModelsURL == "" {
+		return nil, errors.New("a gateway needs a URL for apps, for paths, for ports or for models, or SSH")
 	}
 	return list, nil
 }

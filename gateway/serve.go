@@ -20,8 +20,12 @@ import (
 // ownPaths is the directory of the paths that the gateway answers itself, on every host of an app.
 const ownPaths = "/.berth/"
 
-// ServeHTTP implements http.Handler: it serves the apps.
+// ServeHTTP implements http.Handler: it serves the apps and models.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if g.ofModels(r, true) {
+		g.models.handler.ServeHTTP(w, r)
+		return
+	}
 	rec := &recorder{ResponseWriter: w, status: http.StatusOK}
 	defer func() { g.meter.requests.WithLabelValues(strconv.Itoa(rec.status/100) + "xx").Inc() }()
 	handler := audit.Address(g.Auth.ClientAddress, http.HandlerFunc(g.serve))

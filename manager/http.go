@@ -86,12 +86,21 @@ func (m *Manager) Handler() http.Handler {
 	if m.cfg.Storage != nil {
 		mux.Handle("/storage/", http.StripPrefix("/storage", m.cfg.Storage))
 	}
-	mux.Handle("/", web.Handler(m.folders.ProxyURLs))
+	mux.Handle("/", web.Handler(m.elsewhere))
 	all := requestid.Middleware(audit.Address(m.auth.ClientAddress, m.observe(timely(bounded(m.notFromApps(mux))))))
 	if m.cfg.Before != nil {
 		return m.cfg.Before(all)
 	}
 	return all
+}
+
+// elsewhere returns the URLs of other hosts that the page sends requests to: those of storage proxies and of models.
+func (m *Manager) elsewhere(ctx context.Context) []string {
+	list := m.folders.ProxyURLs(ctx)
+	if models := m.apps.ModelsURL(); models != "" {
+		list = append(list, models)
+	}
+	return list
 }
 
 // optional adds the viewer to requests of a browser that visits an address. An expired login counts

@@ -52,8 +52,8 @@ var load = sync.OnceValue(func() *handler { return read(files) })
 
 // Handler serves the page: hashed assets forever, index.html for every other
 // path, so that the router in the page can show it. Other methods than GET and
-// HEAD are refused. elsewhere tells the base URLs of storage proxies, with which
-// the page exchanges files.
+// HEAD are refused. elsewhere returns the base URLs of storage proxies, with which the page
+// exchanges files, and of models, to which it sends requests.
 func Handler(elsewhere func(context.Context) []string) http.Handler {
 	h := *load()
 	h.elsewhere = elsewhere

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -35,10 +36,11 @@ func gatewayCommand() *cobra.Command {
 		cfg gateway.Config
 	)
 	cmd := &cobra.Command{
-		Use: "gateway", Short: "Run one gateway, through which people open apps of sessions", Args: cobra.NoArgs,
-		Long: `Run one gateway: it opens apps of sessions, such as notebooks, in the browser.
-Gateways keep no state, so any number of them can run behind one address. They
-need the stores and the secrets of the managers, and agents must reach --cluster.`,
+		Use: "gateway", Short: "Run one gateway, through which people open apps of sessions and call models", Args: cobra.NoArgs,
+		Long: `Run one gateway: it opens apps of sessions, such as notebooks, in the browser,
+and it serves models to programs. Gateways keep no state, so any number of them
+can run behind one address. They need the stores and the secrets of the managers,
+and agents must reach --cluster.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGateway(cmd.Context(), o, cfg) },
 	}
 	f := cmd.Flags()
@@ -55,8 +57,9 @@ need the stores and the secrets of the managers, and agents must reach --cluster
 	pathFlag(cmd, &o.stores.Secrets, "secrets", "", "directory with the cluster's CA and keys, the same as for the managers")
 	f.StringVar(&o.cluster, "cluster", ":8423", "address for agents")
 	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "address at which agents reach --cluster, if different")
-	f.StringVar(&o.http, "http", "127.0.0.1:8422", "address of apps that have hosts of their own")
+	f.StringVar(&o.http, "http", "127.0.0.1:8422", "address of apps that have hosts of their own, and of models")
 	f.StringVar(&cfg.AppsURL, "apps-url", "", "URL of apps for browsers with * for their name, such as https://*.apps.example.org")
+	f.StringVar(&cfg.ModelsURL, "models-url", "", "base URL of the APIs of models for programs, such as https://models.example.org/v1 (default off)")
 	f.StringVar(&o.ssh, "ssh", "", "address of SSH into sessions, such as :8425 (default off)")
 	f.StringVar(&o.sshHost, "ssh-host", "", "host name of --ssh for people (default the host of --public-url)")
 	f.StringVar(&o.paths, "paths", "", "address of apps below the paths of one host, where sub-domains are not possible")
@@ -101,7 +104,7 @@ func runGateway(ctx context.Context, o gatewayOptions, cfg gateway.Config) (err 
 		}
 		cfg.TrustedProxies = append(cfg.TrustedProxies, p.Masked())
 	}
-	if cfg.AppsURL != "" {
+	if cfg.AppsURL != "" || cfg.ModelsURL != "" {
 		if cfg.HTTP, err = net.Listen("tcp", o.http); err != nil {
 			return err
 		}
@@ -154,7 +157,7 @@ func runGateway(ctx context.Context, o gatewayOptions, cfg gateway.Config) (err 
 // openGateway creates the gateway of berthd up. It shares the address of the page: browsers resolve
 // every name below localhost to this machine.
 func (p *platform) openGateway() error {
-	if p.appsDomain == "off" && p.appsPaths == "" && p.appPorts.ports == "" && p.ssh == "off" {
+	if p.appsDomain == "off" && p.appsPaths == "" && p.appPorts.ports == "" && p.ssh == "off" && p.models == "off" {
 		return nil
 	}
 	tunnels, err := listenAgain(p.dir("gateway.port"))
@@ -166,6 +169,9 @@ func (p *platform) openGateway() error {
 		page = "http://" + p.listener.Addr().String()
 	}
 	cfg := gateway.Config{Cluster: tunnels, PageURL: page, Registry: p.metrics, Logger: p.log.With("part", "gateway")}
+	if p.models != "off" {
+		cfg.ModelsURL = cmp.Or(p.models, strings.TrimSuffix(page, "/")+"/v1")
+	}
 	if p.appsDomain != "off" {
 		u, err := url.Parse(page)
 		if err != nil {

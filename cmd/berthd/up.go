@@ -34,7 +34,7 @@ import (
 type upOptions struct {
 	data, listen, images, bin, email string
 	publicURL                        string
-	appsDomain, appsPaths            string
+	appsDomain, appsPaths, models    string
 	appPorts                         portFlags
 	sftp, ssh, ops                   string
 	mock                             int
@@ -78,6 +78,7 @@ unless --stop-sessions is given.`,
 	f.StringVar(&o.publicURL, "public-url", "", "URL of the page for browsers, such as https://berth.example (default: the host of the request)")
 	f.StringVar(&o.appsDomain, "apps-domain", "apps.localhost", "domain whose sub-domains are the apps of sessions, or off")
 	f.StringVar(&o.appsPaths, "apps-paths", "", "address of apps below the paths of one host, where --apps-domain is off")
+	f.StringVar(&o.models, "models-url", "", "base URL of the APIs of models for programs, or off (default /v1 at the address of the page)")
 	f.StringVar(&o.appPorts.ports, "app-ports", "", "ports of apps, such as 20000-20999, on the loopback interface unless HOST: is before them, where --apps-domain is off")
 	f.StringVar(&o.appPorts.url, "app-ports-url", "", "URL of --app-ports for browsers without a port (default http://ports.localhost without --public-url)")
 	f.StringVar(&o.email, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
@@ -250,7 +251,7 @@ func (p *platform) openRegistry() (err error) {
 	return nil
 }
 
-// beforePage routes the hosts of apps, which share the address of the page, to the gateway.
+// beforePage routes the hosts of apps and the paths of models, which share the address of the page, to the gateway.
 func (p *platform) beforePage(next http.Handler) http.Handler {
 	if p.gateway == nil {
 		return next

@@ -76,19 +76,19 @@ type candidate struct {
 	now state
 }
 
-// pick chooses a replica that is not among those that were tried, and counts the request at it. The
-// replica with the longest known prefix has precedence unless it has too much to do; otherwise the
+// pick chooses a replica that is not among those that were tried, and counts the request at it. First
+// a group is chosen by weight, so that every group gets its share. In the group, the replica with the longest known prefix has precedence unless it has too much to do; otherwise the
 // better of two random ones gets the request. It returns nil if none can take it.
 func (s *set) pick(blocks []uint64, tried []*replica, now time.Time) *replica {
 	s.mu.Lock()
 	all := slices.Clone(s.replicas)
 	s.mu.Unlock()
 	for {
-		open, total := candidates(all, tried, now)
+		open := oneGroup(candidates(all, tried, now))
 		if len(open) == 0 {
 			return nil
 		}
-		chosen := s.follow(open, blocks, total)
+		chosen := s.follow(open, blocks)
 		if chosen == nil {
 			chosen = lighter(open)
 		}
@@ -100,20 +100,32 @@ func (s *set) pick(blocks []uint64, tried []*replica, now time.Time) *replica {
 	}
 }
 
-// candidates returns the replicas that can get a request, and the number of their requests.
-func candidates(all, tried []*replica, now time.Time) (open []candidate, total int) {
+// candidates returns the replicas that can get a request.
+func candidates(all, tried []*replica, now time.Time) (open []candidate) {
 	for _, r := range all {
 		s := r.look(now)
 		if s.open && !slices.Contains(tried, r) {
 			open = append(open, candidate{r, s})
-			total += s.outstanding
 		}
 	}
-	return open, total
+	return open
+}
+
+// oneGroup returns the candidates of one group, which is chosen by weight.
+func oneGroup(open []candidate) []candidate {
+	if len(open) == 0 {
+		return nil
+	}
+	group := weighted(open).now.group
+	return slices.DeleteFunc(open, func(c candidate) bool { return c.now.group != group })
 }
 
 // follow returns the replica that has the longest prefix in its cache, or nil.
-func (s *set) follow(open []candidate, blocks []uint64, total int) *candidate {
+func (s *set) follow(open []candidate, blocks []uint64) *candidate {
+	total := 0
+	for _, c := range open {
+		total += c.now.outstanding
+	}
 	most := int((float64(total)/float64(len(open)) + 1) * overflow)
 	for id := range s.prefixes.owners(blocks) {
 		for i := range open {
@@ -125,10 +137,11 @@ func (s *set) follow(open []candidate, blocks []uint64, total int) *candidate {
 	return nil
 }
 
-// lighter returns the one of two random replicas that has less to do for its weight.
+// lighter returns the one of two random replicas that has less to do for its weight. They are chosen by weight, so the
+// weights are the shares of replicas that have nothing to do.
 func lighter(open []candidate) *candidate {
 	a, b := weighted(open), weighted(open)
-	load := func(c *candidate) float64 { return float64(c.now.outstanding+1) / float64(c.Weight) }
+	load := func(c *candidate) float64 { return float64(c.now.outstanding) / float64(c.now.weight) }
 	if cmp.Compare(load(b), load(a)) < 0 {
 		return b
 	}
@@ -138,11 +151,11 @@ func lighter(open []candidate) *candidate {
 func weighted(open []candidate) *candidate {
 	sum := 0
 	for _, c := range open {
-		sum += c.Weight
+		sum += c.now.weight
 	}
 	n := rand.IntN(sum)
 	for i := range open {
-		if n -= open[i].Weight; n < 0 {
+		if n -= open[i].now.weight; n < 0 {
 			return &open[i]
 		}
 	}

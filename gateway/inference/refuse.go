@@ -23,6 +23,20 @@ func (l *Limit) Error() string { return l.Message }
 // Is reports whether the target is the class of this error, ResourceExhausted.
 func (l *Limit) Is(target error) bool { return target == errdefs.ErrResourceExhausted }
 
+// Unavailable is the error of a request that could not be checked, such as while a store is away.
+type Unavailable struct {
+	Message string
+	Err     error
+}
+
+func (u *Unavailable) Error() string { return u.Message }
+
+// Unwrap returns the cause, which clients do not see.
+func (u *Unavailable) Unwrap() error { return u.Err }
+
+// Refuse answers with an error, as a Router does for the errors of Models.
+func Refuse(rw http.ResponseWriter, err error) { refuseError(rw, err) }
+
 // seconds returns the time to wait as Retry-After has it, in whole seconds.
 func (l *Limit) seconds() string { return strconv.Itoa(max(1, int(math.Ceil(l.After.Seconds())))) }
 
@@ -47,8 +61,13 @@ type failure struct {
 }
 
 func failureOf(err error) failure {
-	var limit *Limit
+	var (
+		limit       *Limit
+		unavailable *Unavailable
+	)
 	switch {
+	case errors.As(err, &unavailable):
+		return failure{status: http.StatusServiceUnavailable, code: "unavailable", message: unavailable.Message, retryAfter: "1"}
 	case errors.As(err, &limit):
 		return failure{status: http.StatusTooManyRequests, code: "rate_limit_exceeded", message: limit.Message, retryAfter: limit.seconds()}
 	case errors.Is(err, errTooLarge):
@@ -63,6 +82,8 @@ func failureOf(err error) failure {
 		return failure{status: http.StatusBadRequest, code: "invalid_request_error", message: messageOf(err)}
 	case errors.Is(err, errFull):
 		return failure{status: http.StatusTooManyRequests, code: "too_many_waiting", message: messageOf(err), retryAfter: "5"}
+	case errors.Is(err, errEnded):
+		return failure{status: http.StatusNotFound, code: "model_not_found", message: errEnded.Error()}
 	case errors.Is(err, errNoReplica):
 		return failure{status: http.StatusServiceUnavailable, code: "no_replica", message: errNoReplica.Error(), retryAfter: "1"}
 	case errors.Is(err, errCut):

@@ -13,6 +13,8 @@ type Target struct {
 	Transport http.RoundTripper
 	// Weight is the share of requests relative to the other replicas; 0 = none.
 	Weight int
+	// Group is the part of the replicas that it belongs to, such as a revision. A group gets the sum of its weights.
+	Group int
 	// Limit is the number of requests that the replica gets at a time; 0 = no limit.
 	Limit int
 }
@@ -41,6 +43,7 @@ type replica struct {
 type state struct {
 	outstanding int
 	weight      int
+	group       int
 	open        bool // can get a request
 	out         bool // ejected: it only gets a probe
 }
@@ -48,7 +51,7 @@ type state struct {
 func (r *replica) look(now time.Time) state {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := state{outstanding: r.outstanding, weight: r.Weight, out: !r.ejected.IsZero()}
+	s := state{outstanding: r.outstanding, weight: r.Weight, group: r.Group, out: !r.ejected.IsZero()}
 	s.open = r.Weight > 0 && (r.Limit == 0 || r.outstanding < r.Limit)
 	if s.out {
 		s.open = s.open && !r.probing && now.After(r.ejected)

@@ -173,7 +173,7 @@ func (r *Router) model(rw http.ResponseWriter, req *http.Request) {
 
 // names returns the models that the key of a request may use; at the address of a model, this one.
 func (r *Router) names(req *http.Request) ([]string, error) {
-	names, err := r.cfg.Models.Names(req.Context(), keyOf(req))
+	names, err := r.cfg.Models.Names(req.Context(), KeyOf(req))
 	name := req.PathValue("name")
 	switch {
 	case err != nil || name == "":
@@ -197,8 +197,8 @@ func writeJSON(rw http.ResponseWriter, v any) {
 	_ = json.NewEncoder(rw).Encode(v)
 }
 
-// keyOf returns the key of a request. A key in the address is not one, because addresses are logged.
-func keyOf(req *http.Request) string {
+// KeyOf returns the key of a request. A key in the address is not one, because addresses are logged.
+func KeyOf(req *http.Request) string {
 	if key, is := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer "); is {
 		return key
 	}

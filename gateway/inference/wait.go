@@ -24,6 +24,9 @@ const (
 
 var errFull = fmt.Errorf("%d requests wait for a replica of the model already", maxWaiting)
 
+// errEnded is the error of requests that waited for a model until it ended.
+var errEnded = errors.New("the model has ended")
+
 // room is where the requests of a model wait for a replica.
 type room struct {
 	wake func(waiting int) // tells how many wait; nil: no replica is started for them
@@ -32,6 +35,7 @@ type room struct {
 	waiting  int
 	changed  chan struct{} // closed at the next change of the replicas
 	progress string        // of the start of a replica
+	ended    bool          // no replica will come
 }
 
 func newRoom(wake func(int)) *room { return &room{wake: wake, changed: make(chan struct{})} }
@@ -70,10 +74,18 @@ func (r *room) notify() {
 	r.changed = make(chan struct{})
 }
 
-func (r *room) look() (changed <-chan struct{}, progress string) {
+func (r *room) look() (changed <-chan struct{}, progress string, ended bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.changed, r.progress
+	return r.changed, r.progress, r.ended
+}
+
+// End refuses the requests that wait: no replica of the model will take them. Requests at replicas are not cut.
+func (m *Model) End() {
+	m.room.mu.Lock()
+	m.room.ended = true
+	m.room.mu.Unlock()
+	m.room.notify()
 }
 
 // Report says how far the start of a replica is. Streams that wait show it as a comment.
@@ -100,9 +112,12 @@ func (x *exchange) await(pick func() *replica) (*replica, error) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for told := (comment{}); ; {
-		changed, progress := room.look() // before the choice, so that no change is missed
+		changed, progress, ended := room.look() // before the choice, so that no change is missed
 		if chosen := pick(); chosen != nil {
 			return chosen, nil
+		}
+		if ended {
+			return nil, errEnded
 		}
 		if err := x.comment(&told, progress); err != nil {
 			return nil, err

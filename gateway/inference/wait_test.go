@@ -166,3 +166,22 @@ func TestLimitOfAReplica(t *testing.T) {
 		t.Errorf("the replica had %d requests at a time, its limit is 2", most.Load())
 	}
 }
+
+// Requests that wait for a model that ends are refused, and later ones at once.
+func TestModelThatEnds(t *testing.T) {
+	t.Parallel()
+	w, _, waiting, _ := asleep(t)
+	code := make(chan int, 1)
+	go func() {
+		got, _ := w.text("/v1/completions", `{"model":"mock","prompt":"x"}`)
+		code <- got
+	}()
+	eventually(t, "the request waits", func() bool { return waiting.Load() == 1 })
+	w.model.End()
+	if got := <-code; got != http.StatusNotFound {
+		t.Errorf("status %d, want 404", got)
+	}
+	if got, _ := w.text("/v1/completions", `{"model":"mock","prompt":"x"}`); got != http.StatusNotFound {
+		t.Errorf("the next request: status %d, want 404", got)
+	}
+}
