@@ -22,7 +22,7 @@ func (s *Spread) Gateway(t testing.TB, name string, first *Gateway) *Gateway {
 	if first != nil {
 		named = first
 	}
-	g.args = append(g.args, "--apps-url", "http://*.apps.localhost"+port(named.HTTP))
+	g.args = append(g.args, "--apps-url", "http://*.apps.localhost"+port(named.HTTP), "--models-url", g.Models())
 	g.begin(t)
 	return g
 }
@@ -51,6 +51,9 @@ func (s *Spread) newGateway(t testing.TB, name string) *Gateway {
 		"--public-url", s.URL, "--secrets", filepath.Join(s.data, "secrets"), "--postgres", s.DSN(), "--redis", s.stores.Redis.URL(), "--etcd", s.stores.Etcd.Endpoint()}
 	return g
 }
+
+// Models returns the base URL of the APIs of models at this gateway.
+func (g *Gateway) Models() string { return "http://" + g.HTTP + "/v1" }
 
 // begin starts the process, waits until it answers, and ends it with the test.
 func (g *Gateway) begin(t testing.TB) {

@@ -1,0 +1,171 @@
+package stories
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/berthhq/berth/e2e/cluster"
+)
+
+// traffic sends requests to a model until it is stopped. A request that a gateway did not answer is sent to the next one, as a
+// balancer in front of them does.
+type traffic struct {
+	key      string
+	gateways []*cluster.Gateway
+	stop     chan struct{}
+	done     sync.WaitGroup
+
+	mu       sync.Mutex
+	answered int
+	failed   []string
+}
+
+// errNotSent is the error of a request that did not reach a gateway that lives.
+var errNotSent = errors.New("no gateway answers")
+
+func (x *traffic) begin() {
+	x.stop = make(chan struct{})
+	for worker := range 4 {
+		x.done.Go(func() {
+			for n := worker; ; n++ {
+				select {
+				case <-x.stop:
+					return
+				case <-time.After(20 * time.Millisecond):
+				}
+				err := x.once(n)
+				x.mu.Lock()
+				if err == nil {
+					x.answered++
+				} else {
+					x.failed = append(x.failed, err.Error())
+				}
+				x.mu.Unlock()
+			}
+		})
+	}
+}
+
+func (x *traffic) once(n int) error {
+	for try := range x.gateways {
+		g := x.gateways[(n+try)%len(x.gateways)]
+		r, err := http.NewRequest(http.MethodPost, g.Models()+"/chat/completions", strings.NewReader(`{"model":"mock","messages":[{"role":"user","content":"one two three"}],"max_tokens":4}`))
+		if err != nil {
+			return err
+		}
+		r.Header.Set("Authorization", "Bearer "+x.key)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			continue
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			continue
+		}
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: status %d: %s", g.Name(), resp.StatusCode, bytes.TrimSpace(body))
+		}
+		return nil
+	}
+	return errNotSent
+}
+
+// end stops the traffic and fails the test if a request failed.
+func (x *traffic) end(t *testing.T) {
+	t.Helper()
+	close(x.stop)
+	x.done.Wait()
+	t.Logf("%d requests were answered", x.answered)
+	if len(x.failed) > 0 || x.answered == 0 {
+		t.Errorf("%d requests were answered, %d failed, such as %q", x.answered, len(x.failed), x.failed[:min(3, len(x.failed))])
+	}
+}
+
+// engine builds an image with the engine of tests.
+func engine(t *testing.T, u *cluster.User, group string) string {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", filepath.Join(dir, "modelmock"), "../../tools/modelmock")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build the engine: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM minimal:1\nCOPY modelmock /bin/modelmock\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := strings.TrimSpace(u.Shell().Must("image", "build", "engine:1", dir, "--project", u.Project, "--group", group, "--cpu", "0.5", "--mem", "512m"))
+	return strings.Fields(out[strings.LastIndexByte(out, '\n')+1:])[0]
+}
+
+// A model is served while its revision changes, and while the leader and a gateway are killed: no request fails. A
+// bad revision is rolled back by itself. Without requests there is no replica, and a request starts one. A key ends with its budget.
+func TestServing(t *testing.T) {
+	operator := operator(t)
+	group := group(t, operator, "serving", nodes())
+	gateways := []*cluster.Gateway{platform.Gateway(t, "models-1", nil)}
+	gateways = append(gateways, platform.Gateway(t, "models-2", gateways[0]))
+	u := platform.User(t)
+	t.Cleanup(func() { endAll(t, u) })
+	berth := u.Shell()
+	image := engine(t, u, group)
+	berth.Must("deploy", "create", "mock", "--image", image, "--project", u.Project, "--group", group, "--cpu", "0.1", "--mem", "64m", "--port", "8000", "--health", "/health",
+		"--interval", "1s", "--replicas", "2", "--max", "2", "--", "/bin/modelmock", "--listen", ":8000")
+	t.Cleanup(func() { berth.Must("deploy", "rm", "mock", "--force", "--wait") })
+	berth.Must("deploy", "wait", "mock")
+	load := &traffic{key: secret(berth.Must("deploy", "key", "create", "program", "--deployment", "mock")), gateways: gateways}
+	load.begin()
+
+	berth.Must("deploy", "update", "mock", "--env", "REVISION=2")
+	berth.Must("deploy", "wait", "mock")
+	leader := platform.Leader(t)
+	if err := leader.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	berth.Must("deploy", "update", "mock", "--env", "REVISION=3")
+	berth.Must("deploy", "wait", "mock")
+	if err := leader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := gateways[0].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	berth.Must("deploy", "update", "mock", "--start-timeout", "1s", "--", "/bin/sleep", "600")
+	if r := berth.Run("deploy", "wait", "mock"); r.Code == 0 || !strings.Contains(r.Stdout+r.Stderr, "rolled back") {
+		t.Errorf("a revision that never answers: %+v", r)
+	}
+	load.end(t)
+
+	mustContain(t, berth.Must("deploy", "events", "mock"), "rolled back")
+	berth.Must("deploy", "scale", "mock", "--min", "0", "--zero-after", "10s")
+	cluster.Eventually(t, "the deployment sleeps", func() bool { return strings.Contains(berth.Must("deploy", "ls"), "asleep") })
+	small := secret(berth.Must("deploy", "key", "create", "small", "--deployment", "mock", "--token-budget", "5"))
+	woken := &traffic{key: small, gateways: gateways[1:]}
+	if err := woken.once(0); err != nil {
+		t.Errorf("a request to a deployment that sleeps: %v", err)
+	}
+	cluster.Eventually(t, "the budget of the key is used", func() bool {
+		err := woken.once(0)
+		return err != nil && strings.Contains(err.Error(), "status 429") && strings.Contains(err.Error(), "insufficient_quota")
+	})
+}
+
+// secret returns the key in the output of a command.
+func secret(out string) string {
+	for _, word := range strings.Fields(out) {
+		if strings.HasPrefix(word, "bmk_") && len(word) > 20 {
+			return word
+		}
+	}
+	return ""
+}
