@@ -153,7 +153,7 @@ func (x *exchange) try(to *replica) (o outcome, err error) {
 	}()
 	timer := time.AfterFunc(x.cfg.FirstByte, func() { cancel(errors.New("the engine did not begin its answer in time")) })
 	defer timer.Stop()
-	resp, err := to.Transport.RoundTrip(x.outgoing(ctx))
+	resp, err := to.transport().RoundTrip(x.outgoing(ctx))
 	if err != nil {
 		return o, fmt.Errorf("replica %s: %w", to.ID, err)
 	}

@@ -31,9 +31,7 @@ func (s *set) update(targets []Target) {
 			s.replicas = append(s.replicas, &replica{Target: t})
 			continue
 		}
-		old[i].mu.Lock()
-		old[i].Target = t
-		old[i].mu.Unlock()
+		old[i].change(t)
 		s.replicas = append(s.replicas, old[i])
 	}
 }

@@ -39,6 +39,19 @@ type replica struct {
 	probing     bool // one request probes an ejected replica
 }
 
+// change takes what can change of a target. Requests read the ID without the lock.
+func (r *replica) change(t Target) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Transport, r.Weight, r.Group, r.Limit = t.Transport, t.Weight, t.Group, t.Limit
+}
+
+func (r *replica) transport() http.RoundTripper {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Transport
+}
+
 // state is what the choice of a replica depends on.
 type state struct {
 	outstanding int
