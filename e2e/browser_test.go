@@ -27,6 +27,7 @@ func TestPages(t *testing.T) {
 		{"the files of a session", "files"},
 		{"templates, clones, restarts and arrays", "sessions"},
 		{"images of sessions and registries", "images"},
+		{"models that are served", "serving"},
 	} {
 		t.Run(walk.name, func(t *testing.T) {
 			secrets := filepath.Join(t.TempDir(), "secrets")

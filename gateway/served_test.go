@@ -48,17 +48,7 @@ func newSite(t *testing.T) *site {
 func (s *site) join() {
 	n := &clustertest.Node{Name: "a", Dir: s.t.TempDir(), Network: clustertest.NewFakeNetwork(0), Host: fake.NewHost(clustertest.PulledImage())}
 	s.Nodes = append(s.Nodes, n)
-	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
-	engine := &http.Server{Handler: modelmock.New(modelmock.Config{Model: "m"})}
-	go func() { _ = engine.Serve(l) }()
-	s.t.Cleanup(func() { _ = engine.Close() })
-	n.Network.ServePort = func(port uint16, c net.Conn) {
-		select {
-		case l.conns <- c:
-		case <-l.done:
-			_ = c.Close()
-		}
-	}
+	n.Network.ServeHTTP(s.t, modelmock.New(modelmock.Config{Model: "m"}))
 	s.Join(s.t, n, s.Manager)
 }
 
@@ -89,29 +79,6 @@ func (s *site) serve() {
 	})
 	s.t.Cleanup(func() { cancel(); run.Wait() })
 }
-
-// pipes is a listener for connections that a test makes.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.done) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 func (s *site) revision() managertest.Vars {
 	return managertest.Vars{"request": clustertest.SessionInput(nil, "sleep", "600"), "port": enginePort, "health": "/health", "interval": 1}

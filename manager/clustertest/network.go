@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/google/uuid"
 
@@ -113,6 +116,48 @@ func (w *FakeNetwork) Sweep() error { return nil }
 
 // Traffic implements network.Network.
 func (w *FakeNetwork) Traffic(network.Attachment) (received, sent uint64, e error) { return 1, 2, nil }
+
+// ServeHTTP serves connections to ports of containers with a handler until the test ends. Other ports refuse them, unless no port is named.
+func (w *FakeNetwork) ServeHTTP(t testing.TB, h http.Handler, ports ...uint16) {
+	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+	server := &http.Server{Handler: h}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+	w.ServePort = func(port uint16, c net.Conn) {
+		if len(ports) > 0 && !slices.Contains(ports, port) {
+			_ = c.Close()
+			return
+		}
+		select {
+		case l.conns <- c:
+		case <-l.done:
+			_ = c.Close()
+		}
+	}
+}
+
+// pipes is a listener for connections that are made in this process.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.done) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // Dial implements network.Network.
 func (w *FakeNetwork) Dial(_ context.Context, _ network.Attachment, port uint16) (net.Conn, error) {

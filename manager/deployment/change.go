@@ -3,6 +3,7 @@ package deployment
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"entgo.io/ent/dialect/sql"
 
@@ -48,7 +49,7 @@ func (s *Service) UpdateDeployment(ctx context.Context, in UpdateDeploymentInput
 			if err := up.Exec(ctx); err != nil {
 				return fmt.Errorf("change deployment: %w", err)
 			}
-			return record(ctx, tx, d.ID, note{kind: deploymentevent.KindChanged, message: "settings"})
+			return record(ctx, tx, d.ID, note{kind: deploymentevent.KindChanged, message: in.names()})
 		}
 		now, err := stored[progress](d.Progress)
 		if err != nil {
@@ -61,6 +62,23 @@ func (s *Service) UpdateDeployment(ctx context.Context, in UpdateDeploymentInput
 		return record(ctx, tx, d.ID, note{kind: deploymentevent.KindScaled, before: &d.Wanted, after: in.Replicas, message: "set by a person"})
 	})
 	return s.payload(ctx, d.ID, err)
+}
+
+// names lists the settings that an input changes.
+func (in UpdateDeploymentInput) names() string {
+	var out []string
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"description", in.Description != nil}, {"shared", in.Shared != nil}, {"open", in.Open != nil}, {"strategy", in.Strategy != nil},
+		{"scaling", in.Scaling != nil}, {"concurrency", in.Concurrency != nil}, {"drainSeconds", in.DrainSeconds != nil},
+	} {
+		if f.given {
+			out = append(out, f.name)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // AddDeploymentRevision stores a revision and begins the change to it.

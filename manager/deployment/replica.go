@@ -58,7 +58,7 @@ func (t *term) starting(p *plan, r *ent.DeploymentReplica) {
 		p.phases[r.ID] = deploymentreplica.PhaseReady
 		p.messages[r.ID] = ""
 		p.notes = append(p.notes, note{kind: deploymentevent.KindReplicaReady, revision: r.Revision,
-			message: fmt.Sprintf("replica %s after %s", r.ID, p.now.Sub(r.CreatedAt).Round(100*time.Millisecond))})
+			message: fmt.Sprintf("%s after %s", called(r), p.now.Sub(r.CreatedAt).Round(100*time.Millisecond))})
 	case s.StartedAt != nil && p.now.Sub(*s.StartedAt) > limit:
 		p.fail(r, fmt.Sprintf("it was not ready within %s: %s", limit, cmp.Or(h.why, "it was not checked")))
 	default:
@@ -103,7 +103,7 @@ func (p *plan) draining(r *ent.DeploymentReplica) {
 // fail records a failure. Package rollout stops the replica.
 func (p *plan) fail(r *ent.DeploymentReplica, why string) {
 	p.failed[r.ID] = why
-	p.notes = append(p.notes, note{kind: deploymentevent.KindReplicaFailed, revision: r.Revision, message: fmt.Sprintf("replica %s: %s", r.ID, why)})
+	p.notes = append(p.notes, note{kind: deploymentevent.KindReplicaFailed, revision: r.Revision, message: fmt.Sprintf("%s: %s", called(r), why)})
 	all := p.progress.Rollout.Failures
 	if all == nil {
 		all = map[int]rollout.Failures{}
@@ -126,6 +126,14 @@ func (p *plan) pardon() {
 			delete(p.progress.Rollout.Failures, r.Revision)
 		}
 	}
+}
+
+// called returns the name of a replica's session, or its id if it has none.
+func called(r *ent.DeploymentReplica) string {
+	if s := r.Edges.Session; s != nil {
+		return s.Name
+	}
+	return "replica " + r.ID.String()
 }
 
 // ended says why a session has ended.

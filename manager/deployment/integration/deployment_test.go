@@ -1,10 +1,8 @@
 package integration
 
 import (
-	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -46,50 +44,13 @@ func (s *site) join(t *testing.T, managers ...*managertest.Manager) {
 	t.Helper()
 	n := &clustertest.Node{Name: "a", Dir: t.TempDir(), Network: clustertest.NewFakeNetwork(0), Host: fake.NewHost(clustertest.PulledImage())}
 	s.Nodes = append(s.Nodes, n)
-	conns := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
-	engine := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	n.Network.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.broken.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-	})}
-	go func() { _ = engine.Serve(conns) }()
-	t.Cleanup(func() { _ = engine.Close() })
-	n.Network.ServePort = func(port uint16, c net.Conn) {
-		if port != healthy {
-			_ = c.Close()
-			return
-		}
-		select {
-		case conns.conns <- c:
-		case <-conns.done:
-			_ = c.Close()
-		}
-	}
+	}), healthy)
 	s.Join(t, n, managers...)
 }
-
-// pipes is a listener for connections that a test makes.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.done) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 func revision(port int, more managertest.Vars) managertest.Vars {
 	in := managertest.Vars{"request": clustertest.SessionInput(nil, "sleep", "600"), "port": port, "health": "/health", "interval": 1}
@@ -249,7 +210,7 @@ func TestScaleToZero(t *testing.T) {
 	report(0)
 	s.await(t, id, entdeployment.StatusServing)
 	scaled := s.events(t, id, deploymentevent.KindScaled)
-	if last := scaled[len(scaled)-1]; !strings.Contains(last.Message, "2 requests wait") || *last.ReplicasAfter != 1 {
+	if last := scaled[len(scaled)-1]; !strings.Contains(last.Message, "wait for a replica: 2") || *last.ReplicasAfter != 1 {
 		t.Errorf("the decision is %v", last)
 	}
 }

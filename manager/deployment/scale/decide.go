@@ -86,7 +86,7 @@ func floor(r Rules, s State, seen Seen) (int, string) {
 		}
 	}
 	if low == 0 && seen.Waiting > 0 {
-		return 1, fmt.Sprintf("%d requests wait for a replica", seen.Waiting)
+		return 1, fmt.Sprintf("requests that wait for a replica: %d", seen.Waiting)
 	}
 	return low, by
 }

@@ -126,7 +126,7 @@ func TestZeroAndBack(t *testing.T) {
 	if d = l.step(0); d.Next.Wanted != 0 {
 		t.Errorf("a deployment without requests starts a replica: %+v", d)
 	}
-	if d = l.step(3); d.Next.Wanted != 1 || d.Why != "3 requests wait for a replica" {
+	if d = l.step(3); d.Next.Wanted != 1 || d.Why != "requests that wait for a replica: 3" {
 		t.Errorf("requests that wait: %+v", d)
 	}
 	if d = l.step(3); d.Next.Wanted != 1 {
