@@ -88,7 +88,7 @@ func (s *Service) holder(ctx context.Context, secret string) (*holder, error) {
 		return nil, nil
 	}
 	if !strings.HasPrefix(secret, key.Prefix) || len(secret) > maxKey {
-		return nil, invalidKey
+		return nil, errInvalidKey
 	}
 	now := clock.Now()
 	sum := hash(key.Hash(secret))
@@ -107,20 +107,20 @@ func (s *Service) holder(ctx context.Context, secret string) (*holder, error) {
 		s.keys.put(sum, x)
 	}
 	if x.ExpiresAt != nil && !x.ExpiresAt.After(now) {
-		return nil, invalidKey
+		return nil, errInvalidKey
 	}
 	x.used.Store(now.Unix())
 	return x, nil
 }
 
-var invalidKey = fmt.Errorf("the key is not valid: %w", errdefs.ErrUnauthenticated)
+var errInvalidKey = fmt.Errorf("the key is not valid: %w", errdefs.ErrUnauthenticated)
 
 // lookUp reads a key from the database.
 func (s *Service) lookUp(ctx context.Context, sum hash) (x *holder, err error) {
 	err = s.read(viewer.SystemContext(ctx), func(ctx context.Context) error {
 		row, err := s.Client.DeploymentKey.Query().Where(deploymentkey.Hash(sum[:])).Only(ctx)
 		if ent.IsNotFound(err) {
-			return invalidKey
+			return errInvalidKey
 		}
 		if err != nil {
 			return s.away(ctx, "look up the key of a model", err)
@@ -130,7 +130,7 @@ func (s *Service) lookUp(ctx context.Context, sum hash) (x *holder, err error) {
 			return s.away(ctx, "read the rights of a key's user", err)
 		}
 		if x = holderOf(row, rights, nil); x == nil {
-			return invalidKey
+			return errInvalidKey
 		}
 		return nil
 	})

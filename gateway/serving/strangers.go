@@ -32,7 +32,7 @@ func (s *strangers) check(ctx context.Context, key hash, now time.Time) error {
 	defer s.mu.Unlock()
 	switch at, is := s.refused[key]; {
 	case is && now.Sub(at) < refusedFor:
-		return invalidKey
+		return errInvalidKey
 	case s.minute == now.Unix()/60 && s.guesses[network(ctx)] >= maxGuesses:
 		return &inference.Limit{
 			Message: "your network sends too many keys that are not valid", After: time.Duration(60-now.Unix()%60) * time.Second,
