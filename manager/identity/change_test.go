@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -122,6 +123,15 @@ func TestPurgeDomainAndProject(t *testing.T) {
 	_, err = s.DeleteProject(w.As(t, w.A.Admin), identity.DeleteProjectInput{ID: w.B.Project.ID, Name: "project"})
 	want(t, err, problem.CodeNotFound, "id")
 	w.Client.SessionGroup.Create().SetName("apart").SetPlacement("spread").SetDomainID(w.B.ID).SetProject(w.B.Project).SetOwner(w.B.Lead).ExecX(system)
+	served := serve(t, w, &w.B, w.B.Lead)
+	_, err = s.DeleteProject(w.As(t, w.B.Admin), identity.DeleteProjectInput{ID: w.B.Project.ID, Name: "project"})
+	want(t, err, problem.CodeFailedPrecondition, "")
+	if p, _ := problem.From(err); !strings.Contains(p.Message, "1 deployment, served among them") {
+		t.Error("the message does not name the deployment:", p.Message)
+	}
+	served.Update().SetEndedAt(time.Now()).ExecX(system)
+	w.Client.ImageBuild.Create().SetDomainID(w.B.ID).SetProject(w.B.Project).SetOwner(w.B.Lead).SetRepository("users/u/i").SetTag("1").SetName("i:1").
+		SetKind("recipe").SetDockerfile("FROM i").SetDigest("-").SetBase("i").ExecX(system)
 	if _, err = s.DeleteProject(w.As(t, w.B.Admin), identity.DeleteProjectInput{ID: w.B.Project.ID, Name: "project"}); err != nil {
 		t.Fatal(err)
 	}

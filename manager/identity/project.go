@@ -8,10 +8,13 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/ent/invitation"
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
@@ -186,6 +189,13 @@ func deleteProject(ctx context.Context, tx *ent.Tx, p *ent.Project) (members []u
 	if err != nil {
 		return nil, fmt.Errorf("count folders: %w", err)
 	}
+	served, err := serving(ctx, tx, deployment.ProjectID(p.ID))
+	if err != nil {
+		return nil, err
+	}
+	if len(served) > 0 {
+		return nil, problem.Precondition("project %s still has %s, %s among them: delete them first", p.Name, counted(len(served), "deployment"), served[0])
+	}
 	if live+folders > 0 {
 		return nil, problem.Precondition("project %s still has %s and %s", p.Name, counted(live, "live session"), counted(folders, "folder"))
 	}
@@ -198,6 +208,8 @@ func deleteProject(ctx context.Context, tx *ent.Tx, p *ent.Project) (members []u
 		what   string
 		remove func() (int, error)
 	}{
+		{"deployments", func() (int, error) { return tx.Deployment.Delete().Where(deployment.ProjectID(p.ID)).Exec(ctx) }},
+		{"image builds", func() (int, error) { return tx.ImageBuild.Delete().Where(imagebuild.ProjectID(p.ID)).Exec(ctx) }},
 		{"allocations", func() (int, error) { return tx.Allocation.Delete().Where(allocation.ProjectID(p.ID)).Exec(ctx) }},
 		{"kernels", func() (int, error) { return tx.Kernel.Delete().Where(kernel.HasSessionWith(of)).Exec(ctx) }},
 		{"mounts", func() (int, error) {
@@ -226,4 +238,14 @@ func deleteProject(ctx context.Context, tx *ent.Tx, p *ent.Project) (members []u
 		}
 	}
 	return members, tx.Project.DeleteOne(p).Exec(ctx)
+}
+
+// serving returns the names of deployments that have not ended.
+func serving(ctx context.Context, tx *ent.Tx, which predicate.Deployment) ([]string, error) {
+	var names []string
+	err := tx.Deployment.Query().Where(which, deployment.EndedAtIsNil()).Order(deployment.ByName()).Select(deployment.FieldName).Scan(ctx, &names)
+	if err != nil {
+		return nil, fmt.Errorf("look for deployments: %w", err)
+	}
+	return names, nil
 }

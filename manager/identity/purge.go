@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/predicate"
 	enttask "github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
@@ -102,6 +103,14 @@ func unobstructed(ctx context.Context, tx *ent.Tx, u *ent.User, in DeleteUserInp
 	field := ""
 	if u.Status == user.StatusActive {
 		list, field = append(list, "the user is active: deactivate or delete them first"), "id"
+	}
+	served, err := serving(ctx, tx, deployment.OwnerID(u.ID))
+	if err != nil {
+		return err
+	}
+	if len(served) > 0 {
+		list = append(list, fmt.Sprintf("the user owns %s, %s among them: delete them first", counted(len(served), "deployment"), served[0]))
+		field = cmp.Or(field, "id")
 	}
 	if in.FoldersTo == nil && !isTrue(in.DeleteFolders) {
 		n, err := tx.Vfolder.Query().Where(owned(u.ID)).Count(ctx)

@@ -279,6 +279,12 @@ func TestPurgeLeavesNothingOfWhoDidNothing(t *testing.T) {
 	ctx := viewer.SystemContext(t.Context())
 	u := m.person(t, "nobody", 0)
 	m.Client.Session.Delete().Where(session.OwnerID(u.ID)).ExecX(ctx)
+	served := serve(t, m.World, &m.A, u)
+	_, err := m.s.DeleteUser(m.As(t, m.A.Admin), identity.DeleteUserInput{ID: u.ID})
+	if p, _ := problem.From(err); !strings.Contains(p.Message, "owns 1 deployment, served among them") {
+		t.Errorf("the owner of a deployment: %v", err)
+	}
+	served.Update().SetEndedAt(time.Now()).ExecX(ctx)
 	p, err := m.s.DeleteUser(m.As(t, m.A.Admin), identity.DeleteUserInput{ID: u.ID})
 	if err != nil {
 		t.Fatal(err)
@@ -290,6 +296,13 @@ func TestPurgeLeavesNothingOfWhoDidNothing(t *testing.T) {
 	if _, err := m.s.CreateUser(m.As(t, m.A.Admin), identity.CreateUserInput{Email: u.Email, Username: u.Username, Password: "a good password", Domain: m.A.ID}); err != nil {
 		t.Error("the names of the purged user are not free:", err)
 	}
+}
+
+// serve creates a deployment.
+func serve(t *testing.T, w *identitytest.World, d *identitytest.Domain, owner *ent.User) *ent.Deployment {
+	t.Helper()
+	return w.Client.Deployment.Create().SetName("served").SetDomainID(d.ID).SetProject(d.Project).SetOwner(owner).SetWanted(1).SetCurrent(1).SetTarget(1).
+		SetStrategy([]byte(`{}`)).SetScaling([]byte(`{}`)).SetProgress([]byte(`{}`)).SaveX(viewer.SystemContext(t.Context()))
 }
 
 func TestPurgeIsRefused(t *testing.T) {

@@ -9,9 +9,12 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/ent/deployment"
+	"github.com/berthhq/berth/ent/deploymentkey"
 	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/groupgrant"
 	"github.com/berthhq/berth/ent/image"
+	"github.com/berthhq/berth/ent/imagebuild"
 	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
@@ -266,6 +269,13 @@ func emptyHanded(ctx context.Context, tx *ent.Tx, id uuid.UUID) error {
 	if err != nil {
 		return fmt.Errorf("count folders: %w", err)
 	}
+	served, err := serving(ctx, tx, deployment.OwnerID(id))
+	if err != nil {
+		return err
+	}
+	if len(served) > 0 {
+		return task.Wait("%s came late", counted(len(served), "deployment"))
+	}
 	if live+folders > 0 {
 		return task.Wait("%s and %s came late", counted(live, "live session"), counted(folders, "folder"))
 	}
@@ -302,6 +312,7 @@ func credentialsOf(tx *ent.Tx, id uuid.UUID) []removal {
 		{"logins", tx.LoginSession.Delete().Where(loginsession.UserID(id)).Exec},
 		{"access tokens", tx.AccessToken.Delete().Where(accesstoken.UserID(id)).Exec},
 		{"keypairs", tx.Keypair.Delete().Where(keypair.UserID(id)).Exec},
+		{"keys for models", tx.DeploymentKey.Delete().Where(deploymentkey.UserID(id)).Exec},
 		{"SSH keys", tx.SSHKey.Delete().Where(sshkey.UserID(id)).Exec},
 		{"recovery codes", tx.RecoveryCode.Delete().Where(recoverycode.UserID(id)).Exec},
 		{"external identities", tx.ExternalIdentity.Delete().Where(externalidentity.UserID(id)).Exec},
@@ -319,6 +330,8 @@ func retireImages(tx *ent.Tx, id uuid.UUID) func(context.Context) (int, error) {
 // tiesOf are the tables with relations between a user and other objects.
 func tiesOf(tx *ent.Tx, id uuid.UUID) []removal {
 	return []removal{
+		{"deployments", tx.Deployment.Delete().Where(deployment.OwnerID(id)).Exec},
+		{"image builds", tx.ImageBuild.Delete().Where(imagebuild.OwnerID(id)).Exec},
 		{"memberships", tx.Membership.Delete().Where(membership.UserID(id)).Exec},
 		{"policies", tx.PolicyAttachment.Delete().Where(policyattachment.UserID(id)).Exec},
 		{"roles", tx.RoleGrant.Delete().Where(rolegrant.Or(rolegrant.UserID(id), rolegrant.ScopeID(id))).Exec},

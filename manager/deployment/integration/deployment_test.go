@@ -143,6 +143,11 @@ func TestReplicas(t *testing.T) {
 	if errs := s.change(t, "updateDeployment", managertest.Vars{"id": id, "replicas": 4}); errs.Code() != "INVALID_ARGUMENT" {
 		t.Errorf("more replicas than max: %v", errs)
 	}
+	const remove = `mutation($id: ID!) { deleteImage(input: {id: $id}) { id } }`
+	root := s.Manager.As(t, s.Superadmin)
+	if errs := root.Ask(t, remove, managertest.Vars{"id": s.Image.ID}, nil); errs.Code() != "FAILED_PRECONDITION" || !strings.Contains(errs.String(), "deployment m uses the image") {
+		t.Errorf("delete the image of a deployment: %s", errs)
+	}
 	s.must(t, "deleteDeployment", managertest.Vars{"id": id})
 	s.await(t, id, entdeployment.StatusEnded)
 	open := s.Client.Session.Query().Where(entsession.TerminatedAtIsNil()).CountX(s.System(t))
