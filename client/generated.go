@@ -1634,7 +1634,8 @@ type DeploymentTarget struct {
 
 type DeploymentTargetInput struct {
 	// requests (in flight), waiting (requests that wait for a replica), requestRate (in a second), tokenRate (tokens of answers in a second),
-	// or the name of a metric of the engine, such as vllm:gpu_cache_usage_perc.
+	// session: with a metric of the session's page such as session:cuda_util (percent), or the name of a metric of the engine, such as
+	// vllm:gpu_cache_usage_perc.
 	Metric string `json:"metric"`
 	// Above 0.
 	PerReplica float64 `json:"perReplica"`

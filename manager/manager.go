@@ -216,7 +216,7 @@ func (m *Manager) wireSessions(signer *ticket.Ring) error {
 	})
 	m.deployments = deployment.New(deployment.Config{
 		Client: m.client, Keys: m.keys, Bus: m.bus, Images: m.core.Images, Sessions: m.core.Sessions, Agents: m.core.Agents, Users: m.auth,
-		Loads: &load.Store{Redis: m.redis}, Logger: m.log,
+		Loads: &load.Store{Redis: m.redis}, Samples: m.stats, Logger: m.log,
 	})
 	m.idle = idle.New(idle.Config{
 		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.core.Sessions, Redis: m.redis, Measurements: measurements, Logger: m.log,

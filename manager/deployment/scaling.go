@@ -31,7 +31,11 @@ type Schedule struct {
 	Replicas int
 }
 
-// The metrics of the gateways, which are sums. Others are those of the engine.
+// ofSession begins the names of metrics of sessions, such as session:cuda_util. They are averages over the containers and devices
+// of the replicas.
+const ofSession = "session:"
+
+// The metrics of the gateways, which are sums. Others are those of the session or the engine.
 const (
 	metricRequests = "requests"
 	metricWaiting  = "waiting"

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/seal"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/deployment/load"
@@ -41,6 +42,11 @@ type Loads interface {
 	Read(ctx context.Context, deployments ...uuid.UUID) (map[uuid.UUID]load.Total, error)
 }
 
+// Samples reads the newest measurements of containers.
+type Samples interface {
+	Latest(ctx context.Context, kernels []uuid.UUID) (map[uuid.UUID]report.Stats, error)
+}
+
 // Config has the dependencies of a Service.
 type Config struct {
 	Client   *ent.Client
@@ -51,6 +57,7 @@ type Config struct {
 	Agents   Agents
 	Users    Users
 	Loads    Loads
+	Samples  Samples
 	Logger   *slog.Logger
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/berthhq/berth/ent/deploymentreplica"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/manager/deployment/rollout"
-	"github.com/berthhq/berth/manager/deployment/scale"
 	"github.com/berthhq/berth/manager/store"
 )
 
@@ -24,8 +23,6 @@ const (
 	proven = 30 * time.Second
 	// unreported is the time after which a drained replica ends if no gateway reports.
 	unreported = 5 * time.Second
-	// storeCallsEvery is the time after which calls for a number of replicas are stored although they changed nothing.
-	storeCallsEvery = 30 * time.Second
 )
 
 // plan is what one look decides about a deployment.
@@ -58,7 +55,7 @@ func (t *term) tend(ctx context.Context, d *seen) error {
 	if d.Status == entdeployment.StatusEnding {
 		p.end()
 	} else {
-		if err := t.number(p); err != nil {
+		if err := t.number(ctx, p); err != nil {
 			return err
 		}
 		p.decide()
@@ -72,94 +69,6 @@ func (t *term) tend(ctx context.Context, d *seen) error {
 	}
 	t.changed(ctx, d.ID)
 	return nil // the event causes the next look, which carries the decision out
-}
-
-// number decides how many replicas are wanted.
-func (t *term) number(p *plan) error {
-	s, err := stored[Scaling](p.Scaling)
-	if err != nil {
-		return err
-	}
-	rules, err := s.rules()
-	if err != nil {
-		return err
-	}
-	from, kept := t.calls[p.ID]
-	if !kept || from.Wanted != p.progress.Scale.Wanted {
-		from = p.progress.Scale
-	}
-	if p.load.LastRequest.After(from.LastRequest) {
-		from.LastRequest = p.load.LastRequest
-	}
-	d := scale.Decide(rules, from, scale.Seen{
-		Now: p.now, Ready: p.count(deploymentreplica.PhaseReady), Values: t.values(p, s), Waiting: p.load.Waiting,
-	})
-	t.calls[p.ID] = d.Next
-	if n := d.Next.Wanted; n != p.Wanted {
-		x := note{kind: deploymentevent.KindScaled, before: &p.Wanted, after: &n, metric: d.Metric, message: d.Why}
-		if d.Metric != "" {
-			x.value, x.limit = &d.Value, &d.Limit
-		}
-		p.notes = append(p.notes, x)
-	} else if p.lastCall(p.progress.Scale, d.Next) {
-		return nil
-	}
-	p.progress.Scale, p.progress.Rollout.Wanted = d.Next, d.Next.Wanted
-	return nil
-}
-
-// lastCall reports whether what was stored of the calls is fresh enough.
-func (p *plan) lastCall(was, now scale.State) bool {
-	if len(now.Calls) == 0 {
-		return true
-	}
-	return len(was.Calls) > 0 && p.now.Sub(was.Calls[len(was.Calls)-1].At) < storeCallsEvery
-}
-
-// values returns the metrics that rules are about. One that a replica did not report is unknown.
-func (t *term) values(p *plan, s Scaling) scale.Values {
-	out := scale.Values{}
-	all := p.load.All(0)
-	for _, target := range s.Targets {
-		switch {
-		case ours(target.Metric) && !p.reported:
-		case target.Metric == metricRequests:
-			out[target.Metric] = float64(p.load.InFlight + p.load.Waiting)
-		case target.Metric == metricWaiting:
-			out[target.Metric] = float64(p.load.Waiting)
-		case target.Metric == metricRate:
-			out[target.Metric] = all.Rate(all.Requests)
-		case target.Metric == metricTokens:
-			out[target.Metric] = all.Rate(all.Completion)
-		default:
-			if v, known := t.ofEngines(p, target); known {
-				out[target.Metric] = v
-			}
-		}
-	}
-	return out
-}
-
-// ofEngines returns the sum or the average of a metric of the engines.
-func (t *term) ofEngines(p *plan, target Target) (float64, bool) {
-	sum, n := 0.0, 0
-	for _, r := range p.replicas {
-		if r.Phase != deploymentreplica.PhaseReady {
-			continue
-		}
-		v, known := t.probes.of(r.ID).values[target.Metric]
-		if !known {
-			return 0, false
-		}
-		sum, n = sum+v, n+1
-	}
-	if n == 0 {
-		return 0, false
-	}
-	if !target.Sum {
-		sum /= float64(n)
-	}
-	return sum, true
 }
 
 // decide lets package rollout decide about the replicas.

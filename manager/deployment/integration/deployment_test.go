@@ -220,6 +220,37 @@ func TestScaleToZero(t *testing.T) {
 	}
 }
 
+// The number of replicas follows the load that the gateways report, within the bounds.
+func TestScalesWithLoad(t *testing.T) {
+	s := newSite(t)
+	id := s.deploy(t, "m", managertest.Vars{"scaling": managertest.Vars{"max": 3, "upAfter": 0, "downAfter": 0,
+		"targets": []managertest.Vars{{"metric": "requests", "perReplica": 4}}}})
+	s.awaitReady(t, id, 1)
+	loads := &load.Store{Redis: s.Redis(t)}
+	under := func(requests, replicas int) {
+		t.Helper()
+		managertest.Eventually(t, "the number of replicas follows", func() bool {
+			r := load.Report{Version: s.Client.Deployment.GetX(s.System(t), id).Version, LastRequest: time.Now(), Replicas: map[uuid.UUID]load.Replica{uuid.New(): {InFlight: requests}}}
+			if err := loads.Put(t.Context(), "g", id, r); err != nil {
+				t.Fatal(err)
+			}
+			return len(s.live(t, id, deploymentreplica.PhaseReady)) == replicas
+		})
+	}
+	under(100, 3)
+	under(8, 2)
+	under(0, 1)
+	var up *ent.DeploymentEvent
+	for _, e := range s.events(t, id, deploymentevent.KindScaled) {
+		if *e.ReplicasAfter == 3 {
+			up = e
+		}
+	}
+	if up == nil || up.Metric != "requests" || *up.Value != 100 || *up.Limit != 4 {
+		t.Errorf("the decision is %v", up)
+	}
+}
+
 // A manager that is killed in the middle of a change leaves nothing that the next one does not finish.
 func TestKilledManager(t *testing.T) {
 	s := &site{Cluster: clustertest.New(t, 0)}
