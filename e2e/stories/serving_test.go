@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -108,11 +109,12 @@ func engine(t *testing.T, u *cluster.User, group string) string {
 	return strings.Fields(out[strings.LastIndexByte(out, '\n')+1:])[0]
 }
 
-// A model is served while its revision changes, and while the leader and a gateway are killed: no request fails. A
+// A model is served while its revision changes, and while the leader, a gateway, a replica
+// and an agent are killed: no request fails. A
 // bad revision is rolled back by itself. Without requests there is no replica, and a request starts one. A key ends with its budget.
 func TestServing(t *testing.T) {
 	operator := operator(t)
-	group := group(t, operator, "serving", nodes())
+	group := group(t, operator, "serving", nodes(), "--strategy", "dispersed")
 	gateways := []*cluster.Gateway{platform.Gateway(t, "models-1", nil)}
 	gateways = append(gateways, platform.Gateway(t, "models-2", gateways[0]))
 	u := platform.User(t)
@@ -140,6 +142,20 @@ func TestServing(t *testing.T) {
 	if err := gateways[0].Kill(); err != nil {
 		t.Fatal(err)
 	}
+	ended := replicas(t, u)[0]
+	berth.Must("session", "rm", "--force", ended)
+	cluster.Eventually(t, "the replica is replaced", func() bool {
+		now := replicas(t, u)
+		return len(now) == 2 && !slices.Contains(now, ended)
+	})
+	agent := platform.Agent(on(t, u, replicas(t, u)[0]))
+	if err := agent.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * time.Second) // requests meet the agent that is gone
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
 	berth.Must("deploy", "update", "mock", "--start-timeout", "1s", "--", "/bin/sleep", "600")
 	if r := berth.Run("deploy", "wait", "mock"); r.Code == 0 || !strings.Contains(r.Stdout+r.Stderr, "rolled back") {
 		t.Errorf("a revision that never answers: %+v", r)
@@ -158,6 +174,31 @@ func TestServing(t *testing.T) {
 		err := woken.once(0)
 		return err != nil && strings.Contains(err.Error(), "status 429") && strings.Contains(err.Error(), "insufficient_quota")
 	})
+}
+
+// replicas returns the sessions of the replicas that are ready.
+func replicas(t *testing.T, u *cluster.User) (sessions []string) {
+	t.Helper()
+	var got struct {
+		Deployments struct {
+			Edges []struct {
+				Node struct {
+					Replicas struct {
+						Edges []struct {
+							Node struct{ Session struct{ ID string } }
+						}
+					}
+				}
+			}
+		}
+	}
+	u.Query(`{ deployments { edges { node { replicas(where: {phase: READY}) { edges { node { session { id } } } } } } } }`, nil, &got)
+	for _, d := range got.Deployments.Edges {
+		for _, r := range d.Node.Replicas.Edges {
+			sessions = append(sessions, r.Node.Session.ID)
+		}
+	}
+	return sessions
 }
 
 // secret returns the key in the output of a command.
