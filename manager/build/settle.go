@@ -67,7 +67,7 @@ func (r runner) Undo(ctx context.Context, tx *ent.Tx, t *ent.Task) error {
 // end ends the session of a build. What fails here, Lead repeats.
 func (s *Service) end(ctx context.Context, id uuid.UUID) {
 	force := true
-	_, err := s.Sessions.TerminateSession(viewer.SystemContext(ctx), session.TerminateSessionInput{ID: id, Force: &force})
+	_, err := s.Sessions.TerminateSession(viewer.SystemContext(ctx), session.TerminateSessionInput{ID: id, Force: &force, Why: "its build has ended"})
 	if err != nil && ctx.Err() == nil {
 		s.Logger.WarnContext(ctx, "end the session of a build", "session", id, "error", err)
 	}

@@ -34,11 +34,19 @@ func (t *term) carryOut(ctx context.Context, d *seen) error {
 				all = append(all, t.request(ctx, d, r))
 			}
 		case r.Phase == deploymentreplica.PhaseEnding && r.SessionID != nil && !over(r):
-			_, err := t.Sessions.TerminateSession(ctx, session.TerminateSessionInput{ID: *r.SessionID})
+			_, err := t.Sessions.TerminateSession(ctx, session.TerminateSessionInput{ID: *r.SessionID, Why: whyEnd(d, r)})
 			all = append(all, err)
 		}
 	}
 	return errors.Join(all...)
+}
+
+// whyEnd says in the history of a session why it ends.
+func whyEnd(d *seen, r *ent.DeploymentReplica) string {
+	if r.Failed {
+		return "the replica failed: " + r.Message
+	}
+	return fmt.Sprintf("deployment %s no longer needs the replica", d.Name)
 }
 
 // request creates the session of a replica as the owner of the deployment. The replica's id is the key of the request, so that a

@@ -70,6 +70,8 @@ type CreateSessionInput struct {
 type TerminateSessionInput struct {
 	ID    uuid.UUID
 	Force *bool
+	// Why is for the history if the platform ends the session, and not its user. It is not part of the API.
+	Why string `json:"-"`
 }
 
 // SessionPayload is the result of mutations of a session.

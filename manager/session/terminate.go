@@ -32,7 +32,7 @@ func (s *Service) TerminateSession(ctx context.Context, in TerminateSessionInput
 		if sess.Status.Final() || sess.Status == lifecycle.Terminating && sess.RetryAt == nil && !force(in) {
 			return &SessionPayload{Session: sess}, nil
 		}
-		if err := s.requestEnd(ctx, sess, force(in)); err != nil {
+		if err := s.requestEnd(ctx, sess, in); err != nil {
 			if isAborted(err) {
 				continue
 			}
@@ -49,7 +49,8 @@ func force(in TerminateSessionInput) bool { return in.Force != nil && *in.Force 
 
 // requestEnd stores the user's request. With force, only the time for SIGKILL remains, and no grace
 // period.
-func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool) error {
+func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, in TerminateSessionInput) error {
+	force := force(in)
 	reason := session.TerminationReasonUserRequested
 	if sess.Status == lifecycle.Terminating && sess.RetryAt != nil {
 		if err := s.stay(ctx, sess, reason); err != nil || !force {
@@ -69,6 +70,9 @@ func (s *Service) requestEnd(ctx context.Context, sess *ent.Session, force bool)
 		Message: "ended by its user", Reason: &reason}
 	if sess.Status == lifecycle.Pending {
 		m.To, m.Message = lifecycle.Cancelled, "cancelled before it started"
+	}
+	if in.Why != "" {
+		m.Message = in.Why
 	}
 	if force {
 		m.Code, m.Within = "forced", killTime

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/deploymentevent"
 	"github.com/berthhq/berth/ent/deploymentreplica"
 	entsession "github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/clustertest"
 	"github.com/berthhq/berth/manager/deployment/load"
@@ -143,6 +144,9 @@ func TestReplicas(t *testing.T) {
 	if errs := s.change(t, "updateDeployment", managertest.Vars{"id": id, "replicas": 4}); errs.Code() != "INVALID_ARGUMENT" {
 		t.Errorf("more replicas than max: %v", errs)
 	}
+	managertest.Eventually(t, "the history of a session says why it ended", func() bool {
+		return s.Client.SessionEvent.Query().Where(sessionevent.MessageContains("deployment m no longer needs the replica")).ExistX(s.System(t))
+	})
 	const remove = `mutation($id: ID!) { deleteImage(input: {id: $id}) { id } }`
 	root := s.Manager.As(t, s.Superadmin)
 	if errs := root.Ask(t, remove, managertest.Vars{"id": s.Image.ID}, nil); errs.Code() != "FAILED_PRECONDITION" || !strings.Contains(errs.String(), "deployment m uses the image") {
