@@ -1,0 +1,70 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berthhq/berth/ent/deploymentreplica"
+	"github.com/berthhq/berth/ent/session"
+	"github.com/berthhq/berth/manager/clustertest"
+	"github.com/berthhq/berth/manager/managertest"
+)
+
+// What a revision says cannot reach another host, name another session or become a command.
+func TestHostileRevisions(t *testing.T) {
+	s := newSite(t)
+	for what, c := range map[string]struct {
+		field string
+		more  managertest.Vars
+	}{
+		"a host in the path of the check":    {"revision.health", managertest.Vars{"health": "//169.254.169.254/latest"}},
+		"an address as the path":             {"revision.health", managertest.Vars{"health": "http://169.254.169.254/"}},
+		"a line break in the path":           {"revision.metrics", managertest.Vars{"metrics": "/metrics\r\nHost: evil"}},
+		"a path above the folder":            {"revision.subpath", managertest.Vars{"model": "m", "subpath": "../other"}},
+		"a folder of another user":        {"revision.model", managertest.Vars{"model": "secrets"}},
+		"an argument as a value of options":  {"revision.options", managertest.Vars{"variant": "vllm", "options": managertest.Vars{"toolCallParser": "--api-key"}}},
+		"a command beside that of a variant": {"revision.request.command", managertest.Vars{"variant": "vllm"}},
+		"a name for the session":             {"revision.request.name", managertest.Vars{"request": clustertest.SessionInput(managertest.Vars{"name": "x"}, "sleep", "600")}},
+		"another project":                    {"revision.request.project", managertest.Vars{"request": clustertest.SessionInput(managertest.Vars{"project": s.B.Project.ID}, "sleep", "600")}},
+		"a definition with an alias bomb": {"revision.definition", managertest.Vars{"request": clustertest.SessionInput(nil),
+			"definition": "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nmodels: [*c]"}},
+	} {
+		in := managertest.Vars{"name": "m", "revision": revision(healthy, c.more)}
+		errs := s.Member.Ask(t, `mutation($in: CreateDeploymentInput!) { createDeployment(input: $in) { deployment { id } } }`, managertest.Vars{"in": in}, nil)
+		if len(errs) != 1 || !strings.HasPrefix(fieldOf(errs), c.field) {
+			t.Errorf("%s: %s (field %q), want field %s", what, errs, fieldOf(errs), c.field)
+		}
+	}
+	_, errs := clustertest.TryCreate(t, s.Member, clustertest.SessionInput(managertest.Vars{"type": "INFERENCE"}, "sleep", "600"))
+	if errs.Code() != "INVALID_ARGUMENT" || fieldOf(errs) != "type" {
+		t.Errorf("a session of the type of replicas: %s", errs)
+	}
+	if n := s.Client.Deployment.Query().CountX(s.System(t)) + s.Client.Session.Query().Where(session.TypeEQ(session.TypeInference)).CountX(s.System(t)); n != 0 {
+		t.Errorf("%d deployments and sessions were stored", n)
+	}
+}
+
+func fieldOf(errs managertest.Errors) string {
+	if len(errs) == 0 {
+		return ""
+	}
+	return errs[0].Extensions.Field
+}
+
+// A revision runs with the rights of the owner, so an administrator cannot add one. Without rights, the owner's replicas do not start.
+func TestRightsOfTheOwner(t *testing.T) {
+	s := newSite(t)
+	id := s.deploy(t, "m", managertest.Vars{"shared": true})
+	s.awaitReady(t, id, 1)
+	add := `mutation($in: AddDeploymentRevisionInput!) { addDeploymentRevision(input: $in) { deployment { id } } }`
+	for who, as := range map[string]*managertest.Client{"superadmin": s.Manager.As(t, s.Superadmin), "project admin": s.Manager.As(t, s.A.Lead)} {
+		if errs := as.Ask(t, add, managertest.Vars{"in": managertest.Vars{"deployment": id, "revision": revision(healthy, nil)}}, nil); errs.Code() != "PERMISSION_DENIED" {
+			t.Errorf("a %s adds a revision: %s", who, errs)
+		}
+	}
+	s.Client.User.UpdateOne(s.A.Member).SetStatus("inactive").ExecX(s.System(t))
+	s.Client.DeploymentReplica.Update().SetPhase(deploymentreplica.PhaseEnding).ExecX(s.System(t))
+	managertest.Eventually(t, "the reason is shown", func() bool {
+		return strings.Contains(s.Client.Deployment.GetX(s.System(t), id).Message, "the owner of the deployment is not active")
+	})
+}
