@@ -233,7 +233,7 @@ func (t *term) store(ctx context.Context, p *plan) error {
 		up := tx.Deployment.Update().Where(entdeployment.ID(p.ID), entdeployment.Version(p.Version)).AddVersion(1).
 			SetWanted(p.progress.Rollout.Wanted).SetCurrent(p.progress.Rollout.Current).SetTarget(p.progress.Rollout.Target).
 			SetProgress(text(p.progress)).SetWeights(p.weights).SetStatus(p.status).SetMessage(p.message)
-		if at := p.progress.Scale.LastRequest; !at.IsZero() {
+		if at := p.load.LastRequest; !at.IsZero() && (p.LastRequestAt == nil || at.After(*p.LastRequestAt)) {
 			up.SetLastRequestAt(at)
 		}
 		if p.status == entdeployment.StatusEnded {

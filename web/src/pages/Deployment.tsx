@@ -82,7 +82,7 @@ function Detail({ deployment: d, address, refetch }: Props) {
       </div>
       {d.description ? <p className="dim">{d.description}</p> : null}
       {d.message ? (
-        <div className={d.status === "DEGRADED" ? "failure" : "panel pad"} role="status">
+        <div className={d.status === "DEGRADED" ? "failure sentence" : "panel pad sentence"} role="status">
           {d.message}
         </div>
       ) : null}

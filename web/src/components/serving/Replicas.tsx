@@ -83,7 +83,7 @@ export function Replicas({ deployment: d }: { deployment: DeploymentDetail }) {
                   <td className="num">{r.revision}</td>
                   <td className="num roomy">{l ? l.inFlight : "–"}</td>
                   <td className="num roomy">{l ? rate(l.requestsPerSecond) : "–"}</td>
-                  <td className="long">
+                  <td className="long sentence">
                     {r.message}
                     {l?.ejected ? (
                       <span className="tone-bad"> {t("It gets no requests, because several failed in a row.")}</span>
