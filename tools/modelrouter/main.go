@@ -34,7 +34,7 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
-// one is a model for every key.
+// one gives every key access to the only model.
 type one struct{ model *inference.Model }
 
 func models(name string, engines []string) (one, error) {
