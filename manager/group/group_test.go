@@ -224,7 +224,7 @@ func TestWhoChangesGroups(t *testing.T) {
 		{"taken", group.CreateResourceGroupInput{Name: "open"}, problem.CodeAlreadyExists, "name"},
 		{"hidden text", group.CreateResourceGroupInput{Name: "a\u202eb"}, problem.CodeInvalidArgument, "name"},
 		{"no types", group.CreateResourceGroupInput{Name: "a", SessionTypes: []string{}}, problem.CodeInvalidArgument, "sessionTypes"},
-		{"unknown type", group.CreateResourceGroupInput{Name: "a", SessionTypes: []string{"batch", "inference"}}, problem.CodeInvalidArgument, "sessionTypes[1]"},
+		{"unknown type", group.CreateResourceGroupInput{Name: "a", SessionTypes: []string{"batch", "training"}}, problem.CodeInvalidArgument, "sessionTypes[1]"},
 		{"an IPv6 network", allows("10.0.0.0/8", "fd00::/8"), problem.CodeInvalidArgument, "allowedNetworks[1]"},
 		{"a machine's credentials", allows("169.254.169.254"), problem.CodeInvalidArgument, "allowedNetworks[0]"},
 		{"a name", allows("registry.local"), problem.CodeInvalidArgument, "allowedNetworks[0]"},

@@ -108,7 +108,7 @@ func idleFlags(cmd *cobra.Command, in *client.UpdateIdleCheckerInput) {
 	cli.OptionalFlag(cmd, &in.Warning, "warning", "`time` between the warning and the end (default 5m, or half of a short timeout)", cli.ParseSeconds)
 	cli.ParsedFlag(cmd, &in.Match, "match", "`which` thresholds must hold: all or any (default all)", cli.Choice("all", "any"))
 	cli.ParsedFlag(cmd, &in.Thresholds, "threshold", "highest use in percent, by `kind of slot`, such as cpu=5,cuda=1", parseThresholds)
-	cli.ListFlag(cmd, &in.SessionTypes, "session-types", "`types` of sessions: interactive, batch (default interactive)", cli.Choices(lifecycle.SessionTypes...))
+	cli.ListFlag(cmd, &in.SessionTypes, "session-types", "`types` of sessions: interactive, batch (default interactive)", cli.Choices(lifecycle.UserTypes...))
 	cli.ListFlag(cmd, &in.IgnoredApps, "ignore-apps", "`apps` by name or port whose traffic does not count as use, such as tensorboard; for the kind network", func(text string) ([]string, error) { return cli.Words(text), nil })
 	for flag, field := range map[string]string{
 		"description": "description", "timeout": "timeout", "grace": "grace", "new-user-grace": "newUserGrace", "warning": "warning",

@@ -4,7 +4,7 @@ import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { t } from "../../../i18n";
 import { FormDialog } from "../Form";
-import { sessionTypes } from "../rules/group";
+import { userTypes } from "../rules/group";
 import {
   type Checker,
   CheckerFields,
@@ -143,7 +143,7 @@ export function CheckerDialog({
               onChange={(types) => set({ sessionTypes: types })}
             >
               <div className="row" style={{ marginTop: 4 }}>
-                {sessionTypes.map((s) => (
+                {userTypes.map((s) => (
                   <Checkbox key={s.value} value={s.value} label={t(s.label)} />
                 ))}
               </div>

@@ -12,11 +12,14 @@ export const GroupFields = graphql(`
 `);
 export type Group = ResultOf<typeof GroupFields>;
 
-/** The types of sessions that a group can allow, in the order in which they are shown. */
-export const sessionTypes = [
+/** The types of sessions that users start, in the order in which they are shown. */
+export const userTypes = [
   { value: "INTERACTIVE", label: words.SessionType.INTERACTIVE },
   { value: "BATCH", label: words.SessionType.BATCH },
 ] as const;
+
+/** The types of sessions that a group can allow. */
+export const sessionTypes = [...userTypes, { value: "INFERENCE", label: words.SessionType.INFERENCE }] as const;
 
 /** How the scheduler selects an agent among those with enough capacity. */
 export const strategies = [
