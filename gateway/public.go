@@ -61,7 +61,7 @@ func (g *Gateway) admitted(ctx context.Context, e *entry) (*app.Place, error) {
 // the audit log.
 func (g *Gateway) enterPublic(r *http.Request, at location) (*entry, error) {
 	ctx := r.Context()
-	key := at.target.Label() + "|" + network(ctx) + "|public"
+	key := at.target.Label() + "|" + auth.NetworkFrom(ctx) + "|public"
 	g.entries.mu.Lock()
 	e, visitors := g.entries.m[key], 0
 	if e == nil {
@@ -107,22 +107,13 @@ func (g *Gateway) stranger(w http.ResponseWriter, r *http.Request, at location, 
 	}
 }
 
-// network returns the address of a client; for IPv6, its /64.
-func network(ctx context.Context) string {
-	a := auth.AddressFrom(ctx).Unmap().WithZone("")
-	if p, err := a.Prefix(64); err == nil && a.Is6() {
-		return p.String()
-	}
-	return a.String()
-}
-
 // serveVisitor serves a request without a login, within the limits of its address.
 func (g *Gateway) serveVisitor(w http.ResponseWriter, r *http.Request, at location, e *entry) {
 	if !e.rate.take(clock.Now(), visitsPerSec, visitsAtOnce) {
 		g.refuse(w, r, problem.Exhausted("your network sends more than %d requests a second to this app", visitsPerSec).WithLimit(strconv.Itoa(visitsPerSec)).RetryAfter(time.Second))
 		return
 	}
-	leave, ok := g.places.Try(uuid.NewSHA1(uuid.Nil, []byte(network(r.Context()))), maxVisits)
+	leave, ok := g.places.Try(uuid.NewSHA1(uuid.Nil, []byte(auth.NetworkFrom(r.Context()))), maxVisits)
 	if !ok {
 		g.refuse(w, r, problem.Exhausted("your network has %d requests and connections open at this gateway", maxVisits).WithLimit(strconv.Itoa(maxVisits)))
 		return

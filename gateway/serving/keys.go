@@ -68,18 +68,9 @@ func (k *keys) put(h hash, x *holder) {
 // tenantOf separates what is known of prompts by user, and without a key by network.
 func tenantOf(ctx context.Context, h *holder) string {
 	if h == nil {
-		return "network " + network(ctx)
+		return "network " + auth.NetworkFrom(ctx)
 	}
 	return h.UserID.String()
-}
-
-// network returns the network of a client: its address, or its /64 for IPv6.
-func network(ctx context.Context) string {
-	a := auth.AddressFrom(ctx).Unmap().WithZone("")
-	if p, err := a.Prefix(64); err == nil && a.Is6() {
-		return p.String()
-	}
-	return a.String()
 }
 
 // holder returns the key of a request; nil if the request has none.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berthhq/berth/gateway/inference"
+	"github.com/berthhq/berth/manager/auth"
 )
 
 const (
@@ -33,7 +34,7 @@ func (s *strangers) check(ctx context.Context, key hash, now time.Time) error {
 	switch at, is := s.refused[key]; {
 	case is && now.Sub(at) < refusedFor:
 		return errInvalidKey
-	case s.minute == now.Unix()/60 && s.guesses[network(ctx)] >= maxGuesses:
+	case s.minute == now.Unix()/60 && s.guesses[auth.NetworkFrom(ctx)] >= maxGuesses:
 		return &inference.Limit{
 			Message: "your network sends too many keys that are not valid", After: time.Duration(60-now.Unix()%60) * time.Second,
 		}
@@ -52,5 +53,5 @@ func (s *strangers) add(ctx context.Context, key hash, now time.Time) {
 	if minute := now.Unix() / 60; s.minute != minute || len(s.guesses) >= maxStrangers {
 		s.minute, s.guesses = minute, map[string]int{}
 	}
-	s.guesses[network(ctx)]++
+	s.guesses[auth.NetworkFrom(ctx)]++
 }

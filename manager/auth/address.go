@@ -70,6 +70,9 @@ func parseAddress(s string) netip.Addr {
 	return a.Unmap().WithZone("")
 }
 
+// NetworkFrom returns the network of the client of a request: its address, or its /64 for IPv6.
+func NetworkFrom(ctx context.Context) string { return network(AddressFrom(ctx).Unmap().WithZone("")) }
+
 // network returns the unit of addresses that is counted: a /64 for IPv6, because one host has
 // all of it.
 func network(a netip.Addr) string {
