@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/store"
+	"github.com/berthhq/berth/manager/task"
 )
 
 // retryRefused is the time after which a session that was refused is requested again.
@@ -73,7 +74,7 @@ func (t *term) request(ctx context.Context, d *seen, r *ent.DeploymentReplica) e
 	in.Name, in.IdempotencyKey, in.Replica = &name, &key, true
 	made, err := t.Sessions.CreateSession(viewer.With(ctx, owner), in)
 	if said, known := problem.From(err); err != nil && known {
-		return t.refuse(ctx, d, r, said.Message, hopeless(said.Code))
+		return t.refuse(ctx, d, r, said.Message, task.Hopeless(said.Code))
 	}
 	if err != nil {
 		return err
@@ -83,15 +84,6 @@ func (t *term) request(ctx context.Context, d *seen, r *ent.DeploymentReplica) e
 	}
 	t.changed(ctx, d.ID)
 	return nil
-}
-
-// hopeless reports whether the same request would be refused again.
-func hopeless(code string) bool {
-	switch code {
-	case "INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED", "FAILED_PRECONDITION":
-		return true
-	}
-	return false
 }
 
 // refuse records that a session was refused. A final refusal is a failure of the revision.
