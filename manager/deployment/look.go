@@ -3,6 +3,8 @@ package deployment
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -78,20 +80,22 @@ func (t *term) observe(ctx context.Context) ([]*seen, error) {
 		return nil, err
 	}
 	all, ids := make([]*seen, len(rows)), make([]uuid.UUID, len(rows))
-	index := map[uuid.UUID]*seen{}
+	index, numbers := map[uuid.UUID]*seen{}, map[int]bool{}
 	for i, d := range rows {
 		all[i] = &seen{Deployment: d, replicas: d.Edges.Replicas, engines: map[int]Engine{}, rows: map[int]*ent.DeploymentRevision{}}
 		ids[i], index[d.ID] = d.ID, all[i]
+		numbers[d.Current], numbers[d.Target] = true, true
+		for _, r := range d.Edges.Replicas {
+			numbers[r.Revision] = true
+		}
 	}
-	revisions, err := t.Client.DeploymentRevision.Query().Where(deploymentrevision.DeploymentIDIn(ids...)).All(ctx)
+	revisions, err := t.Client.DeploymentRevision.Query().
+		Where(deploymentrevision.DeploymentIDIn(ids...), deploymentrevision.NumberIn(slices.Collect(maps.Keys(numbers))...)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read revisions: %w", err)
 	}
 	for _, r := range revisions {
 		d := index[r.DeploymentID]
-		if !d.needs(r.Number) {
-			continue
-		}
 		e, err := EngineOf(r)
 		if err != nil {
 			return nil, err
@@ -106,17 +110,4 @@ func (t *term) observe(ctx context.Context) ([]*seen, error) {
 		d.load, d.reported = loads[d.ID]
 	}
 	return all, nil
-}
-
-// needs reports whether a revision matters now.
-func (d *seen) needs(number int) bool {
-	if number == d.Current || number == d.Target {
-		return true
-	}
-	for _, r := range d.replicas {
-		if r.Revision == number {
-			return true
-		}
-	}
-	return false
 }
