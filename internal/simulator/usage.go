@@ -68,6 +68,10 @@ func errorsOr(err, other error) error {
 
 // Capacity returns the total, used and free bytes of the file system.
 func (t *Tree) Capacity() (total, used, free int64, err error) {
+	// btrfs counts the blocks of a synced file only when its transaction is committed.
+	if err := unix.Syncfs(int(t.top.Fd())); err != nil {
+		return 0, 0, 0, err
+	}
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(t.top.Fd()), &st); err != nil {
 		return 0, 0, 0, err
