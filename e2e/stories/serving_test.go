@@ -1,97 +1,16 @@
 package stories
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/berthhq/berth/e2e/cluster"
 )
-
-// traffic sends requests to a model until it is stopped. A request that a gateway did not answer is sent to the next one, as a
-// balancer in front of them does.
-type traffic struct {
-	key      string
-	gateways []*cluster.Gateway
-	stop     chan struct{}
-	done     sync.WaitGroup
-
-	mu       sync.Mutex
-	answered int
-	failed   []string
-}
-
-// errNotSent is the error of a request that did not reach a gateway that lives.
-var errNotSent = errors.New("no gateway answers")
-
-func (x *traffic) begin() {
-	x.stop = make(chan struct{})
-	for worker := range 4 {
-		x.done.Go(func() {
-			for n := worker; ; n++ {
-				select {
-				case <-x.stop:
-					return
-				case <-time.After(20 * time.Millisecond):
-				}
-				err := x.once(n)
-				x.mu.Lock()
-				if err == nil {
-					x.answered++
-				} else {
-					x.failed = append(x.failed, err.Error())
-				}
-				x.mu.Unlock()
-			}
-		})
-	}
-}
-
-func (x *traffic) once(n int) error {
-	for try := range x.gateways {
-		g := x.gateways[(n+try)%len(x.gateways)]
-		r, err := http.NewRequest(http.MethodPost, g.Models()+"/chat/completions", strings.NewReader(`{"model":"mock","messages":[{"role":"user","content":"one two three"}],"max_tokens":4}`))
-		if err != nil {
-			return err
-		}
-		r.Header.Set("Authorization", "Bearer "+x.key)
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			continue
-		}
-		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err != nil {
-			continue
-		}
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s: status %d: %s", g.Name(), resp.StatusCode, bytes.TrimSpace(body))
-		}
-		return nil
-	}
-	return errNotSent
-}
-
-// end stops the traffic and fails the test if a request failed.
-func (x *traffic) end(t *testing.T) {
-	t.Helper()
-	close(x.stop)
-	x.done.Wait()
-	t.Logf("%d requests were answered", x.answered)
-	if len(x.failed) > 0 || x.answered == 0 {
-		t.Errorf("%d requests were answered, %d failed, such as %q", x.answered, len(x.failed), x.failed[:min(3, len(x.failed))])
-	}
-}
 
 // engine builds an image with the engine of tests.
 func engine(t *testing.T, u *cluster.User, group string) string {
@@ -125,8 +44,12 @@ func TestServing(t *testing.T) {
 		"--interval", "1s", "--replicas", "2", "--max", "2", "--", "/bin/modelmock", "--listen", ":8000")
 	t.Cleanup(func() { berth.Must("deploy", "rm", "mock", "--force", "--wait") })
 	berth.Must("deploy", "wait", "mock")
-	load := &traffic{key: secret(berth.Must("deploy", "key", "create", "program", "--deployment", "mock")), gateways: gateways}
-	load.begin()
+	request := `{"model":"mock","messages":[{"role":"user","content":"one two three"}],"max_tokens":4}`
+	load := &cluster.Traffic{Request: request, Key: cluster.ModelKey(berth.Must("deploy", "key", "create", "program", "--deployment", "mock"))}
+	for _, g := range gateways {
+		load.Addresses = append(load.Addresses, g.Models())
+	}
+	load.Begin()
 
 	berth.Must("deploy", "update", "mock", "--env", "REVISION=2")
 	berth.Must("deploy", "wait", "mock")
@@ -160,18 +83,18 @@ func TestServing(t *testing.T) {
 	if r := berth.Run("deploy", "wait", "mock"); r.Code == 0 || !strings.Contains(r.Stdout+r.Stderr, "rolled back") {
 		t.Errorf("a revision that never answers: %+v", r)
 	}
-	load.end(t)
+	load.End(t)
 
 	mustContain(t, berth.Must("deploy", "events", "mock"), "rolled back")
 	berth.Must("deploy", "scale", "mock", "--min", "0", "--zero-after", "10s")
 	cluster.Eventually(t, "the deployment sleeps", func() bool { return strings.Contains(berth.Must("deploy", "ls"), "asleep") })
-	small := secret(berth.Must("deploy", "key", "create", "small", "--deployment", "mock", "--token-budget", "5"))
-	woken := &traffic{key: small, gateways: gateways[1:]}
-	if err := woken.once(0); err != nil {
+	small := cluster.ModelKey(berth.Must("deploy", "key", "create", "small", "--deployment", "mock", "--token-budget", "5"))
+	woken := &cluster.Traffic{Request: request, Key: small, Addresses: load.Addresses[1:]}
+	if err := woken.Once(0); err != nil {
 		t.Errorf("a request to a deployment that sleeps: %v", err)
 	}
 	cluster.Eventually(t, "the budget of the key is used", func() bool {
-		err := woken.once(0)
+		err := woken.Once(0)
 		return err != nil && strings.Contains(err.Error(), "status 429") && strings.Contains(err.Error(), "insufficient_quota")
 	})
 }
@@ -199,14 +122,4 @@ func replicas(t *testing.T, u *cluster.User) (sessions []string) {
 		}
 	}
 	return sessions
-}
-
-// secret returns the key in the output of a command.
-func secret(out string) string {
-	for _, word := range strings.Fields(out) {
-		if strings.HasPrefix(word, "bmk_") && len(word) > 20 {
-			return word
-		}
-	}
-	return ""
 }

@@ -138,6 +138,16 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// Some engines end a stream without [DONE].
+func TestStreamWithoutDone(t *testing.T) {
+	f := newServer(t, models(t, func(w http.ResponseWriter, _ *http.Request, _ map[string]any) {
+		fmt.Fprint(w, "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n")
+	}))
+	if r := f.Run("chat", "llama", "hi"); r.Code != 0 || !strings.Contains(r.Out, "Hi") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestConversation(t *testing.T) {
 	stopped := make(chan struct{})
 	signals := make(chan os.Signal, 1)

@@ -121,6 +121,9 @@ func (t *talk) stream(ctx context.Context, messages []message, w io.Writer, comm
 		}
 		return nil
 	})
+	if errors.Is(err, errNotDone) && got.FinishReason != "" {
+		err = nil // such as that of transformers serve, which sends no [DONE]
+	}
 	got.Answer, got.Total = text.String(), time.Since(start).Seconds()
 	return got, err
 }
@@ -209,5 +212,8 @@ func events(r io.Reader, comment func(string), data func([]byte) error) error {
 	if err := s.Err(); err != nil {
 		return fmt.Errorf("read the answer: %w", err)
 	}
-	return errors.Join(errors.New("the answer ended early"), errdefs.ErrUnavailable)
+	return errNotDone
 }
+
+// errNotDone is the error of a stream that ended without [DONE].
+var errNotDone = fmt.Errorf("the answer ended early: %w", errdefs.ErrUnavailable)
