@@ -58,7 +58,9 @@ func (s *site) deploy() uuid.UUID {
 // chat creates a chat, and returns its ID.
 func (s *site) chat(in managertest.Vars) uuid.UUID {
 	s.t.Helper()
-	var made struct{ CreateChat struct{ Chat struct{ ID uuid.UUID } } }
+	var made struct {
+		CreateChat struct{ Chat struct{ ID uuid.UUID } }
+	}
 	s.Member.Must(s.t, `mutation($in: CreateChatInput!) { createChat(input: $in) { chat { id } } }`, managertest.Vars{"in": in}, &made)
 	return made.CreateChat.Chat.ID
 }
@@ -70,7 +72,9 @@ func column(deployment uuid.UUID, parameters managertest.Vars) managertest.Vars 
 // send sends a prompt, and returns its turn.
 func (s *site) send(in managertest.Vars) uuid.UUID {
 	s.t.Helper()
-	var made struct{ SendChatPrompt struct{ Turn struct{ ID uuid.UUID } } }
+	var made struct {
+		SendChatPrompt struct{ Turn struct{ ID uuid.UUID } }
+	}
 	s.Member.Must(s.t, `mutation($in: SendChatPromptInput!) { sendChatPrompt(input: $in) { turn { id } } }`, managertest.Vars{"in": in}, &made)
 	return made.SendChatPrompt.Turn.ID
 }
@@ -166,7 +170,9 @@ func ended(u update) bool { return u.Answer != nil && u.Answer.Status == "DONE" 
 // A prompt to two columns streams to two subscribers, of which one comes late, and continues after it; no log has the prompt.
 func TestChatStreams(t *testing.T) {
 	written := &logs{}
-	s := newChats(t, func(c *gateway.Config) { c.Logger = slog.New(slog.NewTextHandler(written, &slog.HandlerOptions{Level: slog.LevelDebug})) })
+	s := newChats(t, func(c *gateway.Config) {
+		c.Logger = slog.New(slog.NewTextHandler(written, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
 	s.serve()
 	m := s.deploy()
 	id := s.chat(managertest.Vars{"columns": []managertest.Vars{column(m, managertest.Vars{"maxTokens": 60}), column(m, managertest.Vars{"maxTokens": 5, "system": "short"})}})
