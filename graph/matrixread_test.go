@@ -360,7 +360,7 @@ func (x *table) named(s *ast.Schema, f *ast.FieldDefinition) {
 }
 
 // kinds maps arguments of queries to the types of the objects that they name.
-var kinds = map[string]string{"user": "User", "project": "Project", "domain": "Domain", "resourceGroup": "ResourceGroup", "checker": "IdleChecker"}
+var kinds = map[string]string{"user": "User", "project": "Project", "domain": "Domain", "resourceGroup": "ResourceGroup", "checker": "IdleChecker", "deployment": "Deployment"}
 
 // narrowed requests the objects that belong to the object of an argument.
 func (x *table) narrowed(f *ast.FieldDefinition, arg, shown, args string) {
