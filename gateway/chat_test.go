@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -222,6 +223,52 @@ func TestChatStreams(t *testing.T) {
 	}
 	if strings.Contains(written.String(), "zebra") {
 		t.Error("the prompt is in a log")
+	}
+	entries := s.Client.AuditEntry.Query().AllX(s.System(t))
+	if text := fmt.Sprint(entries); strings.Contains(text, "zebra") || !strings.Contains(text, "sendChatPrompt") {
+		t.Errorf("the prompt is in the audit log, or its request is not: %s", text)
+	}
+	if errs := s.Member.Ask(t, `mutation($in: SendChatPromptInput!) { sendChatPrompt(input: $in) { turn { id } } }`,
+		managertest.Vars{"in": managertest.Vars{"chat": id, "prompt": strings.Repeat("zebra", 60_000)}}, nil); len(errs) != 1 || errs[0].Extensions.Field != "prompt" || strings.Contains(errs.String(), "zebra") {
+		t.Errorf("a prompt that is too long: %.500v", errs)
+	}
+}
+
+// A prompt starts the replica of a model that sleeps, and says so; a revision without a replica fails at once.
+func TestChatWakesAModel(t *testing.T) {
+	s := newChats(t, nil)
+	s.serve()
+	m := s.must("createDeployment", managertest.Vars{"name": "m", "revision": s.revision(), "replicas": 0, "scaling": managertest.Vars{"min": 0}})
+	id := s.chat(managertest.Vars{"columns": []managertest.Vars{column(m, managertest.Vars{"maxTokens": 3})}})
+	turn := s.send(managertest.Vars{"chat": id, "prompt": "one two three"})
+	notes := map[string]bool{}
+	managertest.Eventually(t, "the answer has ended", func() bool {
+		a := s.answers(turn)[0]
+		notes[a.Note] = true
+		return a.EndedAt != nil
+	})
+	a := s.done(turn)[0]
+	if a.Text != "one two three" || a.Measured.Waited == nil || *a.Measured.Waited == 0 || len(notes) < 2 {
+		t.Errorf("%s %q after %v", a.Status, a.Text, notes)
+	}
+
+	s.Client.DeploymentRevision.Create().SetDeploymentID(m).SetNumber(7).SetVariant("custom").SetRequest([]byte(`{"Image":"i:1"}`)).SetEngine([]byte(`{"Port":1}`)).SetImage("i:1").ExecX(s.System(t))
+	pinned := managertest.Vars{"model": managertest.Vars{"deployment": m, "revision": 7}}
+	other := s.chat(managertest.Vars{"columns": []managertest.Vars{pinned}})
+	if a := s.done(s.send(managertest.Vars{"chat": other, "prompt": "x"}))[0]; a.Status != chatanswer.StatusFailed || !strings.Contains(a.Note, "revision 7") {
+		t.Errorf("a revision without a replica: %s %q", a.Status, a.Note)
+	}
+
+	// 16 answers of a user can run.
+	s.Member.Must(t, `mutation($in: UpdateChatInput!) { updateChat(input: $in) { chat { id } } }`, managertest.Vars{"in": managertest.Vars{
+		"id": id, "columns": []managertest.Vars{column(m, managertest.Vars{"maxTokens": 5000})},
+	}}, nil)
+	for range 16 {
+		s.send(managertest.Vars{"chat": id, "prompt": "x"})
+	}
+	errs := s.Member.Ask(t, `mutation($in: SendChatPromptInput!) { sendChatPrompt(input: $in) { turn { id } } }`, managertest.Vars{"in": managertest.Vars{"chat": id, "prompt": "x"}}, nil)
+	if errs.Code() != "RESOURCE_EXHAUSTED" || errs[0].Extensions.Limit != "16" {
+		t.Errorf("the 17th answer: %v", errs)
 	}
 }
 

@@ -228,6 +228,10 @@ func (x *table) queries() {
 			x.attachments()
 			continue
 		}
+		if f.Name == "chat" || f.Name == "exportChat" {
+			x.chats(f)
+			continue
+		}
 		if requires(f) {
 			x.named(s, f)
 			continue
@@ -354,6 +358,31 @@ func (x *table) named(s *ast.Schema, f *ast.FieldDefinition) {
 				x.t.Errorf("%s as %s on %s is %s, and a name that does not exist %s", f.Name, c.name, scope, v, nothing.verdict(""))
 			}
 			cells += got.verdict("")
+		}
+		row.add(cells)
+	}
+}
+
+// chats requests the chat of each scope by its id.
+func (x *table) chats(f *ast.FieldDefinition) {
+	row, selects := x.report.row(f.Name+"(id)"), ""
+	if f.Type.Name() == "Chat" {
+		selects = " { id }"
+	}
+	for _, c := range x.columns {
+		cells := ""
+		for _, scope := range matrixScopes {
+			owner, _, _ := x.at(c, scope)
+			var got map[string]any
+			errs := c.as.Ask(x.t, "query($id: ID!) { x: "+f.Name+"(id: $id)"+selects+" }", managertest.Vars{"id": x.kits[owner.ID]["Chat"]}, &got)
+			switch {
+			case len(errs) > 0:
+				cells += verdictOf(errs.Code())
+			case got["x"] == nil:
+				cells += "-"
+			default:
+				cells += "y"
+			}
 		}
 		row.add(cells)
 	}
