@@ -612,7 +612,8 @@ type ChatAnswer struct {
 	// Null until then.
 	EndedAt *time.Time `json:"endedAt"`
 	// Null in a blind chat before the vote.
-	Model   *ChatModel                    `json:"model"`
+	Model *ChatModel `json:"model"`
+	// Null before the end, and in a blind chat before the vote.
 	Metrics *ChatAnswerMetricsChatMetrics `json:"metrics"`
 }
 
@@ -647,8 +648,9 @@ type ChatAttachmentInput struct {
 
 type ChatColumnInput struct {
 	// Number of a column that stays; default: the next free number.
-	Number     *int                 `json:"number,omitempty"`
-	Model      ChatModelInput       `json:"model"`
+	Number *int           `json:"number,omitempty"`
+	Model  ChatModelInput `json:"model"`
+	// Default: those of the engine.
 	Parameters *ChatParametersInput `json:"parameters,omitempty"`
 }
 
@@ -688,7 +690,7 @@ type ChatModel struct {
 	Endpoint *Ref `json:"endpoint"`
 }
 
-// Either a deployment or a model of an endpoint.
+// Either a deployment, or an endpoint with the name of a model; the others are null.
 type ChatModelInput struct {
 	Deployment string `json:"deployment,omitempty"`
 	// Default: any revision of the deployment that gets requests.
@@ -698,6 +700,7 @@ type ChatModelInput struct {
 	Name string `json:"name,omitempty"`
 }
 
+// How a model is asked. Default: the engine's, and no instruction and no schema.
 type ChatParametersInput struct {
 	// At most 32 KiB.
 	System string `json:"system,omitempty"`
@@ -3938,7 +3941,8 @@ type SendChatPromptInput struct {
 	// The turn before; null: the prompt begins a conversation.
 	Previous string `json:"previous,omitempty"`
 	// 1 character to 256 KiB; it can be empty with an attachment.
-	Prompt      string                `json:"prompt"`
+	Prompt string `json:"prompt"`
+	// At most 32. Default: none.
 	Attachments []ChatAttachmentInput `json:"attachments,omitzero"`
 	// Answers of the previous turn with which columns continue. Default: the newest answer of each column that has text.
 	After []ChatContinuationInput `json:"after,omitzero"`
@@ -8088,7 +8092,7 @@ type queryBuildCachesResponse struct {
 
 // queryChatByIDResponse is returned by queryChatByID on success.
 type queryChatByIDResponse struct {
-	// A chat of the viewer, or one that is shared with its link.
+	// A chat of the viewer, or one that is shared with its link. Null if there is none.
 	Chat *Chat `json:"chat"`
 }
 
@@ -8159,7 +8163,7 @@ func (v *queryChatTurnsChatTurnsChatTurnConnectionEdgesChatTurnEdge) GetNode() *
 
 // queryChatTurnsResponse is returned by queryChatTurns on success.
 type queryChatTurnsResponse struct {
-	// A chat of the viewer, or one that is shared with its link.
+	// A chat of the viewer, or one that is shared with its link. Null if there is none.
 	Chat *queryChatTurnsChat `json:"chat"`
 }
 
