@@ -2,6 +2,7 @@ package serving
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -59,7 +60,7 @@ func (s *Service) Ask(ctx context.Context, in Ask, w http.ResponseWriter) (infer
 	}
 	r.Header.Set("Content-Type", "application/json")
 	rec := &recorder{ResponseWriter: w}
-	defer func() { s.meter.answered("POST /v1/chat/completions", rec.status) }()
+	defer func() { s.meter.answered("POST /v1/chat/completions", cmp.Or(rec.status, statusLeft)) }()
 	s.router.ServeHTTP(rec, r)
 	return a.record, nil
 }
