@@ -4404,6 +4404,30 @@ type TestRegistryInput struct {
 	ID string `json:"id"`
 }
 
+// TimeSeries is a measure of a container, a machine or a deployment over time.
+type TimeSeries struct {
+	// Id of the container, machine or deployment.
+	Subject string `json:"subject"`
+	// Such as cpu_util, mem_used, cuda_util, and of deployments request_rate or first_byte_p95.
+	Name string `json:"name"`
+	// Empty: the whole subject.
+	DeviceID string `json:"deviceId"`
+	// bytes, percent, ms, celsius, watt, count, per second.
+	Unit string `json:"unit"`
+	// Of the last point; 0 = none.
+	Capacity float64 `json:"capacity"`
+	// The worst of all samples.
+	Quality Enum `json:"quality"`
+	// Seconds from one point to the next.
+	Step int `json:"step"`
+	// When the steps begin, the oldest first.
+	At []time.Time `json:"at"`
+	// Of the samples in each step, as the next two.
+	Mean    []float64 `json:"mean"`
+	Minimum []float64 `json:"minimum"`
+	Maximum []float64 `json:"maximum"`
+}
+
 // TOTPSecret is the secret that an authenticator app needs.
 type TOTPSecret struct {
 	// To enter in an authenticator app.
@@ -5981,6 +6005,15 @@ type __queryTasksInput struct {
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
 	Where Where  `json:"where,omitzero"`
+}
+
+// __queryTimeSeriesInput is used internally by genqlient
+type __queryTimeSeriesInput struct {
+	Subjects []string   `json:"subjects"`
+	Metrics  []string   `json:"metrics,omitzero"`
+	From     time.Time  `json:"from"`
+	To       *time.Time `json:"to,omitempty"`
+	Points   *int       `json:"points,omitempty"`
 }
 
 // __queryTransferTaskInput is used internally by genqlient
@@ -8885,6 +8918,13 @@ type queryTasksTasksTaskConnectionEdgesTaskEdge struct {
 
 // GetNode returns queryTasksTasksTaskConnectionEdgesTaskEdge.Node, and is useful for accessing the field via an interface.
 func (v *queryTasksTasksTaskConnectionEdgesTaskEdge) GetNode() *Task { return v.Node }
+
+// queryTimeSeriesResponse is returned by queryTimeSeries on success.
+type queryTimeSeriesResponse struct {
+	// The history of containers, machines and deployments; a session stands for its containers. The newest minute is not part of it: the subscriptions of
+	// live samples have it.
+	TimeSeries []TimeSeries `json:"timeSeries"`
+}
 
 // queryTransferTaskResponse is returned by queryTransferTask on success.
 type queryTransferTaskResponse struct {
@@ -20691,6 +20731,61 @@ func queryTasks(
 	}
 
 	data_ = &queryTasksResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryTimeSeries.
+const queryTimeSeries_Operation = `
+query TimeSeries ($subjects: [ID!]!, $metrics: [String!], $from: Time!, $to: Time, $points: Int) {
+	timeSeries(subjects: $subjects, metrics: $metrics, from: $from, to: $to, points: $points) {
+		... TimeSeries
+	}
+}
+fragment TimeSeries on TimeSeries {
+	subject
+	name
+	deviceId
+	unit
+	capacity
+	quality
+	step
+	at
+	mean
+	minimum
+	maximum
+}
+`
+
+func queryTimeSeries(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	subjects []string,
+	metrics []string,
+	from time.Time,
+	to *time.Time,
+	points *int,
+) (data_ *queryTimeSeriesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "TimeSeries",
+		Query:  queryTimeSeries_Operation,
+		Variables: &__queryTimeSeriesInput{
+			Subjects: subjects,
+			Metrics:  metrics,
+			From:     from,
+			To:       to,
+			Points:   points,
+		},
+	}
+
+	data_ = &queryTimeSeriesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

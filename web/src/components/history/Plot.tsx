@@ -21,6 +21,9 @@ interface Props {
 
 const height = 150;
 
+/** Distances of the marks of an axis with bytes. */
+const powers = Array.from({ length: 52 }, (_, i) => 2 ** i);
+
 /** Draws one metric over time. The figure around it has the numbers. */
 export default function Plot({ plot, name, from, to }: Props) {
   const place = useRef<HTMLDivElement>(null);
@@ -49,6 +52,19 @@ function dataOf(plot: PlotData): uPlot.AlignedData {
     tables,
     tables.map((t) => t.map(() => 2)),
   );
+}
+
+/** How the marks of the time axis are written: the smallest distance, the text, and what is added where the day changes. */
+function times(): uPlot.Axis.Values {
+  const [minute, hour, day, year] = [60, 3600, 86_400, 31_536_000];
+  const date = "\n{YYYY}-{MM}-{DD}";
+  return [
+    [year, "{YYYY}", null, null, null, null, null, null, 1],
+    [day, "{MM}-{DD}", "\n{YYYY}", null, null, null, null, null, 1],
+    [hour, "{HH}:{mm}", date, null, date, null, null, null, 1],
+    [minute, "{HH}:{mm}", date, null, date, null, null, null, 1],
+    [1, "{HH}:{mm}:{ss}", date, null, date, null, null, null, 1],
+  ];
 }
 
 function options(plot: PlotData, scheme: "light" | "dark", from: number, to: number, width: number): uPlot.Options {
@@ -81,18 +97,19 @@ function options(plot: PlotData, scheme: "light" | "dark", from: number, to: num
     cursor: { y: false, drag: { x: false, y: false } },
     scales: {
       x: { min: from, max: to },
-      y: { range: (_, __, max) => [0, Math.max(max * 1.08, ceiling, 1e-9)] },
+      y: { range: (_, __, max) => [0, Math.max(max * 1.08, ceiling, plot.unit === "bytes" ? 1024 : 1)] },
     },
     axes: [
-      { stroke: text, grid, ticks: grid, font: "11px sans-serif" },
+      { stroke: text, grid, ticks: grid, font: "11px sans-serif", values: times() },
       {
         stroke: text,
         grid,
         ticks: grid,
         font: "11px sans-serif",
-        size: 64,
+        size: 68,
         space: 34,
-        values: (_, values) => values.map((v) => say(v, plot.unit)),
+        ...(plot.unit === "bytes" ? { incrs: powers } : {}),
+        values: (_, values) => values.map((v) => say(v, plot.unit) + (plot.rate && v > 0 ? "/s" : "")),
       },
     ],
     series,
