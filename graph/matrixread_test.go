@@ -228,6 +228,10 @@ func (x *table) queries() {
 			x.attachments()
 			continue
 		}
+		if f.Name == "timeSeries" {
+			x.histories()
+			continue
+		}
 		if requires(f) {
 			x.named(s, f)
 			continue
@@ -311,6 +315,22 @@ func (x *table) attachments() {
 			cells += verdictOf(errs.Code())
 		}
 		row.add(cells)
+	}
+}
+
+// histories requests the measurements of a session, an agent and a deployment of each scope.
+func (x *table) histories() {
+	for _, kind := range []string{"Session", "Agent", "Deployment"} {
+		row := x.report.row("timeSeries(" + kind + ")")
+		for _, c := range x.columns {
+			cells := ""
+			for _, scope := range matrixScopes {
+				owner, _, _ := x.at(c, scope)
+				errs := c.as.Ask(x.t, `query($id: ID!) { timeSeries(subjects: [$id], from: "2026-01-01T00:00:00Z") { name } }`, managertest.Vars{"id": x.kits[owner.ID][kind]}, nil)
+				cells += verdictOf(errs.Code())
+			}
+			row.add(cells)
+		}
 	}
 }
 

@@ -26,6 +26,9 @@ func newMeter(r prometheus.Registerer) *meter {
 			Buckets: []float64{.1, .5, 1, 5, 15, 60, 300, 1200},
 		}, []string{"grain"}),
 	}
+	for g := minutes; g < grains; g++ {
+		m.merged.WithLabelValues(g.String())
+	}
 	if r != nil {
 		r.MustRegister(m.samples, m.dropped, m.bytes, m.merged)
 	}
