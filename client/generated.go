@@ -4844,6 +4844,42 @@ type UsageEntry struct {
 	SlotSeconds string `json:"slotSeconds"`
 }
 
+// UsageKey is the value of one dimension of a report.
+type UsageKey struct {
+	Dimension Enum `json:"dimension"`
+	// An id, a name, or when a step of time begins; empty if there is none, such as the deployment of a session that is not a replica.
+	Value string `json:"value"`
+	// Name of the object now; empty if it was deleted, or if the viewer cannot see it.
+	Label string `json:"label"`
+}
+
+type UsageReportInput struct {
+	From time.Time `json:"from"`
+	// Default: now.
+	To *time.Time `json:"to,omitempty"`
+	// Every report is also grouped by slot, because amounts of different slots cannot be added.
+	By []Enum `json:"by"`
+	// In which days, weeks and months begin, such as Europe/Berlin. Default: UTC.
+	TimeZone      string `json:"timeZone,omitempty"`
+	User          string `json:"user,omitempty"`
+	Project       string `json:"project,omitempty"`
+	Domain        string `json:"domain,omitempty"`
+	ResourceGroup string `json:"resourceGroup,omitempty"`
+	Agent         string `json:"agent,omitempty"`
+	Image         string `json:"image,omitempty"`
+	Deployment    string `json:"deployment,omitempty"`
+	Slot          string `json:"slot,omitempty"`
+}
+
+// UsageRow is the usage of one group of a report.
+type UsageRow struct {
+	Slot string `json:"slot"`
+	// Amount times seconds, as an exact decimal in the slot's unit.
+	SlotSeconds string `json:"slotSeconds"`
+	// In the order of by.
+	Keys []UsageKey `json:"keys"`
+}
+
 // User is a person with a login.
 type User struct {
 	ID        string    `json:"id"`
@@ -6024,6 +6060,11 @@ type __queryTransferTaskInput struct {
 // __queryUsageInput is used internally by genqlient
 type __queryUsageInput struct {
 	Where Where `json:"where,omitzero"`
+}
+
+// __queryUsageReportInput is used internally by genqlient
+type __queryUsageReportInput struct {
+	Input UsageReportInput `json:"input"`
 }
 
 // __queryUserByNameInput is used internally by genqlient
@@ -8929,6 +8970,12 @@ type queryTimeSeriesResponse struct {
 // queryTransferTaskResponse is returned by queryTransferTask on success.
 type queryTransferTaskResponse struct {
 	Node *TransferTask `json:"node"`
+}
+
+// queryUsageReportResponse is returned by queryUsageReport on success.
+type queryUsageReportResponse struct {
+	// The usage of all sessions that the viewer can see, grouped. At most 10,000 rows and 1,000 steps of time. The sum of all rows does not depend on the grouping.
+	UsageReport []UsageRow `json:"usageReport"`
 }
 
 // queryUsageResponse is returned by queryUsage on success.
@@ -20891,6 +20938,52 @@ func queryUsage(
 	}
 
 	data_ = &queryUsageResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryUsageReport.
+const queryUsageReport_Operation = `
+query UsageReport ($input: UsageReportInput!) {
+	usageReport(input: $input) {
+		... UsageRow
+	}
+}
+fragment UsageRow on UsageRow {
+	slot
+	slotSeconds
+	keys {
+		... UsageKey
+	}
+}
+fragment UsageKey on UsageKey {
+	dimension
+	value
+	label
+}
+`
+
+func queryUsageReport(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UsageReportInput,
+) (data_ *queryUsageReportResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UsageReport",
+		Query:  queryUsageReport_Operation,
+		Variables: &__queryUsageReportInput{
+			Input: input,
+		},
+	}
+
+	data_ = &queryUsageReportResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

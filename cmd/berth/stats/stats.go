@@ -149,19 +149,11 @@ func writeCSV(out io.Writer, list []client.TimeSeries, parts map[string]string) 
 	for _, s := range list {
 		for i, at := range s.At {
 			_ = w.Write([]string{
-				at.UTC().Format(time.RFC3339), s.Subject, cell(parts[s.Subject]), cell(s.Name), cell(s.DeviceID), cell(s.Unit),
+				at.UTC().Format(time.RFC3339), s.Subject, output.CSV(parts[s.Subject]), output.CSV(s.Name), output.CSV(s.DeviceID), output.CSV(s.Unit),
 				number(s.Mean[i]), number(s.Minimum[i]), number(s.Maximum[i]),
 			})
 		}
 	}
 	w.Flush()
 	return w.Error()
-}
-
-// cell keeps a spreadsheet from taking a text for a formula.
-func cell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }
