@@ -112,7 +112,7 @@ var rules = []rule{
 	{"cmd/berth/cli", []string{"client", "internal/", "cmd/berth/config", "cmd/berth/output"}, "the common part of commands does not depend on commands"},
 	{"cmd/berth/clitest", []string{"cmd/berth/cli"}, "the common part of tests does not depend on commands"},
 	{"cmd/berth/admin", berthCommand("cmd/berth/audit", "cmd/berth/preset", "cmd/berth/usage"), "commands import each other only downhill"},
-	{"cmd/berth/", berthCommand("cmd/berth/admin/people", "cmd/berth/objectstorage", "cmd/berth/preset", "cmd/berth/session"), "commands import each other only downhill"},
+	{"cmd/berth/", berthCommand("cmd/berth/admin/people", "cmd/berth/objectstorage", "cmd/berth/preset", "cmd/berth/session", "cmd/berth/stats"), "commands import each other only downhill"},
 	{"cmd/", []string{"client", "internal/", "plugins/"}, "a client's main does not depend on servers"},
 	{"e2e", []string{""}, "scenarios may use anything"},
 	{"tools/", []string{""}, "tools may use anything"},

@@ -4668,6 +4668,30 @@ type TestRegistryInput struct {
 	ID string `json:"id"`
 }
 
+// TimeSeries is a measure of a container, a machine or a deployment over time.
+type TimeSeries struct {
+	// Id of the container, machine or deployment.
+	Subject string `json:"subject"`
+	// Such as cpu_util, mem_used, cuda_util, and of deployments request_rate or first_byte_p95.
+	Name string `json:"name"`
+	// Empty: the whole subject.
+	DeviceID string `json:"deviceId"`
+	// bytes, percent, ms, celsius, watt, count, per second.
+	Unit string `json:"unit"`
+	// Of the last point; 0 = none.
+	Capacity float64 `json:"capacity"`
+	// The worst of all samples.
+	Quality Enum `json:"quality"`
+	// Seconds from one point to the next.
+	Step int `json:"step"`
+	// When the steps begin, the oldest first.
+	At []time.Time `json:"at"`
+	// Of the samples in each step, as the next two.
+	Mean    []float64 `json:"mean"`
+	Minimum []float64 `json:"minimum"`
+	Maximum []float64 `json:"maximum"`
+}
+
 // TOTPSecret is the secret that an authenticator app needs.
 type TOTPSecret struct {
 	// To enter in an authenticator app.
@@ -5102,6 +5126,42 @@ type UsageEntry struct {
 	Slot string `json:"slot"`
 	// Amount times seconds, as a decimal in the slot's unit.
 	SlotSeconds string `json:"slotSeconds"`
+}
+
+// UsageKey is the value of one dimension of a report.
+type UsageKey struct {
+	Dimension Enum `json:"dimension"`
+	// An id, a name, or when a step of time begins; empty if there is none, such as the deployment of a session that is not a replica.
+	Value string `json:"value"`
+	// Name of the object now; empty if it was deleted, or if the viewer cannot see it.
+	Label string `json:"label"`
+}
+
+type UsageReportInput struct {
+	From time.Time `json:"from"`
+	// Default: now.
+	To *time.Time `json:"to,omitempty"`
+	// Every report is also grouped by slot, because amounts of different slots cannot be added.
+	By []Enum `json:"by"`
+	// In which days, weeks and months begin, such as Europe/Berlin. Default: UTC.
+	TimeZone      string `json:"timeZone,omitempty"`
+	User          string `json:"user,omitempty"`
+	Project       string `json:"project,omitempty"`
+	Domain        string `json:"domain,omitempty"`
+	ResourceGroup string `json:"resourceGroup,omitempty"`
+	Agent         string `json:"agent,omitempty"`
+	Image         string `json:"image,omitempty"`
+	Deployment    string `json:"deployment,omitempty"`
+	Slot          string `json:"slot,omitempty"`
+}
+
+// UsageRow is the usage of one group of a report.
+type UsageRow struct {
+	Slot string `json:"slot"`
+	// Amount times seconds, as an exact decimal in the slot's unit.
+	SlotSeconds string `json:"slotSeconds"`
+	// In the order of by.
+	Keys []UsageKey `json:"keys"`
 }
 
 // User is a person with a login.
@@ -6331,6 +6391,15 @@ type __queryTasksInput struct {
 	Where Where  `json:"where,omitzero"`
 }
 
+// __queryTimeSeriesInput is used internally by genqlient
+type __queryTimeSeriesInput struct {
+	Subjects []string   `json:"subjects"`
+	Metrics  []string   `json:"metrics,omitzero"`
+	From     time.Time  `json:"from"`
+	To       *time.Time `json:"to,omitempty"`
+	Points   *int       `json:"points,omitempty"`
+}
+
 // __queryTransferTaskInput is used internally by genqlient
 type __queryTransferTaskInput struct {
 	ID string `json:"id"`
@@ -6339,6 +6408,11 @@ type __queryTransferTaskInput struct {
 // __queryUsageInput is used internally by genqlient
 type __queryUsageInput struct {
 	Where Where `json:"where,omitzero"`
+}
+
+// __queryUsageReportInput is used internally by genqlient
+type __queryUsageReportInput struct {
+	Input UsageReportInput `json:"input"`
 }
 
 // __queryUserByNameInput is used internally by genqlient
@@ -9431,9 +9505,22 @@ type queryTasksTasksTaskConnectionEdgesTaskEdge struct {
 // GetNode returns queryTasksTasksTaskConnectionEdgesTaskEdge.Node, and is useful for accessing the field via an interface.
 func (v *queryTasksTasksTaskConnectionEdgesTaskEdge) GetNode() *Task { return v.Node }
 
+// queryTimeSeriesResponse is returned by queryTimeSeries on success.
+type queryTimeSeriesResponse struct {
+	// The history of containers, machines and deployments; a session stands for its containers. The newest minute is not part of it: the subscriptions of
+	// live samples have it.
+	TimeSeries []TimeSeries `json:"timeSeries"`
+}
+
 // queryTransferTaskResponse is returned by queryTransferTask on success.
 type queryTransferTaskResponse struct {
 	Node *TransferTask `json:"node"`
+}
+
+// queryUsageReportResponse is returned by queryUsageReport on success.
+type queryUsageReportResponse struct {
+	// The usage of all sessions that the viewer can see, grouped. At most 10,000 rows and 1,000 steps of time. The sum of all rows does not depend on the grouping.
+	UsageReport []UsageRow `json:"usageReport"`
 }
 
 // queryUsageResponse is returned by queryUsage on success.
@@ -21831,6 +21918,61 @@ func queryTasks(
 	return data_, err_
 }
 
+// The query executed by queryTimeSeries.
+const queryTimeSeries_Operation = `
+query TimeSeries ($subjects: [ID!]!, $metrics: [String!], $from: Time!, $to: Time, $points: Int) {
+	timeSeries(subjects: $subjects, metrics: $metrics, from: $from, to: $to, points: $points) {
+		... TimeSeries
+	}
+}
+fragment TimeSeries on TimeSeries {
+	subject
+	name
+	deviceId
+	unit
+	capacity
+	quality
+	step
+	at
+	mean
+	minimum
+	maximum
+}
+`
+
+func queryTimeSeries(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	subjects []string,
+	metrics []string,
+	from time.Time,
+	to *time.Time,
+	points *int,
+) (data_ *queryTimeSeriesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "TimeSeries",
+		Query:  queryTimeSeries_Operation,
+		Variables: &__queryTimeSeriesInput{
+			Subjects: subjects,
+			Metrics:  metrics,
+			From:     from,
+			To:       to,
+			Points:   points,
+		},
+	}
+
+	data_ = &queryTimeSeriesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryTransferTask.
 const queryTransferTask_Operation = `
 query TransferTask ($id: ID!) {
@@ -21925,6 +22067,52 @@ func queryUsage(
 	}
 
 	data_ = &queryUsageResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryUsageReport.
+const queryUsageReport_Operation = `
+query UsageReport ($input: UsageReportInput!) {
+	usageReport(input: $input) {
+		... UsageRow
+	}
+}
+fragment UsageRow on UsageRow {
+	slot
+	slotSeconds
+	keys {
+		... UsageKey
+	}
+}
+fragment UsageKey on UsageKey {
+	dimension
+	value
+	label
+}
+`
+
+func queryUsageReport(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UsageReportInput,
+) (data_ *queryUsageReportResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UsageReport",
+		Query:  queryUsageReport_Operation,
+		Variables: &__queryUsageReportInput{
+			Input: input,
+		},
+	}
+
+	data_ = &queryUsageReportResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -280,3 +280,12 @@ func (c *Client) DeleteSessionTemplate(ctx context.Context, id string) error {
 	_, err := deleteSessionTemplate(ctx, c, DeleteSessionTemplateInput{ID: id})
 	return err
 }
+
+// UsageReport returns the usage of the sessions that the viewer can see, grouped.
+func (c *Client) UsageReport(ctx context.Context, in UsageReportInput) ([]UsageRow, error) {
+	if in.By == nil {
+		in.By = []Enum{}
+	}
+	out, err := queryUsageReport(ctx, c, in)
+	return out.UsageReport, err
+}

@@ -69,6 +69,7 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/scanresult"
+	"github.com/berthhq/berth/ent/serieschunk"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
@@ -205,6 +206,8 @@ type Client struct {
 	SSHKey *SSHKeyClient
 	// ScanResult is the client for interacting with the ScanResult builders.
 	ScanResult *ScanResultClient
+	// SeriesChunk is the client for interacting with the SeriesChunk builders.
+	SeriesChunk *SeriesChunkClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
 	// SessionArray is the client for interacting with the SessionArray builders.
@@ -306,6 +309,7 @@ func (c *Client) init() {
 	c.RoleGrant = NewRoleGrantClient(c.config)
 	c.SSHKey = NewSSHKeyClient(c.config)
 	c.ScanResult = NewScanResultClient(c.config)
+	c.SeriesChunk = NewSeriesChunkClient(c.config)
 	c.Session = NewSessionClient(c.config)
 	c.SessionArray = NewSessionArrayClient(c.config)
 	c.SessionDependency = NewSessionDependencyClient(c.config)
@@ -470,6 +474,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		RoleGrant:          NewRoleGrantClient(cfg),
 		SSHKey:             NewSSHKeyClient(cfg),
 		ScanResult:         NewScanResultClient(cfg),
+		SeriesChunk:        NewSeriesChunkClient(cfg),
 		Session:            NewSessionClient(cfg),
 		SessionArray:       NewSessionArrayClient(cfg),
 		SessionDependency:  NewSessionDependencyClient(cfg),
@@ -561,6 +566,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		RoleGrant:          NewRoleGrantClient(cfg),
 		SSHKey:             NewSSHKeyClient(cfg),
 		ScanResult:         NewScanResultClient(cfg),
+		SeriesChunk:        NewSeriesChunkClient(cfg),
 		Session:            NewSessionClient(cfg),
 		SessionArray:       NewSessionArrayClient(cfg),
 		SessionDependency:  NewSessionDependencyClient(cfg),
@@ -618,7 +624,7 @@ func (c *Client) Use(hooks ...Hook) {
 		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
 		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
 		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.ScanResult, c.Session, c.SessionArray,
+		c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session, c.SessionArray,
 		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
 		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
 		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
@@ -642,7 +648,7 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
 		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
 		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.ScanResult, c.Session, c.SessionArray,
+		c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session, c.SessionArray,
 		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
 		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
 		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
@@ -763,6 +769,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.SSHKey.mutate(ctx, m)
 	case *ScanResultMutation:
 		return c.ScanResult.mutate(ctx, m)
+	case *SeriesChunkMutation:
+		return c.SeriesChunk.mutate(ctx, m)
 	case *SessionMutation:
 		return c.Session.mutate(ctx, m)
 	case *SessionArrayMutation:
@@ -9880,6 +9888,139 @@ func (c *ScanResultClient) mutate(ctx context.Context, m *ScanResultMutation) (V
 	}
 }
 
+// SeriesChunkClient is a client for the SeriesChunk schema.
+type SeriesChunkClient struct {
+	config
+}
+
+// NewSeriesChunkClient returns a client for the SeriesChunk from the given config.
+func NewSeriesChunkClient(c config) *SeriesChunkClient {
+	return &SeriesChunkClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `serieschunk.Hooks(f(g(h())))`.
+func (c *SeriesChunkClient) Use(hooks ...Hook) {
+	c.hooks.SeriesChunk = append(c.hooks.SeriesChunk, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `serieschunk.Intercept(f(g(h())))`.
+func (c *SeriesChunkClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SeriesChunk = append(c.inters.SeriesChunk, interceptors...)
+}
+
+// Create returns a builder for creating a SeriesChunk entity.
+func (c *SeriesChunkClient) Create() *SeriesChunkCreate {
+	mutation := newSeriesChunkMutation(c.config, OpCreate)
+	return &SeriesChunkCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SeriesChunk entities.
+func (c *SeriesChunkClient) CreateBulk(builders ...*SeriesChunkCreate) *SeriesChunkCreateBulk {
+	return &SeriesChunkCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SeriesChunkClient) MapCreateBulk(slice any, setFunc func(*SeriesChunkCreate, int)) *SeriesChunkCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SeriesChunkCreateBulk{err: fmt.Errorf("calling to SeriesChunkClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SeriesChunkCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SeriesChunkCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SeriesChunk.
+func (c *SeriesChunkClient) Update() *SeriesChunkUpdate {
+	mutation := newSeriesChunkMutation(c.config, OpUpdate)
+	return &SeriesChunkUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SeriesChunkClient) UpdateOne(_m *SeriesChunk) *SeriesChunkUpdateOne {
+	mutation := newSeriesChunkMutation(c.config, OpUpdateOne, withSeriesChunk(_m))
+	return &SeriesChunkUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SeriesChunkClient) UpdateOneID(id int64) *SeriesChunkUpdateOne {
+	mutation := newSeriesChunkMutation(c.config, OpUpdateOne, withSeriesChunkID(id))
+	return &SeriesChunkUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SeriesChunk.
+func (c *SeriesChunkClient) Delete() *SeriesChunkDelete {
+	mutation := newSeriesChunkMutation(c.config, OpDelete)
+	return &SeriesChunkDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SeriesChunkClient) DeleteOne(_m *SeriesChunk) *SeriesChunkDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SeriesChunkClient) DeleteOneID(id int64) *SeriesChunkDeleteOne {
+	builder := c.Delete().Where(serieschunk.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SeriesChunkDeleteOne{builder}
+}
+
+// Query returns a query builder for SeriesChunk.
+func (c *SeriesChunkClient) Query() *SeriesChunkQuery {
+	return &SeriesChunkQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSeriesChunk},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SeriesChunk entity by its id.
+func (c *SeriesChunkClient) Get(ctx context.Context, id int64) (*SeriesChunk, error) {
+	return c.Query().Where(serieschunk.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SeriesChunkClient) GetX(ctx context.Context, id int64) *SeriesChunk {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *SeriesChunkClient) Hooks() []Hook {
+	return c.hooks.SeriesChunk
+}
+
+// Interceptors returns the client interceptors.
+func (c *SeriesChunkClient) Interceptors() []Interceptor {
+	return c.inters.SeriesChunk
+}
+
+func (c *SeriesChunkClient) mutate(ctx context.Context, m *SeriesChunkMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SeriesChunkCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SeriesChunkUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SeriesChunkUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SeriesChunkDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown SeriesChunk mutation op: %q", m.Op())
+	}
+}
+
 // SessionClient is a client for the Session schema.
 type SessionClient struct {
 	config
@@ -13390,10 +13531,10 @@ type (
 		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
 		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
 		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
-		Retention, Role, RoleGrant, SSHKey, ScanResult, Session, SessionArray,
-		SessionDependency, SessionEvent, SessionGroup, SessionMount, SessionNetwork,
-		SessionTemplate, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
-		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
+		Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk, Session,
+		SessionArray, SessionDependency, SessionEvent, SessionGroup, SessionMount,
+		SessionNetwork, SessionTemplate, ShareWeight, SlotType, StorageProxy, Task,
+		User, Vfolder, VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
 	}
 	inters struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
@@ -13404,10 +13545,11 @@ type (
 		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
 		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
 		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
-		Retention, Role, RoleGrant, SSHKey, ScanResult, Session, SessionArray,
-		SessionDependency, SessionEvent, SessionGroup, SessionMount, SessionNetwork,
-		SessionTemplate, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
-		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Interceptor
+		Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk, Session,
+		SessionArray, SessionDependency, SessionEvent, SessionGroup, SessionMount,
+		SessionNetwork, SessionTemplate, ShareWeight, SlotType, StorageProxy, Task,
+		User, Vfolder, VfolderShare, VfolderTicket, Volume,
+		VolumeGrant []ent.Interceptor
 	}
 )
 

@@ -65,6 +65,7 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/scanresult"
+	"github.com/berthhq/berth/ent/serieschunk"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
@@ -198,6 +199,7 @@ func checkColumn(t, c string) error {
 			rolegrant.Table:          rolegrant.ValidColumn,
 			sshkey.Table:             sshkey.ValidColumn,
 			scanresult.Table:         scanresult.ValidColumn,
+			serieschunk.Table:        serieschunk.ValidColumn,
 			session.Table:            session.ValidColumn,
 			sessionarray.Table:       sessionarray.ValidColumn,
 			sessiondependency.Table:  sessiondependency.ValidColumn,

@@ -66,6 +66,7 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/scanresult"
+	"github.com/berthhq/berth/ent/serieschunk"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
@@ -157,6 +158,7 @@ const (
 	TypeRoleGrant          = "RoleGrant"
 	TypeSSHKey             = "SSHKey"
 	TypeScanResult         = "ScanResult"
+	TypeSeriesChunk        = "SeriesChunk"
 	TypeSession            = "Session"
 	TypeSessionArray       = "SessionArray"
 	TypeSessionDependency  = "SessionDependency"
@@ -58869,6 +58871,536 @@ func (m *ScanResultMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown ScanResult edge %s", name)
+}
+
+// SeriesChunkMutation represents an operation that mutates the SeriesChunk nodes in the graph.
+type SeriesChunkMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	source        *uuid.UUID
+	grain         *int16
+	addgrain      *int16
+	start         *time.Time
+	data          *[]byte
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*SeriesChunk, error)
+	predicates    []predicate.SeriesChunk
+}
+
+var _ ent.Mutation = (*SeriesChunkMutation)(nil)
+
+// serieschunkOption allows management of the mutation configuration using functional options.
+type serieschunkOption func(*SeriesChunkMutation)
+
+// newSeriesChunkMutation creates new mutation for the SeriesChunk entity.
+func newSeriesChunkMutation(c config, op Op, opts ...serieschunkOption) *SeriesChunkMutation {
+	m := &SeriesChunkMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSeriesChunk,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSeriesChunkID sets the ID field of the mutation.
+func withSeriesChunkID(id int64) serieschunkOption {
+	return func(m *SeriesChunkMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SeriesChunk
+		)
+		m.oldValue = func(ctx context.Context) (*SeriesChunk, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SeriesChunk.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSeriesChunk sets the old SeriesChunk of the mutation.
+func withSeriesChunk(node *SeriesChunk) serieschunkOption {
+	return func(m *SeriesChunkMutation) {
+		m.oldValue = func(context.Context) (*SeriesChunk, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SeriesChunkMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SeriesChunkMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SeriesChunk entities.
+func (m *SeriesChunkMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SeriesChunkMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SeriesChunkMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SeriesChunk.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetSource sets the "source" field.
+func (m *SeriesChunkMutation) SetSource(u uuid.UUID) {
+	m.source = &u
+}
+
+// Source returns the value of the "source" field in the mutation.
+func (m *SeriesChunkMutation) Source() (r uuid.UUID, exists bool) {
+	v := m.source
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSource returns the old "source" field's value of the SeriesChunk entity.
+// If the SeriesChunk object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SeriesChunkMutation) OldSource(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSource is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSource requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSource: %w", err)
+	}
+	return oldValue.Source, nil
+}
+
+// ResetSource resets all changes to the "source" field.
+func (m *SeriesChunkMutation) ResetSource() {
+	m.source = nil
+}
+
+// SetGrain sets the "grain" field.
+func (m *SeriesChunkMutation) SetGrain(i int16) {
+	m.grain = &i
+	m.addgrain = nil
+}
+
+// Grain returns the value of the "grain" field in the mutation.
+func (m *SeriesChunkMutation) Grain() (r int16, exists bool) {
+	v := m.grain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGrain returns the old "grain" field's value of the SeriesChunk entity.
+// If the SeriesChunk object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SeriesChunkMutation) OldGrain(ctx context.Context) (v int16, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGrain is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGrain requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGrain: %w", err)
+	}
+	return oldValue.Grain, nil
+}
+
+// AddGrain adds i to the "grain" field.
+func (m *SeriesChunkMutation) AddGrain(i int16) {
+	if m.addgrain != nil {
+		*m.addgrain += i
+	} else {
+		m.addgrain = &i
+	}
+}
+
+// AddedGrain returns the value that was added to the "grain" field in this mutation.
+func (m *SeriesChunkMutation) AddedGrain() (r int16, exists bool) {
+	v := m.addgrain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetGrain resets all changes to the "grain" field.
+func (m *SeriesChunkMutation) ResetGrain() {
+	m.grain = nil
+	m.addgrain = nil
+}
+
+// SetStart sets the "start" field.
+func (m *SeriesChunkMutation) SetStart(t time.Time) {
+	m.start = &t
+}
+
+// Start returns the value of the "start" field in the mutation.
+func (m *SeriesChunkMutation) Start() (r time.Time, exists bool) {
+	v := m.start
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStart returns the old "start" field's value of the SeriesChunk entity.
+// If the SeriesChunk object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SeriesChunkMutation) OldStart(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStart is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStart requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStart: %w", err)
+	}
+	return oldValue.Start, nil
+}
+
+// ResetStart resets all changes to the "start" field.
+func (m *SeriesChunkMutation) ResetStart() {
+	m.start = nil
+}
+
+// SetData sets the "data" field.
+func (m *SeriesChunkMutation) SetData(b []byte) {
+	m.data = &b
+}
+
+// Data returns the value of the "data" field in the mutation.
+func (m *SeriesChunkMutation) Data() (r []byte, exists bool) {
+	v := m.data
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldData returns the old "data" field's value of the SeriesChunk entity.
+// If the SeriesChunk object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SeriesChunkMutation) OldData(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldData is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldData requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldData: %w", err)
+	}
+	return oldValue.Data, nil
+}
+
+// ResetData resets all changes to the "data" field.
+func (m *SeriesChunkMutation) ResetData() {
+	m.data = nil
+}
+
+// Where appends a list predicates to the SeriesChunkMutation builder.
+func (m *SeriesChunkMutation) Where(ps ...predicate.SeriesChunk) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SeriesChunkMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SeriesChunkMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SeriesChunk, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SeriesChunkMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SeriesChunkMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SeriesChunk).
+func (m *SeriesChunkMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SeriesChunkMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.source != nil {
+		fields = append(fields, serieschunk.FieldSource)
+	}
+	if m.grain != nil {
+		fields = append(fields, serieschunk.FieldGrain)
+	}
+	if m.start != nil {
+		fields = append(fields, serieschunk.FieldStart)
+	}
+	if m.data != nil {
+		fields = append(fields, serieschunk.FieldData)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SeriesChunkMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case serieschunk.FieldSource:
+		return m.Source()
+	case serieschunk.FieldGrain:
+		return m.Grain()
+	case serieschunk.FieldStart:
+		return m.Start()
+	case serieschunk.FieldData:
+		return m.Data()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SeriesChunkMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case serieschunk.FieldSource:
+		return m.OldSource(ctx)
+	case serieschunk.FieldGrain:
+		return m.OldGrain(ctx)
+	case serieschunk.FieldStart:
+		return m.OldStart(ctx)
+	case serieschunk.FieldData:
+		return m.OldData(ctx)
+	}
+	return nil, fmt.Errorf("unknown SeriesChunk field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SeriesChunkMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case serieschunk.FieldSource:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSource(v)
+		return nil
+	case serieschunk.FieldGrain:
+		v, ok := value.(int16)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGrain(v)
+		return nil
+	case serieschunk.FieldStart:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStart(v)
+		return nil
+	case serieschunk.FieldData:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetData(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SeriesChunk field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SeriesChunkMutation) AddedFields() []string {
+	var fields []string
+	if m.addgrain != nil {
+		fields = append(fields, serieschunk.FieldGrain)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SeriesChunkMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case serieschunk.FieldGrain:
+		return m.AddedGrain()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SeriesChunkMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case serieschunk.FieldGrain:
+		v, ok := value.(int16)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddGrain(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SeriesChunk numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SeriesChunkMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SeriesChunkMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SeriesChunkMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown SeriesChunk nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SeriesChunkMutation) ResetField(name string) error {
+	switch name {
+	case serieschunk.FieldSource:
+		m.ResetSource()
+		return nil
+	case serieschunk.FieldGrain:
+		m.ResetGrain()
+		return nil
+	case serieschunk.FieldStart:
+		m.ResetStart()
+		return nil
+	case serieschunk.FieldData:
+		m.ResetData()
+		return nil
+	}
+	return fmt.Errorf("unknown SeriesChunk field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SeriesChunkMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SeriesChunkMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SeriesChunkMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SeriesChunkMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SeriesChunkMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SeriesChunkMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SeriesChunkMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown SeriesChunk unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SeriesChunkMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown SeriesChunk edge %s", name)
 }
 
 // SessionMutation represents an operation that mutates the Session nodes in the graph.

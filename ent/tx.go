@@ -122,6 +122,8 @@ type Tx struct {
 	SSHKey *SSHKeyClient
 	// ScanResult is the client for interacting with the ScanResult builders.
 	ScanResult *ScanResultClient
+	// SeriesChunk is the client for interacting with the SeriesChunk builders.
+	SeriesChunk *SeriesChunkClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
 	// SessionArray is the client for interacting with the SessionArray builders.
@@ -343,6 +345,7 @@ func (tx *Tx) init() {
 	tx.RoleGrant = NewRoleGrantClient(tx.config)
 	tx.SSHKey = NewSSHKeyClient(tx.config)
 	tx.ScanResult = NewScanResultClient(tx.config)
+	tx.SeriesChunk = NewSeriesChunkClient(tx.config)
 	tx.Session = NewSessionClient(tx.config)
 	tx.SessionArray = NewSessionArrayClient(tx.config)
 	tx.SessionDependency = NewSessionDependencyClient(tx.config)

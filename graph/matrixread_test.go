@@ -232,6 +232,14 @@ func (x *table) queries() {
 			x.chats(f)
 			continue
 		}
+		if f.Name == "usageReport" {
+			x.reports()
+			continue
+		}
+		if f.Name == "timeSeries" {
+			x.histories()
+			continue
+		}
 		if requires(f) {
 			x.named(s, f)
 			continue
@@ -315,6 +323,49 @@ func (x *table) attachments() {
 			cells += verdictOf(errs.Code())
 		}
 		row.add(cells)
+	}
+}
+
+// reports requests the usage of an owner of each scope, with every other filter too.
+func (x *table) reports() {
+	for _, filter := range []struct{ name, kind string }{
+		{"user", "User"}, {"project", "Project"}, {"domain", "Domain"}, {"resourceGroup", "ResourceGroup"}, {"agent", "Agent"}, {"image", "Image"},
+	} {
+		row := x.report.row("usageReport(" + filter.name + ")")
+		for _, c := range x.columns {
+			cells := ""
+			for _, scope := range matrixScopes {
+				owner, _, _ := x.at(c, scope)
+				var got struct{ UsageReport []struct{ Slot string } }
+				in := map[string]any{"from": "2026-01-01T00:00:00Z", "by": []string{"USER"}, filter.name: x.kits[owner.ID][filter.kind]}
+				if filter.kind == "User" {
+					in[filter.name] = owner.ID
+				}
+				errs := c.as.Ask(x.t, `query($in: UsageReportInput!) { usageReport(input: $in) { slot } }`, managertest.Vars{"in": in}, &got)
+				if cell := verdictOf(errs.Code()); len(errs) > 0 || len(got.UsageReport) > 0 {
+					cells += cell
+				} else {
+					cells += "-"
+				}
+			}
+			row.add(cells)
+		}
+	}
+}
+
+// histories requests the measurements of a session, an agent and a deployment of each scope.
+func (x *table) histories() {
+	for _, kind := range []string{"Session", "Agent", "Deployment"} {
+		row := x.report.row("timeSeries(" + kind + ")")
+		for _, c := range x.columns {
+			cells := ""
+			for _, scope := range matrixScopes {
+				owner, _, _ := x.at(c, scope)
+				errs := c.as.Ask(x.t, `query($id: ID!) { timeSeries(subjects: [$id], from: "2026-01-01T00:00:00Z") { name } }`, managertest.Vars{"id": x.kits[owner.ID][kind]}, nil)
+				cells += verdictOf(errs.Code())
+			}
+			row.add(cells)
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ import (
 	"github.com/berthhq/berth/manager/recovery"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/scheduler"
+	"github.com/berthhq/berth/manager/series"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/signup"
 	"github.com/berthhq/berth/manager/stats"
@@ -67,6 +68,7 @@ type Resolver struct {
 	Roles          *role.Service
 	Sessions       *session.Service
 	Stats          *stats.Service
+	Series         *series.Service
 	Folders        *vfolder.Service
 	ObjectStores   *objectstorage.Service
 	Presets        *preset.Service

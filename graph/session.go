@@ -35,6 +35,12 @@ func (r queryResolver) Usage(ctx context.Context, where *stats.UsageWhereInput) 
 	return pointers(entries), err
 }
 
+// UsageReport sums the usage that the viewer can see by the dimensions of the input.
+func (r queryResolver) UsageReport(ctx context.Context, input stats.UsageReportInput) ([]*stats.UsageRow, error) {
+	rows, err := stats.Report(ctx, r.Client, input)
+	return pointers(rows), err
+}
+
 func (r sessionResolver) Usage(ctx context.Context, s *ent.Session) ([]*stats.UsageEntry, error) {
 	entries, err := loaders(ctx).usage.Load(ctx, s.ID)
 	return pointers(entries), err

@@ -60,6 +60,7 @@ import (
 	"github.com/berthhq/berth/manager/recovery"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/scheduler"
+	"github.com/berthhq/berth/manager/series"
 	"github.com/berthhq/berth/manager/sessionfile"
 	"github.com/berthhq/berth/manager/signup"
 	"github.com/berthhq/berth/manager/stats"
@@ -93,6 +94,7 @@ type Manager struct {
 	folders     *vfolder.Service
 	objects     *objectstorage.Service
 	stats       *stats.Service
+	series      *series.Service
 	providers   *oidc.Service
 	signups     *signup.Service
 	leader      *leader.Service
@@ -197,7 +199,11 @@ func (m *Manager) wireSessions(signer *ticket.Ring) error {
 		return err
 	}
 	measurements := idle.NewMeasurements(m.redis, clock.Now, m.log)
-	m.stats = stats.New(stats.Config{Redis: m.redis, Bus: m.bus, Observer: measurements, Logger: m.log})
+	m.series, err = series.New(series.Config{Client: m.client, Loads: &load.Store{Redis: m.redis}, Registry: m.meter(), Logger: m.log})
+	if err != nil {
+		return err
+	}
+	m.stats = stats.New(stats.Config{Redis: m.redis, Bus: m.bus, Observer: measurements, History: m.series, Logger: m.log})
 	m.recovery = recovery.New(recovery.Config{Client: m.client, Etcd: m.etcd, CA: m.ca.Fingerprint(), Noted: m.recovering, Logger: m.log})
 	m.templates = template.New(m.client, m.keys)
 	m.core = core.New(core.Config{
@@ -245,7 +251,7 @@ func (m *Manager) resolver() *graph.Resolver {
 		Client: m.client, Bus: m.bus, Agents: m.core.Agents, Occupancy: m.core.Occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity,
 		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Builds: m.builds, Deployments: m.deployments, DeploymentKeys: key.New(key.Config{Client: m.client, Bus: m.bus}), Chats: m.chats, Prepulls: m.prepulls, Providers: m.providers, SignUps: m.signups, Policies: m.policies,
 		Groups: group.New(group.Config{Client: m.client, Bus: m.bus}), Roles: role.New(role.Config{Client: m.client, Open: m.auth}),
-		Sessions: m.core.Sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects,
+		Sessions: m.core.Sessions, Stats: m.stats, Series: m.series, Folders: m.folders, ObjectStores: m.objects,
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),
 		Advisor: scheduler.NewAdvisor(m.core.Scheduler, m.client, m.core.Sessions), Scheduler: m.core.Scheduler, Idle: m.idle, Apps: m.apps, Templates: m.templates,
 		Leadership: m.leader, Recovery: m.recovery,
@@ -370,6 +376,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	g.Go(func() error { m.watchGateways(ctx); return nil })
 	g.Go(func() error { m.folders.Guard(ctx); return nil })
 	g.Go(func() error { m.idle.Watch(ctx); return nil })
+	g.Go(func() error { return m.series.Run(ctx) })
 	g.Go(func() error { m.enrolments.Watch(ctx, m.hub.Peers); return nil })
 	g.Go(func() error { m.core.Agents.Sight(ctx); return nil })
 	g.Go(func() error { m.watcher.Run(ctx); return nil })

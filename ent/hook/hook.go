@@ -657,6 +657,18 @@ func (f ScanResultFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ScanResultMutation", m)
 }
 
+// The SeriesChunkFunc type is an adapter to allow the use of ordinary
+// function as SeriesChunk mutator.
+type SeriesChunkFunc func(context.Context, *ent.SeriesChunkMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SeriesChunkFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.SeriesChunkMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SeriesChunkMutation", m)
+}
+
 // The SessionFunc type is an adapter to allow the use of ordinary
 // function as Session mutator.
 type SessionFunc func(context.Context, *ent.SessionMutation) (ent.Value, error)

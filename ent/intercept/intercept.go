@@ -62,6 +62,7 @@ import (
 	"github.com/berthhq/berth/ent/role"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/scanresult"
+	"github.com/berthhq/berth/ent/serieschunk"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionarray"
 	"github.com/berthhq/berth/ent/sessiondependency"
@@ -1597,6 +1598,33 @@ func (f TraverseScanResult) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.ScanResultQuery", q)
 }
 
+// The SeriesChunkFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SeriesChunkFunc func(context.Context, *ent.SeriesChunkQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f SeriesChunkFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.SeriesChunkQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.SeriesChunkQuery", q)
+}
+
+// The TraverseSeriesChunk type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSeriesChunk func(context.Context, *ent.SeriesChunkQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSeriesChunk) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSeriesChunk) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.SeriesChunkQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.SeriesChunkQuery", q)
+}
+
 // The SessionFunc type is an adapter to allow the use of ordinary function as a Querier.
 type SessionFunc func(context.Context, *ent.SessionQuery) (ent.Value, error)
 
@@ -2194,6 +2222,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.SSHKeyQuery, predicate.SSHKey, sshkey.OrderOption]{typ: ent.TypeSSHKey, tq: q}, nil
 	case *ent.ScanResultQuery:
 		return &query[*ent.ScanResultQuery, predicate.ScanResult, scanresult.OrderOption]{typ: ent.TypeScanResult, tq: q}, nil
+	case *ent.SeriesChunkQuery:
+		return &query[*ent.SeriesChunkQuery, predicate.SeriesChunk, serieschunk.OrderOption]{typ: ent.TypeSeriesChunk, tq: q}, nil
 	case *ent.SessionQuery:
 		return &query[*ent.SessionQuery, predicate.Session, session.OrderOption]{typ: ent.TypeSession, tq: q}, nil
 	case *ent.SessionArrayQuery:

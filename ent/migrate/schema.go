@@ -2291,6 +2291,32 @@ var (
 			},
 		},
 	}
+	// SeriesChunksColumns holds the columns for the "series_chunks" table.
+	SeriesChunksColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "source", Type: field.TypeUUID},
+		{Name: "grain", Type: field.TypeInt16},
+		{Name: "start", Type: field.TypeTime},
+		{Name: "data", Type: field.TypeBytes},
+	}
+	// SeriesChunksTable holds the schema information for the "series_chunks" table.
+	SeriesChunksTable = &schema.Table{
+		Name:       "series_chunks",
+		Columns:    SeriesChunksColumns,
+		PrimaryKey: []*schema.Column{SeriesChunksColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "serieschunk_source_grain_start",
+				Unique:  true,
+				Columns: []*schema.Column{SeriesChunksColumns[1], SeriesChunksColumns[2], SeriesChunksColumns[3]},
+			},
+			{
+				Name:    "serieschunk_grain_start",
+				Unique:  false,
+				Columns: []*schema.Column{SeriesChunksColumns[2], SeriesChunksColumns[3]},
+			},
+		},
+	}
 	// SessionsColumns holds the columns for the "sessions" table.
 	SessionsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -3507,6 +3533,7 @@ var (
 		RoleGrantsTable,
 		SSHKeysTable,
 		ScanResultsTable,
+		SeriesChunksTable,
 		SessionsTable,
 		SessionArraysTable,
 		SessionDependenciesTable,

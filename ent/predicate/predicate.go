@@ -168,6 +168,9 @@ type SSHKey func(*sql.Selector)
 // ScanResult is the predicate function for scanresult builders.
 type ScanResult func(*sql.Selector)
 
+// SeriesChunk is the predicate function for serieschunk builders.
+type SeriesChunk func(*sql.Selector)
+
 // Session is the predicate function for session builders.
 type Session func(*sql.Selector)
 

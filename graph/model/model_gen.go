@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/manager/leader"
@@ -75,6 +76,31 @@ type EvictionsStopped struct {
 }
 
 type Subscription struct {
+}
+
+// A measure of a container, a machine or a deployment over time. A time without samples has no points. Steps without a finer history are
+// longer.
+type TimeSeries struct {
+	// Id of the container, machine or deployment.
+	Subject uuid.UUID `json:"subject"`
+	// Such as cpu_util, mem_used, cuda_util, and of deployments request_rate or first_byte_p95.
+	Name string `json:"name"`
+	// Empty: the whole subject.
+	DeviceID string `json:"deviceId"`
+	// bytes, percent, ms, celsius, watt, count, per second.
+	Unit string `json:"unit"`
+	// Of the last point; 0 = none.
+	Capacity float64 `json:"capacity"`
+	// The worst of all samples.
+	Quality string `json:"quality"`
+	// Seconds from one point to the next.
+	Step int `json:"step"`
+	// When the steps begin, the oldest first.
+	At []*time.Time `json:"at"`
+	// Of the samples in each step, as the next two.
+	Mean    []float64 `json:"mean"`
+	Minimum []float64 `json:"minimum"`
+	Maximum []float64 `json:"maximum"`
 }
 
 // The lowest privilege that a request needs. Each audience includes those after it.

@@ -1,6 +1,6 @@
 // Package stats stores the latest samples of kernels and agents, and sums usage. Samples are
-// in Redis and can be lost; a kernel's last samples are saved on its row when it ends. Usage
-// is summed from the allocations.
+// in Redis and can be lost; a kernel's last samples are saved on its row when it ends, and
+// package series keeps their history. Usage is summed from the allocations.
 package stats
 
 import (
@@ -31,6 +31,7 @@ type Service struct {
 	redis    redis.UniversalClient
 	bus      *event.Bus
 	observer Observer
+	history  History
 	log      *slog.Logger
 }
 
@@ -39,17 +40,23 @@ type Observer interface {
 	Sampled(kernel uuid.UUID, metrics []report.Metric)
 }
 
+// History keeps the samples of an agent: its own, and those of its kernels.
+type History interface {
+	Record(agent uuid.UUID, samples map[uuid.UUID][]report.Metric)
+}
+
 // Config has the dependencies of a Service.
 type Config struct {
 	Redis    redis.UniversalClient
 	Bus      *event.Bus
 	Observer Observer // can be nil
+	History  History  // can be nil
 	Logger   *slog.Logger
 }
 
 // New returns a Service.
 func New(cfg Config) *Service {
-	return &Service{redis: cfg.Redis, bus: cfg.Bus, observer: cfg.Observer, log: cfg.Logger}
+	return &Service{redis: cfg.Redis, bus: cfg.Bus, observer: cfg.Observer, history: cfg.History, log: cfg.Logger}
 }
 
 // Record stores one report of an agent and notifies subscribers.
@@ -65,19 +72,24 @@ func (s *Service) Record(ctx context.Context, agent uuid.UUID, r *agentpb.StatsR
 		pipe.Set(ctx, key(id), b, keep)
 		return b
 	}
-	put(agent, convert(r.Node))
+	samples := map[uuid.UUID][]report.Metric{agent: convert(r.Node)}
+	put(agent, samples[agent])
 	for _, k := range r.Kernels {
 		id, err := uuid.Parse(k.KernelId)
 		if err != nil {
 			continue
 		}
 		metrics := convert(k.Metrics)
+		samples[id] = metrics
 		if s.observer != nil {
 			s.observer.Sampled(id, metrics)
 		}
 		if b := put(id, metrics); b != nil {
 			s.bus.Publish(ctx, event.Event{Topic: Topic, ID: id, Data: b})
 		}
+	}
+	if s.history != nil {
+		s.history.Record(agent, samples)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		s.log.Debug("samples not stored", "agent", agent, "error", err)

@@ -16,7 +16,7 @@ import (
 
 // Command returns the command "berth agent".
 func Command(a *cli.App) *cobra.Command {
-	return cli.Group("agent", "Show, cordon, drain and move worker machines", listCommand(a), showCommand(a), devicesCommand(a),
+	return cli.Group("agent", "Show, cordon, drain and move worker machines", listCommand(a), showCommand(a), devicesCommand(a), statsCommand(a),
 		cordonCommand(a), uncordonCommand(a), drainCommand(a), undrainCommand(a),
 		moveCommand(a), restartPluginCommand(a), removeCommand(a), joinCommand(a))
 }

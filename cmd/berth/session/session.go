@@ -18,7 +18,7 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	cmd := cli.Group("session", "Manage sessions",
 		listCommand(a), showCommand(a), whyCommand(a), createCommand(a), changeCommand(a), logsCommand(a), execCommand(a),
-		forwardCommand(a), eventsCommand(a), renameCommand(a), tagCommand(a), cloneCommand(a), commitCommand(a), restartCommand(a), arrayCommand(a), removeCommand(a))
+		forwardCommand(a), eventsCommand(a), statsCommand(a), renameCommand(a), tagCommand(a), cloneCommand(a), commitCommand(a), restartCommand(a), arrayCommand(a), removeCommand(a))
 	cmd.Aliases = []string{"sessions"}
 	return cmd
 }

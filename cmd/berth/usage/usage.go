@@ -12,11 +12,13 @@ import (
 // Command returns the command "berth usage".
 func Command(a *cli.App) *cobra.Command {
 	var from, to, user, project string
+	var by grouped
 	cmd := &cobra.Command{
-		Use:     "usage",
-		Short:   "Sum the charges of the sessions that you can see",
-		Example: "  berth usage --from 7d\n  berth usage --from 2026-01-01 --to 2026-02-01 --project vision",
-		Args:    cli.Args(0, 0),
+		Use:   "usage",
+		Short: "Sum the charges of the sessions that you can see",
+		Example: "  berth usage --from 7d\n  berth usage --from 2026-01-01 --to 2026-02-01 --project vision\n" +
+			"  berth usage --by user,month --from 2026-01-01\n  berth usage --by project,slot,day --time-zone Asia/Seoul --csv > usage.csv",
+		Args: cli.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var f client.UsageFilter
 			var err error
@@ -44,6 +46,17 @@ func Command(a *cli.App) *cobra.Command {
 				}
 				f.Project = p.ID
 			}
+			if by.wanted() {
+				in, err := by.input(cmd.Context(), a, c, f)
+				if err != nil {
+					return err
+				}
+				rows, err := c.UsageReport(cmd.Context(), in)
+				if err != nil {
+					return err
+				}
+				return by.print(a, rows)
+			}
 			list, err := c.Usage(cmd.Context(), f)
 			if err != nil {
 				return err
@@ -63,5 +76,6 @@ func Command(a *cli.App) *cobra.Command {
 	flags.StringVar(&to, "to", "", "end, likewise")
 	flags.StringVar(&user, "user", "", "only this user's, by e-mail or id")
 	flags.StringVar(&project, "project", "", "only this project's, by name or id")
+	by.register(cmd)
 	return cmd
 }

@@ -9,6 +9,7 @@ import { Change } from "../components/serving/Change";
 import { Facts } from "../components/serving/Facts";
 import { History } from "../components/serving/History";
 import { Keys } from "../components/serving/Keys";
+import { LoadHistory } from "../components/serving/LoadHistory";
 import { Remove } from "../components/serving/Remove";
 import { Replicas } from "../components/serving/Replicas";
 import { Revisions } from "../components/serving/Revisions";
@@ -93,6 +94,7 @@ function Detail({ deployment: d, address, refetch }: Props) {
       >
         <Tabs.List aria-label={t("Deployment tabs")}>
           <Tabs.Tab value="overview">{t("Overview")}</Tabs.Tab>
+          <Tabs.Tab value="load">{t("Load")}</Tabs.Tab>
           <Tabs.Tab value="try">{t("Try it")}</Tabs.Tab>
           <Tabs.Tab value="keys">{t("Keys")}</Tabs.Tab>
           <Tabs.Tab value="revisions">{t("Revisions")}</Tabs.Tab>
@@ -106,6 +108,9 @@ function Detail({ deployment: d, address, refetch }: Props) {
             <Facts deployment={d} />
             <Replicas deployment={d} />
             {over ? null : <Address deployment={d} address={address} />}
+          </Tabs.Panel>
+          <Tabs.Panel value="load">
+            <LoadHistory id={d.id} />
           </Tabs.Panel>
           <Tabs.Panel value="try">
             <TryOut deployment={d} address={address} over={over} />

@@ -2,7 +2,7 @@ import { Link, useParams } from "@tanstack/react-router";
 import { useSubscription } from "urql";
 import { graphql, type ResultOf } from "../api/graphql";
 import { DeviceFacts } from "../components/device/DeviceFacts";
-import { DeviceMetrics } from "../components/device/DeviceMetrics";
+import { DeviceHistory, DeviceMetrics } from "../components/device/DeviceMetrics";
 import { iconOf } from "../components/device/FamilyBerths";
 import { accelerators, problemText, stateOf } from "../components/device/fleet";
 import { Glyph } from "../components/device/Glyph";
@@ -137,6 +137,9 @@ function Detail({ device, failure }: { device: Found; failure: ReturnType<typeof
         <div className="stack">
           <Section title={t("Current metrics")}>
             <DeviceMetrics plugin={device.plugin} latest={samples?.latest ?? []} series={samples?.series ?? []} />
+          </Section>
+          <Section title={t("History")}>
+            <DeviceHistory plugin={device.plugin} agent={agent.id} device={device.deviceId} />
           </Section>
           <Section title={t("Used by")}>
             <Holders device={device} />

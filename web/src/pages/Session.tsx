@@ -1,7 +1,7 @@
 import { Button, Tabs, TextInput, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { useSubscription } from "urql";
 import { AppMenu } from "../components/app/AppMenu";
 import { Apps } from "../components/app/Apps";
@@ -68,6 +68,10 @@ function Detail({ session }: { session: SessionDetail }) {
   const kernel = session.kernels.find((k) => k.role === "MAIN") ?? session.kernels[0];
   const since = session.startedAt ?? session.createdAt;
   const until = session.terminatedAt ? Date.parse(session.terminatedAt) : now;
+  const ran = useMemo(
+    () => (session.terminatedAt ? { from: since, to: session.terminatedAt } : null),
+    [since, session.terminatedAt],
+  );
 
   return (
     <>
@@ -167,7 +171,7 @@ function Detail({ session }: { session: SessionDetail }) {
             />
           </Tabs.Panel>
           <Tabs.Panel value="metrics">
-            <Metrics session={session.id} live={running} usage={session.usage} />
+            <Metrics session={session.id} live={running} usage={session.usage} kernels={session.kernels} ran={ran} />
           </Tabs.Panel>
           <Tabs.Panel value="events">
             <Events events={session.history} />

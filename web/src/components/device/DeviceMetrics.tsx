@@ -1,5 +1,8 @@
+import { useCallback, useMemo } from "react";
 import { t } from "../../i18n";
 import { readable } from "../../words";
+import type { TimeSeries } from "../history/history";
+import { MetricHistory } from "../history/MetricHistory";
 import { Chart } from "../session/Chart";
 import type { Sample, Series } from "../session/series";
 
@@ -32,6 +35,16 @@ interface Props {
   /** The samples since the page was opened. */
   series: readonly Series[];
 }
+
+/** Shows what a device measured over time. */
+export function DeviceHistory({ plugin, agent, device }: { plugin: string; agent: string; device: string }) {
+  const subjects = useMemo(() => [agent], [agent]);
+  const only = useCallback((s: TimeSeries) => s.deviceId === device, [device]);
+  const nameOf = useCallback((name: string) => metricName(name, plugin), [plugin]);
+  return <MetricHistory subjects={subjects} only={only} nameOf={nameOf} labelOf={noLabel} place={place} />;
+}
+
+const noLabel = () => "";
 
 /** Shows the current metrics of a device and how accurate each is. */
 export function DeviceMetrics({ plugin, latest, series }: Props) {

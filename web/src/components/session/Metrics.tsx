@@ -1,9 +1,12 @@
+import { useCallback, useMemo } from "react";
 import { useSubscription } from "urql";
 import { graphql } from "../../api/graphql";
 import { t } from "../../i18n";
 import { slotName } from "../../slots";
 import { readable } from "../../words";
 import { bySlot, slotHours } from "../format";
+import type { TimeSeries } from "../history/history";
+import { MetricHistory } from "../history/MetricHistory";
 import { Empty } from "../Note";
 import { Chart } from "./Chart";
 import { extend, type Series } from "./series";
@@ -29,54 +32,50 @@ const words: Record<string, string> = {
   disk_files: "Files on the disk",
 };
 
-/** Sorts metrics by importance; those of devices come right after CPU and memory. */
-const place = ({ name, deviceId }: Series) =>
-  deviceId
-    ? 2
-    : [
-        "cpu_util",
-        "mem_used",
-        "",
-        "net_rx",
-        "net_tx",
-        "disk_used",
-        "disk_files",
-        "io_read",
-        "io_write",
-        "pids",
-      ].indexOf(name);
+const order = [
+  "cpu_util",
+  "mem_used",
+  "",
+  "net_rx",
+  "net_tx",
+  "disk_used",
+  "disk_files",
+  "io_read",
+  "io_write",
+  "pids",
+];
 
-const nameOf = (s: Series) => `${t(words[s.name] ?? readable(s.name))}${s.deviceId ? ` · ${s.deviceId}` : ""}`;
+/** Sorts metrics by importance; those of devices come right after CPU and memory. -1 leaves one out. */
+const place = (name: string) => (name === "cpu_used_ms" ? -1 : order.includes(name) ? order.indexOf(name) : 2);
+
+const metricName = (name: string) => t(words[name] ?? readable(name));
+
+const nameOf = (s: Series) => `${metricName(s.name)}${s.deviceId ? ` · ${s.deviceId}` : ""}`;
 
 interface Props {
   session: string;
   live: boolean;
   usage: { slot: string; slotSeconds: string }[];
+  kernels: { id: string; hostname: string }[];
+  /** When its containers ran, if they have ended. */
+  ran: { from: string; to: string } | null;
 }
 
-export function Metrics({ session, live, usage }: Props) {
-  const [{ data: series }] = useSubscription(
-    { query: KernelStats, variables: { session } },
-    (known: Series[] | undefined, { kernelStats: s }) =>
-      extend(known ?? [], s.kernelId, Date.parse(s.at ?? new Date().toISOString()), s.metrics),
+/** Shows what a session uses now, and what it used before. */
+export function Metrics({ session, live, usage, kernels, ran }: Props) {
+  const subjects = useMemo(() => kernels.map((k) => k.id), [kernels]);
+  const labelOf = useCallback(
+    (s: TimeSeries) => {
+      const host = kernels.length > 1 ? (kernels.find((k) => k.id === s.subject)?.hostname ?? "") : "";
+      return [host, s.deviceId].filter(Boolean).join(" · ");
+    },
+    [kernels],
   );
-  const shown = (series ?? [])
-    .filter((s) => s.name !== "cpu_used_ms")
-    .sort((a, b) => place(a) - place(b) || a.key.localeCompare(b.key));
   return (
     <div className="stack">
-      {shown.length === 0 ? (
-        <div className="panel">
-          <Empty title={live ? t("Waiting for the first samples") : t("No samples")}>
-            {t("Machines measure every few seconds while a session runs.")}
-          </Empty>
-        </div>
-      ) : null}
-      <div className="cards">
-        {shown.map((s) => (
-          <Chart key={s.key} series={s} name={nameOf(s)} />
-        ))}
-      </div>
+      {live ? <Live session={session} /> : null}
+      {live ? <h2>{t("History")}</h2> : null}
+      <MetricHistory subjects={subjects} nameOf={metricName} labelOf={labelOf} place={place} fixed={ran ?? undefined} />
       {usage.length > 0 ? (
         <p className="dim">
           {t("Usage so far:")}{" "}
@@ -86,6 +85,32 @@ export function Metrics({ session, live, usage }: Props) {
             .join(" · ")}
         </p>
       ) : null}
+    </div>
+  );
+}
+
+function Live({ session }: { session: string }) {
+  const [{ data: series }] = useSubscription(
+    { query: KernelStats, variables: { session } },
+    (known: Series[] | undefined, { kernelStats: s }) =>
+      extend(known ?? [], s.kernelId, Date.parse(s.at ?? new Date().toISOString()), s.metrics),
+  );
+  const shown = (series ?? [])
+    .filter((s) => place(s.name) >= 0)
+    .sort((a, b) => place(a.name) - place(b.name) || a.key.localeCompare(b.key));
+  if (shown.length === 0)
+    return (
+      <div className="panel">
+        <Empty title={t("Waiting for the first samples")}>
+          {t("Machines measure every few seconds while a session runs.")}
+        </Empty>
+      </div>
+    );
+  return (
+    <div className="cards">
+      {shown.map((s) => (
+        <Chart key={s.key} series={s} name={nameOf(s)} />
+      ))}
     </div>
   );
 }

@@ -28,6 +28,10 @@ const known: Record<string, { label: string; usual: number }> = {
   SESSIONS: { label: "Ended sessions, with their usage", usual: 0 },
   SESSION_LOGS: { label: "Logs of ended sessions", usual: 7 },
   LOGIN_SESSIONS: { label: "Ended logins", usual: 30 },
+  SERIES_SAMPLES: { label: "Measurements, every sample", usual: 1 },
+  SERIES_MINUTES: { label: "Measurements by minute", usual: 14 },
+  SERIES_HOURS: { label: "Measurements by hour", usual: 180 },
+  SERIES_DAYS: { label: "Measurements by day", usual: 1095 },
 };
 
 const longest = 3650;

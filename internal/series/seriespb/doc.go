@@ -1,0 +1,2 @@
+// Package seriespb is the form in which measurements over time are stored.
+package seriespb
