@@ -5,6 +5,7 @@ import { type ReactNode, useState } from "react";
 import { Chats } from "../components/chat/Chats";
 import { ChatView } from "../components/chat/ChatView";
 import { ModelsQuery } from "../components/chat/chat";
+import { ListButton } from "../components/chat/listButton";
 import { NewChat } from "../components/chat/NewChat";
 import { FailureNote } from "../components/Note";
 import { useEvery } from "../components/serving/serving";
@@ -25,27 +26,27 @@ function useModels() {
 function Layout({ current, stamp, children }: { current: string | null; stamp: string; children: ReactNode }) {
   const narrow = useMediaQuery("(max-width: 860px)", undefined, { getInitialValueInEffect: false });
   const [opened, drawer] = useDisclosure(false);
+  const button = narrow ? (
+    <Button variant="default" onClick={drawer.open}>
+      {t("Chats")}
+    </Button>
+  ) : null;
   return (
     <div className="chat">
       {narrow ? (
-        <>
-          <Button className="chat-open" variant="default" onClick={drawer.open}>
-            {t("Chats")}
-          </Button>
-          <Drawer
-            opened={opened}
-            onClose={drawer.close}
-            size={320}
-            title={t("Chats")}
-            closeButtonProps={{ "aria-label": t("Close") }}
-          >
-            <Chats current={current} stamp={stamp} onOpen={drawer.close} />
-          </Drawer>
-        </>
+        <Drawer
+          opened={opened}
+          onClose={drawer.close}
+          size={320}
+          title={t("Chats")}
+          closeButtonProps={{ "aria-label": t("Close") }}
+        >
+          <Chats current={current} stamp={stamp} onOpen={drawer.close} />
+        </Drawer>
       ) : (
         <Chats current={current} stamp={stamp} />
       )}
-      {children}
+      <ListButton.Provider value={button}>{children}</ListButton.Provider>
     </div>
   );
 }

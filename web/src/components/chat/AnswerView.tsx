@@ -168,19 +168,20 @@ function State({ answer: a }: { answer: Answer }) {
 /** The measurements of an answer in one line. Those that are not known are left out. */
 function Numbers({ answer: { metrics: m, revision, session } }: { answer: Answer }) {
   const facts: [label: string, value: string][] = [];
-  if (m?.firstToken != null) facts.push([t("Time to the first token"), measured(m.firstToken)]);
-  if (m?.tokensPerSecond != null) {
-    facts.push([t("Speed"), t("{{n}} tokens/s", { n: rate(m.tokensPerSecond) })]);
+  if (m?.firstToken != null) {
+    facts.push([t("Time to the first token"), t("first token {{time}}", { time: measured(m.firstToken) })]);
   }
-  if (m?.completionTokens != null) facts.push([t("Tokens"), t("{{n}} tokens", { n: m.completionTokens })]);
-  if (m?.promptTokens != null) facts.push([t("Tokens of the prompt"), t("{{n}} in", { n: m.promptTokens })]);
+  if (m?.tokensPerSecond != null) facts.push([t("Speed"), t("{{n}} tokens/s", { n: rate(m.tokensPerSecond) })]);
+  if (m?.completionTokens != null) {
+    facts.push([t("Tokens of the answer"), t("{{n}} tokens", { n: m.completionTokens })]);
+  }
+  if (m?.promptTokens != null) facts.push([t("Tokens of the prompt"), t("prompt {{n}}", { n: m.promptTokens })]);
   if (m?.cachedTokens != null && m.promptTokens) {
-    facts.push([
-      t("Cached part of the prompt"),
-      t("{{share}} cached", { share: percent(m.cachedTokens / m.promptTokens) }),
-    ]);
+    const share = percent(m.cachedTokens / m.promptTokens);
+    facts.push([t("Part of the prompt that the engine had in its cache"), t("{{share}} cached", { share })]);
   }
-  if (m?.duration != null) facts.push([t("Time of the whole answer"), measured(m.duration)]);
+  if (m?.duration != null)
+    facts.push([t("Time of the whole answer"), t("{{time}} in all", { time: measured(m.duration) })]);
   if (facts.length === 0 && revision === null && session === null) return null;
   return (
     <p className="chat-numbers dim">

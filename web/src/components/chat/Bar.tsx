@@ -1,14 +1,15 @@
 import { Button, Menu, Switch } from "@mantine/core";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { lazy, type ReactNode, Suspense, useContext, useState } from "react";
 import { useClient } from "urql";
 import { fromGraphQL } from "../../api/errors";
 import { useAction } from "../../hooks/useAction";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
-import { Copy } from "../Note";
+import { CopyLink } from "./CopyLink";
 import { type Chat, ExportChat, type Model, type Turn, UpdateChat } from "./chat";
 import { fileName, save, toMarkdown } from "./exports";
 import type { Head } from "./Heads";
+import { ListButton } from "./listButton";
 import { hidden } from "./models";
 import { TallyDialog } from "./TallyTable";
 import type { Picks, Step } from "./tree";
@@ -40,6 +41,7 @@ export function Bar({ chat, steps, picks, heads, models, onChat, children }: Pro
   }
   return (
     <div className="chat-bar">
+      {useContext(ListButton)}
       <h1 className="clip" title={visible(chat.title)}>
         {visible(chat.title) || t("Untitled")}
       </h1>
@@ -58,7 +60,7 @@ export function Bar({ chat, steps, picks, heads, models, onChat, children }: Pro
             }}
           />
         ) : null}
-        <Copy value={`${location.origin}/chat/${chat.id}`} label={t("Copy the link of this chat")} />
+        <CopyLink value={`${location.origin}/chat/${chat.id}`} label={t("Copy the link of this chat")} />
         <Menu position="bottom-end" withinPortal>
           <Menu.Target>
             <Button variant="default">{t("More")}</Button>

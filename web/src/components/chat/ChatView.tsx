@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "react";
+import { useContext, useEffect, useMemo, useState } from "react";
 import { t } from "../../i18n";
 import { NotFoundInFrame } from "../../pages/NotFound";
 import { FailureNote } from "../Note";
@@ -7,6 +7,7 @@ import { Composer } from "./Composer";
 import { type Chat, type Model, runs, type Turn } from "./chat";
 import { useDraft } from "./draft";
 import { AddColumn, type Head, Heads } from "./Heads";
+import { ListButton } from "./listButton";
 import { hidden } from "./models";
 import { noParameters } from "./params";
 import { Scroller, Turns } from "./Thread";
@@ -24,6 +25,7 @@ interface Props {
 /** An open chat. */
 export function ChatView({ id, models, onChanged }: Props) {
   const open = useChat(id);
+  const listButton = useContext(ListButton);
   const { chat, turns, total, before } = useShown(open.store);
   const [choice, setChoice] = useState<Choice>({});
   const [picks, setPicks] = useState<Picks>({});
@@ -39,6 +41,7 @@ export function ChatView({ id, models, onChanged }: Props) {
     return (
       <div className="chat-main">
         <div className="chat-bar">
+          {listButton}
           <h1>{t("Chat")}</h1>
         </div>
         {open.failure ? <FailureNote failure={open.failure} /> : <p className="chat-hint dim">{t("Loading…")}</p>}

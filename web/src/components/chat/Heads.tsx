@@ -51,7 +51,9 @@ export function Heads({ heads, models, actions }: Props) {
               <b className="clip" title={`${name} · ${h.model ? stateOf(h.model) : ""}`}>
                 {name}
               </b>
-              {h.model?.deployment ? <Status status={h.model.deployment.status} /> : null}
+              {h.model?.deployment && h.model.deployment.status !== "SERVING" ? (
+                <Status status={h.model.deployment.status} />
+              ) : null}
               {h.removed ? <span className="dim">{t("removed")}</span> : null}
               {actions && !h.removed ? (
                 <span className="push row keep tight">

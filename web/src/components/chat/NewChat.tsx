@@ -1,13 +1,15 @@
 import { Button, Switch } from "@mantine/core";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useEffect, useRef, useState } from "react";
+import { useContext, useEffect, useRef, useState } from "react";
 import { useAction } from "../../hooks/useAction";
 import { t } from "../../i18n";
-import { Copy, Empty } from "../Note";
+import { Empty } from "../Note";
 import { Composer } from "./Composer";
+import { CopyLink } from "./CopyLink";
 import { CreateChat, type Model, mostColumns, SendPrompt } from "./chat";
 import { type DraftColumn, emptyDraft, useDraft, writeDraft } from "./draft";
 import { AddColumn, type HeadActions, Heads } from "./Heads";
+import { ListButton } from "./listButton";
 import { draftLink, fromLink, inputOf, keyOf, linkName } from "./models";
 import { noParameters, parametersInput } from "./params";
 import { Scroller } from "./Thread";
@@ -64,6 +66,7 @@ export function NewChat({ models, loaded }: { models: readonly Model[]; loaded: 
   return (
     <div className="chat-main">
       <div className="chat-bar">
+        {useContext(ListButton)}
         <h1>{t("New chat")}</h1>
         <AddColumn count={draft.columns.length} models={models} onAdd={actions.onAdd} />
         {draft.columns.length > 1 ? (
@@ -76,7 +79,7 @@ export function NewChat({ models, loaded }: { models: readonly Model[]; loaded: 
         ) : null}
         {draft.columns.length > 0 ? (
           <span className="push">
-            <Copy
+            <CopyLink
               value={draftLink(
                 location.origin,
                 draft.columns.map((c) => c.model),
@@ -92,7 +95,7 @@ export function NewChat({ models, loaded }: { models: readonly Model[]; loaded: 
         header={draft.columns.length > 0 ? <Heads heads={draft.columns} models={models} actions={actions} /> : null}
       >
         {missing.length > 0 ? (
-          <p className="failure" role="alert">
+          <p className="failure chat-alert" role="alert">
             {t("The link names models that you cannot use: {{names}}", { names: missing.join(", ") })}
           </p>
         ) : null}
