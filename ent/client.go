@@ -23,6 +23,13 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/chat"
+	"github.com/berthhq/berth/ent/chatanswer"
+	"github.com/berthhq/berth/ent/chatcontent"
+	"github.com/berthhq/berth/ent/chatendpoint"
+	"github.com/berthhq/berth/ent/chatreplay"
+	"github.com/berthhq/berth/ent/chatturn"
+	"github.com/berthhq/berth/ent/chatvote"
 	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentevent"
@@ -104,6 +111,20 @@ type Client struct {
 	AppShare *AppShareClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// Chat is the client for interacting with the Chat builders.
+	Chat *ChatClient
+	// ChatAnswer is the client for interacting with the ChatAnswer builders.
+	ChatAnswer *ChatAnswerClient
+	// ChatContent is the client for interacting with the ChatContent builders.
+	ChatContent *ChatContentClient
+	// ChatEndpoint is the client for interacting with the ChatEndpoint builders.
+	ChatEndpoint *ChatEndpointClient
+	// ChatReplay is the client for interacting with the ChatReplay builders.
+	ChatReplay *ChatReplayClient
+	// ChatTurn is the client for interacting with the ChatTurn builders.
+	ChatTurn *ChatTurnClient
+	// ChatVote is the client for interacting with the ChatVote builders.
+	ChatVote *ChatVoteClient
 	// ClusterIdentity is the client for interacting with the ClusterIdentity builders.
 	ClusterIdentity *ClusterIdentityClient
 	// Deployment is the client for interacting with the Deployment builders.
@@ -238,6 +259,13 @@ func (c *Client) init() {
 	c.AppPort = NewAppPortClient(c.config)
 	c.AppShare = NewAppShareClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
+	c.Chat = NewChatClient(c.config)
+	c.ChatAnswer = NewChatAnswerClient(c.config)
+	c.ChatContent = NewChatContentClient(c.config)
+	c.ChatEndpoint = NewChatEndpointClient(c.config)
+	c.ChatReplay = NewChatReplayClient(c.config)
+	c.ChatTurn = NewChatTurnClient(c.config)
+	c.ChatVote = NewChatVoteClient(c.config)
 	c.ClusterIdentity = NewClusterIdentityClient(c.config)
 	c.Deployment = NewDeploymentClient(c.config)
 	c.DeploymentEvent = NewDeploymentEventClient(c.config)
@@ -395,6 +423,13 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		AppPort:            NewAppPortClient(cfg),
 		AppShare:           NewAppShareClient(cfg),
 		AuditEntry:         NewAuditEntryClient(cfg),
+		Chat:               NewChatClient(cfg),
+		ChatAnswer:         NewChatAnswerClient(cfg),
+		ChatContent:        NewChatContentClient(cfg),
+		ChatEndpoint:       NewChatEndpointClient(cfg),
+		ChatReplay:         NewChatReplayClient(cfg),
+		ChatTurn:           NewChatTurnClient(cfg),
+		ChatVote:           NewChatVoteClient(cfg),
 		ClusterIdentity:    NewClusterIdentityClient(cfg),
 		Deployment:         NewDeploymentClient(cfg),
 		DeploymentEvent:    NewDeploymentEventClient(cfg),
@@ -479,6 +514,13 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		AppPort:            NewAppPortClient(cfg),
 		AppShare:           NewAppShareClient(cfg),
 		AuditEntry:         NewAuditEntryClient(cfg),
+		Chat:               NewChatClient(cfg),
+		ChatAnswer:         NewChatAnswerClient(cfg),
+		ChatContent:        NewChatContentClient(cfg),
+		ChatEndpoint:       NewChatEndpointClient(cfg),
+		ChatReplay:         NewChatReplayClient(cfg),
+		ChatTurn:           NewChatTurnClient(cfg),
+		ChatVote:           NewChatVoteClient(cfg),
 		ClusterIdentity:    NewClusterIdentityClient(cfg),
 		Deployment:         NewDeploymentClient(cfg),
 		DeploymentEvent:    NewDeploymentEventClient(cfg),
@@ -567,18 +609,20 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
-		c.AuditEntry, c.ClusterIdentity, c.Deployment, c.DeploymentEvent,
-		c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision, c.Device, c.Domain,
-		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity,
-		c.IdleBinding, c.IdleChecker, c.Image, c.ImageBuild, c.ImageCopy,
-		c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt,
-		c.LoginSession, c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project,
-		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
-		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.ScanResult,
-		c.Session, c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
-		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
-		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
-		c.Volume, c.VolumeGrant,
+		c.AuditEntry, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
+		c.ChatReplay, c.ChatTurn, c.ChatVote, c.ClusterIdentity, c.Deployment,
+		c.DeploymentEvent, c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision,
+		c.Device, c.Domain, c.ExternalIdentity, c.Fence, c.GroupGrant,
+		c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker, c.Image,
+		c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
+		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
+		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
+		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
+		c.RoleGrant, c.SSHKey, c.ScanResult, c.Session, c.SessionArray,
+		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
+		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
+		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
+		c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -589,18 +633,20 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
-		c.AuditEntry, c.ClusterIdentity, c.Deployment, c.DeploymentEvent,
-		c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision, c.Device, c.Domain,
-		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity,
-		c.IdleBinding, c.IdleChecker, c.Image, c.ImageBuild, c.ImageCopy,
-		c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt,
-		c.LoginSession, c.Membership, c.ObjectStorage, c.PolicyAttachment, c.Project,
-		c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup, c.ResourcePolicy,
-		c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey, c.ScanResult,
-		c.Session, c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
-		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
-		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
-		c.Volume, c.VolumeGrant,
+		c.AuditEntry, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
+		c.ChatReplay, c.ChatTurn, c.ChatVote, c.ClusterIdentity, c.Deployment,
+		c.DeploymentEvent, c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision,
+		c.Device, c.Domain, c.ExternalIdentity, c.Fence, c.GroupGrant,
+		c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker, c.Image,
+		c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
+		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
+		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
+		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
+		c.RoleGrant, c.SSHKey, c.ScanResult, c.Session, c.SessionArray,
+		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
+		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
+		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
+		c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -623,6 +669,20 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.AppShare.mutate(ctx, m)
 	case *AuditEntryMutation:
 		return c.AuditEntry.mutate(ctx, m)
+	case *ChatMutation:
+		return c.Chat.mutate(ctx, m)
+	case *ChatAnswerMutation:
+		return c.ChatAnswer.mutate(ctx, m)
+	case *ChatContentMutation:
+		return c.ChatContent.mutate(ctx, m)
+	case *ChatEndpointMutation:
+		return c.ChatEndpoint.mutate(ctx, m)
+	case *ChatReplayMutation:
+		return c.ChatReplay.mutate(ctx, m)
+	case *ChatTurnMutation:
+		return c.ChatTurn.mutate(ctx, m)
+	case *ChatVoteMutation:
+		return c.ChatVote.mutate(ctx, m)
 	case *ClusterIdentityMutation:
 		return c.ClusterIdentity.mutate(ctx, m)
 	case *DeploymentMutation:
@@ -1855,6 +1915,1168 @@ func (c *AuditEntryClient) mutate(ctx context.Context, m *AuditEntryMutation) (V
 		return (&AuditEntryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown AuditEntry mutation op: %q", m.Op())
+	}
+}
+
+// ChatClient is a client for the Chat schema.
+type ChatClient struct {
+	config
+}
+
+// NewChatClient returns a client for the Chat from the given config.
+func NewChatClient(c config) *ChatClient {
+	return &ChatClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `chat.Hooks(f(g(h())))`.
+func (c *ChatClient) Use(hooks ...Hook) {
+	c.hooks.Chat = append(c.hooks.Chat, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `chat.Intercept(f(g(h())))`.
+func (c *ChatClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Chat = append(c.inters.Chat, interceptors...)
+}
+
+// Create returns a builder for creating a Chat entity.
+func (c *ChatClient) Create() *ChatCreate {
+	mutation := newChatMutation(c.config, OpCreate)
+	return &ChatCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Chat entities.
+func (c *ChatClient) CreateBulk(builders ...*ChatCreate) *ChatCreateBulk {
+	return &ChatCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ChatClient) MapCreateBulk(slice any, setFunc func(*ChatCreate, int)) *ChatCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ChatCreateBulk{err: fmt.Errorf("calling to ChatClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ChatCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ChatCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Chat.
+func (c *ChatClient) Update() *ChatUpdate {
+	mutation := newChatMutation(c.config, OpUpdate)
+	return &ChatUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ChatClient) UpdateOne(_m *Chat) *ChatUpdateOne {
+	mutation := newChatMutation(c.config, OpUpdateOne, withChat(_m))
+	return &ChatUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ChatClient) UpdateOneID(id uuid.UUID) *ChatUpdateOne {
+	mutation := newChatMutation(c.config, OpUpdateOne, withChatID(id))
+	return &ChatUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Chat.
+func (c *ChatClient) Delete() *ChatDelete {
+	mutation := newChatMutation(c.config, OpDelete)
+	return &ChatDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ChatClient) DeleteOne(_m *Chat) *ChatDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ChatClient) DeleteOneID(id uuid.UUID) *ChatDeleteOne {
+	builder := c.Delete().Where(chat.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ChatDeleteOne{builder}
+}
+
+// Query returns a query builder for Chat.
+func (c *ChatClient) Query() *ChatQuery {
+	return &ChatQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeChat},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Chat entity by its id.
+func (c *ChatClient) Get(ctx context.Context, id uuid.UUID) (*Chat, error) {
+	return c.Query().Where(chat.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ChatClient) GetX(ctx context.Context, id uuid.UUID) *Chat {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryDomain queries the domain edge of a Chat.
+func (c *ChatClient) QueryDomain(_m *Chat) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chat.Table, chat.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, chat.DomainTable, chat.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryOwner queries the owner edge of a Chat.
+func (c *ChatClient) QueryOwner(_m *Chat) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chat.Table, chat.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, chat.OwnerTable, chat.OwnerColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryTurns queries the turns edge of a Chat.
+func (c *ChatClient) QueryTurns(_m *Chat) *ChatTurnQuery {
+	query := (&ChatTurnClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chat.Table, chat.FieldID, id),
+			sqlgraph.To(chatturn.Table, chatturn.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, chat.TurnsTable, chat.TurnsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryRepetitions queries the repetitions edge of a Chat.
+func (c *ChatClient) QueryRepetitions(_m *Chat) *ChatReplayQuery {
+	query := (&ChatReplayClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chat.Table, chat.FieldID, id),
+			sqlgraph.To(chatreplay.Table, chatreplay.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, chat.RepetitionsTable, chat.RepetitionsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ChatClient) Hooks() []Hook {
+	return c.hooks.Chat
+}
+
+// Interceptors returns the client interceptors.
+func (c *ChatClient) Interceptors() []Interceptor {
+	inters := c.inters.Chat
+	return append(inters[:len(inters):len(inters)], chat.Interceptors[:]...)
+}
+
+func (c *ChatClient) mutate(ctx context.Context, m *ChatMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ChatCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ChatUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ChatUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ChatDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Chat mutation op: %q", m.Op())
+	}
+}
+
+// ChatAnswerClient is a client for the ChatAnswer schema.
+type ChatAnswerClient struct {
+	config
+}
+
+// NewChatAnswerClient returns a client for the ChatAnswer from the given config.
+func NewChatAnswerClient(c config) *ChatAnswerClient {
+	return &ChatAnswerClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `chatanswer.Hooks(f(g(h())))`.
+func (c *ChatAnswerClient) Use(hooks ...Hook) {
+	c.hooks.ChatAnswer = append(c.hooks.ChatAnswer, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `chatanswer.Intercept(f(g(h())))`.
+func (c *ChatAnswerClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ChatAnswer = append(c.inters.ChatAnswer, interceptors...)
+}
+
+// Create returns a builder for creating a ChatAnswer entity.
+func (c *ChatAnswerClient) Create() *ChatAnswerCreate {
+	mutation := newChatAnswerMutation(c.config, OpCreate)
+	return &ChatAnswerCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ChatAnswer entities.
+func (c *ChatAnswerClient) CreateBulk(builders ...*ChatAnswerCreate) *ChatAnswerCreateBulk {
+	return &ChatAnswerCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ChatAnswerClient) MapCreateBulk(slice any, setFunc func(*ChatAnswerCreate, int)) *ChatAnswerCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ChatAnswerCreateBulk{err: fmt.Errorf("calling to ChatAnswerClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ChatAnswerCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ChatAnswerCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ChatAnswer.
+func (c *ChatAnswerClient) Update() *ChatAnswerUpdate {
+	mutation := newChatAnswerMutation(c.config, OpUpdate)
+	return &ChatAnswerUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ChatAnswerClient) UpdateOne(_m *ChatAnswer) *ChatAnswerUpdateOne {
+	mutation := newChatAnswerMutation(c.config, OpUpdateOne, withChatAnswer(_m))
+	return &ChatAnswerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ChatAnswerClient) UpdateOneID(id uuid.UUID) *ChatAnswerUpdateOne {
+	mutation := newChatAnswerMutation(c.config, OpUpdateOne, withChatAnswerID(id))
+	return &ChatAnswerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ChatAnswer.
+func (c *ChatAnswerClient) Delete() *ChatAnswerDelete {
+	mutation := newChatAnswerMutation(c.config, OpDelete)
+	return &ChatAnswerDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ChatAnswerClient) DeleteOne(_m *ChatAnswer) *ChatAnswerDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ChatAnswerClient) DeleteOneID(id uuid.UUID) *ChatAnswerDeleteOne {
+	builder := c.Delete().Where(chatanswer.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ChatAnswerDeleteOne{builder}
+}
+
+// Query returns a query builder for ChatAnswer.
+func (c *ChatAnswerClient) Query() *ChatAnswerQuery {
+	return &ChatAnswerQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeChatAnswer},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ChatAnswer entity by its id.
+func (c *ChatAnswerClient) Get(ctx context.Context, id uuid.UUID) (*ChatAnswer, error) {
+	return c.Query().Where(chatanswer.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ChatAnswerClient) GetX(ctx context.Context, id uuid.UUID) *ChatAnswer {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryAskedIn queries the asked_in edge of a ChatAnswer.
+func (c *ChatAnswerClient) QueryAskedIn(_m *ChatAnswer) *ChatTurnQuery {
+	query := (&ChatTurnClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chatanswer.Table, chatanswer.FieldID, id),
+			sqlgraph.To(chatturn.Table, chatturn.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, chatanswer.AskedInTable, chatanswer.AskedInColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryRepetition queries the repetition edge of a ChatAnswer.
+func (c *ChatAnswerClient) QueryRepetition(_m *ChatAnswer) *ChatReplayQuery {
+	query := (&ChatReplayClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chatanswer.Table, chatanswer.FieldID, id),
+			sqlgraph.To(chatreplay.Table, chatreplay.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, chatanswer.RepetitionTable, chatanswer.RepetitionColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ChatAnswerClient) Hooks() []Hook {
+	return c.hooks.ChatAnswer
+}
+
+// Interceptors returns the client interceptors.
+func (c *ChatAnswerClient) Interceptors() []Interceptor {
+	inters := c.inters.ChatAnswer
+	return append(inters[:len(inters):len(inters)], chatanswer.Interceptors[:]...)
+}
+
+func (c *ChatAnswerClient) mutate(ctx context.Context, m *ChatAnswerMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ChatAnswerCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ChatAnswerUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ChatAnswerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ChatAnswerDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ChatAnswer mutation op: %q", m.Op())
+	}
+}
+
+// ChatContentClient is a client for the ChatContent schema.
+type ChatContentClient struct {
+	config
+}
+
+// NewChatContentClient returns a client for the ChatContent from the given config.
+func NewChatContentClient(c config) *ChatContentClient {
+	return &ChatContentClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `chatcontent.Hooks(f(g(h())))`.
+func (c *ChatContentClient) Use(hooks ...Hook) {
+	c.hooks.ChatContent = append(c.hooks.ChatContent, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `chatcontent.Intercept(f(g(h())))`.
+func (c *ChatContentClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ChatContent = append(c.inters.ChatContent, interceptors...)
+}
+
+// Create returns a builder for creating a ChatContent entity.
+func (c *ChatContentClient) Create() *ChatContentCreate {
+	mutation := newChatContentMutation(c.config, OpCreate)
+	return &ChatContentCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ChatContent entities.
+func (c *ChatContentClient) CreateBulk(builders ...*ChatContentCreate) *ChatContentCreateBulk {
+	return &ChatContentCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ChatContentClient) MapCreateBulk(slice any, setFunc func(*ChatContentCreate, int)) *ChatContentCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ChatContentCreateBulk{err: fmt.Errorf("calling to ChatContentClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ChatContentCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ChatContentCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ChatContent.
+func (c *ChatContentClient) Update() *ChatContentUpdate {
+	mutation := newChatContentMutation(c.config, OpUpdate)
+	return &ChatContentUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ChatContentClient) UpdateOne(_m *ChatContent) *ChatContentUpdateOne {
+	mutation := newChatContentMutation(c.config, OpUpdateOne, withChatContent(_m))
+	return &ChatContentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ChatContentClient) UpdateOneID(id uuid.UUID) *ChatContentUpdateOne {
+	mutation := newChatContentMutation(c.config, OpUpdateOne, withChatContentID(id))
+	return &ChatContentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ChatContent.
+func (c *ChatContentClient) Delete() *ChatContentDelete {
+	mutation := newChatContentMutation(c.config, OpDelete)
+	return &ChatContentDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ChatContentClient) DeleteOne(_m *ChatContent) *ChatContentDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ChatContentClient) DeleteOneID(id uuid.UUID) *ChatContentDeleteOne {
+	builder := c.Delete().Where(chatcontent.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ChatContentDeleteOne{builder}
+}
+
+// Query returns a query builder for ChatContent.
+func (c *ChatContentClient) Query() *ChatContentQuery {
+	return &ChatContentQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeChatContent},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ChatContent entity by its id.
+func (c *ChatContentClient) Get(ctx context.Context, id uuid.UUID) (*ChatContent, error) {
+	return c.Query().Where(chatcontent.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ChatContentClient) GetX(ctx context.Context, id uuid.UUID) *ChatContent {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryTurn queries the turn edge of a ChatContent.
+func (c *ChatContentClient) QueryTurn(_m *ChatContent) *ChatTurnQuery {
+	query := (&ChatTurnClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chatcontent.Table, chatcontent.FieldID, id),
+			sqlgraph.To(chatturn.Table, chatturn.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, true, chatcontent.TurnTable, chatcontent.TurnColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ChatContentClient) Hooks() []Hook {
+	return c.hooks.ChatContent
+}
+
+// Interceptors returns the client interceptors.
+func (c *ChatContentClient) Interceptors() []Interceptor {
+	inters := c.inters.ChatContent
+	return append(inters[:len(inters):len(inters)], chatcontent.Interceptors[:]...)
+}
+
+func (c *ChatContentClient) mutate(ctx context.Context, m *ChatContentMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ChatContentCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ChatContentUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ChatContentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ChatContentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ChatContent mutation op: %q", m.Op())
+	}
+}
+
+// ChatEndpointClient is a client for the ChatEndpoint schema.
+type ChatEndpointClient struct {
+	config
+}
+
+// NewChatEndpointClient returns a client for the ChatEndpoint from the given config.
+func NewChatEndpointClient(c config) *ChatEndpointClient {
+	return &ChatEndpointClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `chatendpoint.Hooks(f(g(h())))`.
+func (c *ChatEndpointClient) Use(hooks ...Hook) {
+	c.hooks.ChatEndpoint = append(c.hooks.ChatEndpoint, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `chatendpoint.Intercept(f(g(h())))`.
+func (c *ChatEndpointClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ChatEndpoint = append(c.inters.ChatEndpoint, interceptors...)
+}
+
+// Create returns a builder for creating a ChatEndpoint entity.
+func (c *ChatEndpointClient) Create() *ChatEndpointCreate {
+	mutation := newChatEndpointMutation(c.config, OpCreate)
+	return &ChatEndpointCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ChatEndpoint entities.
+func (c *ChatEndpointClient) CreateBulk(builders ...*ChatEndpointCreate) *ChatEndpointCreateBulk {
+	return &ChatEndpointCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ChatEndpointClient) MapCreateBulk(slice any, setFunc func(*ChatEndpointCreate, int)) *ChatEndpointCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ChatEndpointCreateBulk{err: fmt.Errorf("calling to ChatEndpointClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ChatEndpointCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ChatEndpointCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ChatEndpoint.
+func (c *ChatEndpointClient) Update() *ChatEndpointUpdate {
+	mutation := newChatEndpointMutation(c.config, OpUpdate)
+	return &ChatEndpointUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ChatEndpointClient) UpdateOne(_m *ChatEndpoint) *ChatEndpointUpdateOne {
+	mutation := newChatEndpointMutation(c.config, OpUpdateOne, withChatEndpoint(_m))
+	return &ChatEndpointUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ChatEndpointClient) UpdateOneID(id uuid.UUID) *ChatEndpointUpdateOne {
+	mutation := newChatEndpointMutation(c.config, OpUpdateOne, withChatEndpointID(id))
+	return &ChatEndpointUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ChatEndpoint.
+func (c *ChatEndpointClient) Delete() *ChatEndpointDelete {
+	mutation := newChatEndpointMutation(c.config, OpDelete)
+	return &ChatEndpointDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ChatEndpointClient) DeleteOne(_m *ChatEndpoint) *ChatEndpointDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ChatEndpointClient) DeleteOneID(id uuid.UUID) *ChatEndpointDeleteOne {
+	builder := c.Delete().Where(chatendpoint.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ChatEndpointDeleteOne{builder}
+}
+
+// Query returns a query builder for ChatEndpoint.
+func (c *ChatEndpointClient) Query() *ChatEndpointQuery {
+	return &ChatEndpointQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeChatEndpoint},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ChatEndpoint entity by its id.
+func (c *ChatEndpointClient) Get(ctx context.Context, id uuid.UUID) (*ChatEndpoint, error) {
+	return c.Query().Where(chatendpoint.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ChatEndpointClient) GetX(ctx context.Context, id uuid.UUID) *ChatEndpoint {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *ChatEndpointClient) Hooks() []Hook {
+	return c.hooks.ChatEndpoint
+}
+
+// Interceptors returns the client interceptors.
+func (c *ChatEndpointClient) Interceptors() []Interceptor {
+	inters := c.inters.ChatEndpoint
+	return append(inters[:len(inters):len(inters)], chatendpoint.Interceptors[:]...)
+}
+
+func (c *ChatEndpointClient) mutate(ctx context.Context, m *ChatEndpointMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ChatEndpointCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ChatEndpointUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ChatEndpointUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ChatEndpointDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ChatEndpoint mutation op: %q", m.Op())
+	}
+}
+
+// ChatReplayClient is a client for the ChatReplay schema.
+type ChatReplayClient struct {
+	config
+}
+
+// NewChatReplayClient returns a client for the ChatReplay from the given config.
+func NewChatReplayClient(c config) *ChatReplayClient {
+	return &ChatReplayClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `chatreplay.Hooks(f(g(h())))`.
+func (c *ChatReplayClient) Use(hooks ...Hook) {
+	c.hooks.ChatReplay = append(c.hooks.ChatReplay, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `chatreplay.Intercept(f(g(h())))`.
+func (c *ChatReplayClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ChatReplay = append(c.inters.ChatReplay, interceptors...)
+}
+
+// Create returns a builder for creating a ChatReplay entity.
+func (c *ChatReplayClient) Create() *ChatReplayCreate {
+	mutation := newChatReplayMutation(c.config, OpCreate)
+	return &ChatReplayCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ChatReplay entities.
+func (c *ChatReplayClient) CreateBulk(builders ...*ChatReplayCreate) *ChatReplayCreateBulk {
+	return &ChatReplayCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ChatReplayClient) MapCreateBulk(slice any, setFunc func(*ChatReplayCreate, int)) *ChatReplayCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ChatReplayCreateBulk{err: fmt.Errorf("calling to ChatReplayClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ChatReplayCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ChatReplayCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ChatReplay.
+func (c *ChatReplayClient) Update() *ChatReplayUpdate {
+	mutation := newChatReplayMutation(c.config, OpUpdate)
+	return &ChatReplayUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ChatReplayClient) UpdateOne(_m *ChatReplay) *ChatReplayUpdateOne {
+	mutation := newChatReplayMutation(c.config, OpUpdateOne, withChatReplay(_m))
+	return &ChatReplayUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ChatReplayClient) UpdateOneID(id uuid.UUID) *ChatReplayUpdateOne {
+	mutation := newChatReplayMutation(c.config, OpUpdateOne, withChatReplayID(id))
+	return &ChatReplayUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ChatReplay.
+func (c *ChatReplayClient) Delete() *ChatReplayDelete {
+	mutation := newChatReplayMutation(c.config, OpDelete)
+	return &ChatReplayDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ChatReplayClient) DeleteOne(_m *ChatReplay) *ChatReplayDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ChatReplayClient) DeleteOneID(id uuid.UUID) *ChatReplayDeleteOne {
+	builder := c.Delete().Where(chatreplay.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ChatReplayDeleteOne{builder}
+}
+
+// Query returns a query builder for ChatReplay.
+func (c *ChatReplayClient) Query() *ChatReplayQuery {
+	return &ChatReplayQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeChatReplay},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ChatReplay entity by its id.
+func (c *ChatReplayClient) Get(ctx context.Context, id uuid.UUID) (*ChatReplay, error) {
+	return c.Query().Where(chatreplay.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ChatReplayClient) GetX(ctx context.Context, id uuid.UUID) *ChatReplay {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryChat queries the chat edge of a ChatReplay.
+func (c *ChatReplayClient) QueryChat(_m *ChatReplay) *ChatQuery {
+	query := (&ChatClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chatreplay.Table, chatreplay.FieldID, id),
+			sqlgraph.To(chat.Table, chat.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, chatreplay.ChatTable, chatreplay.ChatColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryResults queries the results edge of a ChatReplay.
+func (c *ChatReplayClient) QueryResults(_m *ChatReplay) *ChatAnswerQuery {
+	query := (&ChatAnswerClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chatreplay.Table, chatreplay.FieldID, id),
+			sqlgraph.To(chatanswer.Table, chatanswer.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, chatreplay.ResultsTable, chatreplay.ResultsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ChatReplayClient) Hooks() []Hook {
+	return c.hooks.ChatReplay
+}
+
+// Interceptors returns the client interceptors.
+func (c *ChatReplayClient) Interceptors() []Interceptor {
+	inters := c.inters.ChatReplay
+	return append(inters[:len(inters):len(inters)], chatreplay.Interceptors[:]...)
+}
+
+func (c *ChatReplayClient) mutate(ctx context.Context, m *ChatReplayMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ChatReplayCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ChatReplayUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ChatReplayUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ChatReplayDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ChatReplay mutation op: %q", m.Op())
+	}
+}
+
+// ChatTurnClient is a client for the ChatTurn schema.
+type ChatTurnClient struct {
+	config
+}
+
+// NewChatTurnClient returns a client for the ChatTurn from the given config.
+func NewChatTurnClient(c config) *ChatTurnClient {
+	return &ChatTurnClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `chatturn.Hooks(f(g(h())))`.
+func (c *ChatTurnClient) Use(hooks ...Hook) {
+	c.hooks.ChatTurn = append(c.hooks.ChatTurn, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `chatturn.Intercept(f(g(h())))`.
+func (c *ChatTurnClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ChatTurn = append(c.inters.ChatTurn, interceptors...)
+}
+
+// Create returns a builder for creating a ChatTurn entity.
+func (c *ChatTurnClient) Create() *ChatTurnCreate {
+	mutation := newChatTurnMutation(c.config, OpCreate)
+	return &ChatTurnCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ChatTurn entities.
+func (c *ChatTurnClient) CreateBulk(builders ...*ChatTurnCreate) *ChatTurnCreateBulk {
+	return &ChatTurnCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ChatTurnClient) MapCreateBulk(slice any, setFunc func(*ChatTurnCreate, int)) *ChatTurnCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ChatTurnCreateBulk{err: fmt.Errorf("calling to ChatTurnClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ChatTurnCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ChatTurnCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ChatTurn.
+func (c *ChatTurnClient) Update() *ChatTurnUpdate {
+	mutation := newChatTurnMutation(c.config, OpUpdate)
+	return &ChatTurnUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ChatTurnClient) UpdateOne(_m *ChatTurn) *ChatTurnUpdateOne {
+	mutation := newChatTurnMutation(c.config, OpUpdateOne, withChatTurn(_m))
+	return &ChatTurnUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ChatTurnClient) UpdateOneID(id uuid.UUID) *ChatTurnUpdateOne {
+	mutation := newChatTurnMutation(c.config, OpUpdateOne, withChatTurnID(id))
+	return &ChatTurnUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ChatTurn.
+func (c *ChatTurnClient) Delete() *ChatTurnDelete {
+	mutation := newChatTurnMutation(c.config, OpDelete)
+	return &ChatTurnDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ChatTurnClient) DeleteOne(_m *ChatTurn) *ChatTurnDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ChatTurnClient) DeleteOneID(id uuid.UUID) *ChatTurnDeleteOne {
+	builder := c.Delete().Where(chatturn.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ChatTurnDeleteOne{builder}
+}
+
+// Query returns a query builder for ChatTurn.
+func (c *ChatTurnClient) Query() *ChatTurnQuery {
+	return &ChatTurnQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeChatTurn},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ChatTurn entity by its id.
+func (c *ChatTurnClient) Get(ctx context.Context, id uuid.UUID) (*ChatTurn, error) {
+	return c.Query().Where(chatturn.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ChatTurnClient) GetX(ctx context.Context, id uuid.UUID) *ChatTurn {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryChat queries the chat edge of a ChatTurn.
+func (c *ChatTurnClient) QueryChat(_m *ChatTurn) *ChatQuery {
+	query := (&ChatClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chatturn.Table, chatturn.FieldID, id),
+			sqlgraph.To(chat.Table, chat.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, chatturn.ChatTable, chatturn.ChatColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryResults queries the results edge of a ChatTurn.
+func (c *ChatTurnClient) QueryResults(_m *ChatTurn) *ChatAnswerQuery {
+	query := (&ChatAnswerClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chatturn.Table, chatturn.FieldID, id),
+			sqlgraph.To(chatanswer.Table, chatanswer.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, chatturn.ResultsTable, chatturn.ResultsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryBallots queries the ballots edge of a ChatTurn.
+func (c *ChatTurnClient) QueryBallots(_m *ChatTurn) *ChatVoteQuery {
+	query := (&ChatVoteClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chatturn.Table, chatturn.FieldID, id),
+			sqlgraph.To(chatvote.Table, chatvote.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, chatturn.BallotsTable, chatturn.BallotsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryContent queries the content edge of a ChatTurn.
+func (c *ChatTurnClient) QueryContent(_m *ChatTurn) *ChatContentQuery {
+	query := (&ChatContentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chatturn.Table, chatturn.FieldID, id),
+			sqlgraph.To(chatcontent.Table, chatcontent.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, chatturn.ContentTable, chatturn.ContentColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ChatTurnClient) Hooks() []Hook {
+	return c.hooks.ChatTurn
+}
+
+// Interceptors returns the client interceptors.
+func (c *ChatTurnClient) Interceptors() []Interceptor {
+	inters := c.inters.ChatTurn
+	return append(inters[:len(inters):len(inters)], chatturn.Interceptors[:]...)
+}
+
+func (c *ChatTurnClient) mutate(ctx context.Context, m *ChatTurnMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ChatTurnCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ChatTurnUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ChatTurnUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ChatTurnDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ChatTurn mutation op: %q", m.Op())
+	}
+}
+
+// ChatVoteClient is a client for the ChatVote schema.
+type ChatVoteClient struct {
+	config
+}
+
+// NewChatVoteClient returns a client for the ChatVote from the given config.
+func NewChatVoteClient(c config) *ChatVoteClient {
+	return &ChatVoteClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `chatvote.Hooks(f(g(h())))`.
+func (c *ChatVoteClient) Use(hooks ...Hook) {
+	c.hooks.ChatVote = append(c.hooks.ChatVote, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `chatvote.Intercept(f(g(h())))`.
+func (c *ChatVoteClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ChatVote = append(c.inters.ChatVote, interceptors...)
+}
+
+// Create returns a builder for creating a ChatVote entity.
+func (c *ChatVoteClient) Create() *ChatVoteCreate {
+	mutation := newChatVoteMutation(c.config, OpCreate)
+	return &ChatVoteCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ChatVote entities.
+func (c *ChatVoteClient) CreateBulk(builders ...*ChatVoteCreate) *ChatVoteCreateBulk {
+	return &ChatVoteCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ChatVoteClient) MapCreateBulk(slice any, setFunc func(*ChatVoteCreate, int)) *ChatVoteCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ChatVoteCreateBulk{err: fmt.Errorf("calling to ChatVoteClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ChatVoteCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ChatVoteCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ChatVote.
+func (c *ChatVoteClient) Update() *ChatVoteUpdate {
+	mutation := newChatVoteMutation(c.config, OpUpdate)
+	return &ChatVoteUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ChatVoteClient) UpdateOne(_m *ChatVote) *ChatVoteUpdateOne {
+	mutation := newChatVoteMutation(c.config, OpUpdateOne, withChatVote(_m))
+	return &ChatVoteUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ChatVoteClient) UpdateOneID(id uuid.UUID) *ChatVoteUpdateOne {
+	mutation := newChatVoteMutation(c.config, OpUpdateOne, withChatVoteID(id))
+	return &ChatVoteUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ChatVote.
+func (c *ChatVoteClient) Delete() *ChatVoteDelete {
+	mutation := newChatVoteMutation(c.config, OpDelete)
+	return &ChatVoteDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ChatVoteClient) DeleteOne(_m *ChatVote) *ChatVoteDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ChatVoteClient) DeleteOneID(id uuid.UUID) *ChatVoteDeleteOne {
+	builder := c.Delete().Where(chatvote.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ChatVoteDeleteOne{builder}
+}
+
+// Query returns a query builder for ChatVote.
+func (c *ChatVoteClient) Query() *ChatVoteQuery {
+	return &ChatVoteQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeChatVote},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ChatVote entity by its id.
+func (c *ChatVoteClient) Get(ctx context.Context, id uuid.UUID) (*ChatVote, error) {
+	return c.Query().Where(chatvote.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ChatVoteClient) GetX(ctx context.Context, id uuid.UUID) *ChatVote {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryTurn queries the turn edge of a ChatVote.
+func (c *ChatVoteClient) QueryTurn(_m *ChatVote) *ChatTurnQuery {
+	query := (&ChatTurnClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(chatvote.Table, chatvote.FieldID, id),
+			sqlgraph.To(chatturn.Table, chatturn.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, chatvote.TurnTable, chatvote.TurnColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ChatVoteClient) Hooks() []Hook {
+	return c.hooks.ChatVote
+}
+
+// Interceptors returns the client interceptors.
+func (c *ChatVoteClient) Interceptors() []Interceptor {
+	inters := c.inters.ChatVote
+	return append(inters[:len(inters):len(inters)], chatvote.Interceptors[:]...)
+}
+
+func (c *ChatVoteClient) mutate(ctx context.Context, m *ChatVoteMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ChatVoteCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ChatVoteUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ChatVoteUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ChatVoteDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ChatVote mutation op: %q", m.Op())
 	}
 }
 
@@ -12161,6 +13383,7 @@ func (c *VolumeGrantClient) mutate(ctx context.Context, m *VolumeGrantMutation) 
 type (
 	hooks struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
+		Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay, ChatTurn, ChatVote,
 		ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
 		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
 		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
@@ -12174,6 +13397,7 @@ type (
 	}
 	inters struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
+		Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay, ChatTurn, ChatVote,
 		ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
 		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
 		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,

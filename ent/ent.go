@@ -19,6 +19,13 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/chat"
+	"github.com/berthhq/berth/ent/chatanswer"
+	"github.com/berthhq/berth/ent/chatcontent"
+	"github.com/berthhq/berth/ent/chatendpoint"
+	"github.com/berthhq/berth/ent/chatreplay"
+	"github.com/berthhq/berth/ent/chatturn"
+	"github.com/berthhq/berth/ent/chatvote"
 	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentevent"
@@ -144,6 +151,13 @@ func checkColumn(t, c string) error {
 			appport.Table:            appport.ValidColumn,
 			appshare.Table:           appshare.ValidColumn,
 			auditentry.Table:         auditentry.ValidColumn,
+			chat.Table:               chat.ValidColumn,
+			chatanswer.Table:         chatanswer.ValidColumn,
+			chatcontent.Table:        chatcontent.ValidColumn,
+			chatendpoint.Table:       chatendpoint.ValidColumn,
+			chatreplay.Table:         chatreplay.ValidColumn,
+			chatturn.Table:           chatturn.ValidColumn,
+			chatvote.Table:           chatvote.ValidColumn,
 			clusteridentity.Table:    clusteridentity.ValidColumn,
 			deployment.Table:         deployment.ValidColumn,
 			deploymentevent.Table:    deploymentevent.ValidColumn,

@@ -15,6 +15,10 @@ import (
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/chat"
+	"github.com/berthhq/berth/ent/chatanswer"
+	"github.com/berthhq/berth/ent/chatendpoint"
+	"github.com/berthhq/berth/ent/chatturn"
 	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentevent"
@@ -822,6 +826,521 @@ func newAuditEntryPaginateArgs(rv map[string]any) *auditentryPaginateArgs {
 	}
 	if v, ok := rv[whereField].(*AuditEntryWhereInput); ok {
 		args.opts = append(args.opts, WithAuditEntryFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *ChatQuery) CollectFields(ctx context.Context, satisfies ...string) (*ChatQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *ChatQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(chat.Columns))
+		selectedFields = []string{chat.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "turns":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ChatTurnClient{config: _q.config}).Query()
+			)
+			args := newChatTurnPaginateArgs(fieldArgs(ctx, new(ChatTurnWhereInput), path...))
+			if err := validateFirstLast(args.first, args.last); err != nil {
+				return fmt.Errorf("validate first and last in path %q: %w", path, err)
+			}
+			pager, err := newChatTurnPager(args.opts, args.last != nil)
+			if err != nil {
+				return fmt.Errorf("create new pager in path %q: %w", path, err)
+			}
+			if query, err = pager.applyFilter(query); err != nil {
+				return err
+			}
+			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
+			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
+				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
+				if hasPagination || ignoredEdges {
+					query := query.Clone()
+					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Chat) error {
+						ids := make([]driver.Value, len(nodes))
+						for i := range nodes {
+							ids[i] = nodes[i].ID
+						}
+						var v []struct {
+							NodeID uuid.UUID `sql:"chat_id"`
+							Count  int       `sql:"count"`
+						}
+						query.Where(func(s *sql.Selector) {
+							s.Where(sql.InValues(s.C(chat.TurnsColumn), ids...))
+						})
+						if err := query.GroupBy(chat.TurnsColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
+							return err
+						}
+						m := make(map[uuid.UUID]int, len(v))
+						for i := range v {
+							m[v[i].NodeID] = v[i].Count
+						}
+						for i := range nodes {
+							n := m[nodes[i].ID]
+							if nodes[i].Edges.totalCount[0] == nil {
+								nodes[i].Edges.totalCount[0] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[0][alias] = n
+						}
+						return nil
+					})
+				} else {
+					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Chat) error {
+						for i := range nodes {
+							n := len(nodes[i].Edges.Turns)
+							if nodes[i].Edges.totalCount[0] == nil {
+								nodes[i].Edges.totalCount[0] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[0][alias] = n
+						}
+						return nil
+					})
+				}
+			}
+			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
+				continue
+			}
+			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
+				return err
+			}
+			path = append(path, edgesField, nodeField)
+			if field := collectedField(ctx, path...); field != nil {
+				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, chatturnImplementors)...); err != nil {
+					return err
+				}
+			}
+			if limit := paginateLimit(args.first, args.last); limit > 0 {
+				if oneNode {
+					pager.applyOrder(query.Limit(limit))
+				} else {
+					modify := entgql.LimitPerRow(chat.TurnsColumn, limit, pager.orderExpr(query))
+					query.modifiers = append(query.modifiers, modify)
+				}
+			} else {
+				query = pager.applyOrder(query)
+			}
+			_q.WithNamedTurns(alias, func(wq *ChatTurnQuery) {
+				*wq = *query
+			})
+		case "createdAt":
+			if _, ok := fieldSeen[chat.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, chat.FieldCreatedAt)
+				fieldSeen[chat.FieldCreatedAt] = struct{}{}
+			}
+		case "title":
+			if _, ok := fieldSeen[chat.FieldTitle]; !ok {
+				selectedFields = append(selectedFields, chat.FieldTitle)
+				fieldSeen[chat.FieldTitle] = struct{}{}
+			}
+		case "blind":
+			if _, ok := fieldSeen[chat.FieldBlind]; !ok {
+				selectedFields = append(selectedFields, chat.FieldBlind)
+				fieldSeen[chat.FieldBlind] = struct{}{}
+			}
+		case "shared":
+			if _, ok := fieldSeen[chat.FieldShared]; !ok {
+				selectedFields = append(selectedFields, chat.FieldShared)
+				fieldSeen[chat.FieldShared] = struct{}{}
+			}
+		case "updatedAt":
+			if _, ok := fieldSeen[chat.FieldUpdatedAt]; !ok {
+				selectedFields = append(selectedFields, chat.FieldUpdatedAt)
+				fieldSeen[chat.FieldUpdatedAt] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type chatPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []ChatPaginateOption
+}
+
+func newChatPaginateArgs(rv map[string]any) *chatPaginateArgs {
+	args := &chatPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*ChatOrder:
+			args.opts = append(args.opts, WithChatOrder(v))
+		case []any:
+			var orders []*ChatOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &ChatOrder{Field: &ChatOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithChatOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*ChatWhereInput); ok {
+		args.opts = append(args.opts, WithChatFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *ChatAnswerQuery) CollectFields(ctx context.Context, satisfies ...string) (*ChatAnswerQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *ChatAnswerQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(chatanswer.Columns))
+		selectedFields = []string{chatanswer.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+		case "createdAt":
+			if _, ok := fieldSeen[chatanswer.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, chatanswer.FieldCreatedAt)
+				fieldSeen[chatanswer.FieldCreatedAt] = struct{}{}
+			}
+		case "previous":
+			if _, ok := fieldSeen[chatanswer.FieldPrevious]; !ok {
+				selectedFields = append(selectedFields, chatanswer.FieldPrevious)
+				fieldSeen[chatanswer.FieldPrevious] = struct{}{}
+			}
+		case "status":
+			if _, ok := fieldSeen[chatanswer.FieldStatus]; !ok {
+				selectedFields = append(selectedFields, chatanswer.FieldStatus)
+				fieldSeen[chatanswer.FieldStatus] = struct{}{}
+			}
+		case "endedAt":
+			if _, ok := fieldSeen[chatanswer.FieldEndedAt]; !ok {
+				selectedFields = append(selectedFields, chatanswer.FieldEndedAt)
+				fieldSeen[chatanswer.FieldEndedAt] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type chatanswerPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []ChatAnswerPaginateOption
+}
+
+func newChatAnswerPaginateArgs(rv map[string]any) *chatanswerPaginateArgs {
+	args := &chatanswerPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &ChatAnswerOrder{Field: &ChatAnswerOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithChatAnswerOrder(order))
+			}
+		case *ChatAnswerOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithChatAnswerOrder(v))
+			}
+		}
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *ChatEndpointQuery) CollectFields(ctx context.Context, satisfies ...string) (*ChatEndpointQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *ChatEndpointQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(chatendpoint.Columns))
+		selectedFields = []string{chatendpoint.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+		case "createdAt":
+			if _, ok := fieldSeen[chatendpoint.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, chatendpoint.FieldCreatedAt)
+				fieldSeen[chatendpoint.FieldCreatedAt] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[chatendpoint.FieldName]; !ok {
+				selectedFields = append(selectedFields, chatendpoint.FieldName)
+				fieldSeen[chatendpoint.FieldName] = struct{}{}
+			}
+		case "models":
+			if _, ok := fieldSeen[chatendpoint.FieldModels]; !ok {
+				selectedFields = append(selectedFields, chatendpoint.FieldModels)
+				fieldSeen[chatendpoint.FieldModels] = struct{}{}
+			}
+		case "enabled":
+			if _, ok := fieldSeen[chatendpoint.FieldEnabled]; !ok {
+				selectedFields = append(selectedFields, chatendpoint.FieldEnabled)
+				fieldSeen[chatendpoint.FieldEnabled] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type chatendpointPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []ChatEndpointPaginateOption
+}
+
+func newChatEndpointPaginateArgs(rv map[string]any) *chatendpointPaginateArgs {
+	args := &chatendpointPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*ChatEndpointOrder:
+			args.opts = append(args.opts, WithChatEndpointOrder(v))
+		case []any:
+			var orders []*ChatEndpointOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &ChatEndpointOrder{Field: &ChatEndpointOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithChatEndpointOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*ChatEndpointWhereInput); ok {
+		args.opts = append(args.opts, WithChatEndpointFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *ChatTurnQuery) CollectFields(ctx context.Context, satisfies ...string) (*ChatTurnQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *ChatTurnQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(chatturn.Columns))
+		selectedFields = []string{chatturn.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+		case "createdAt":
+			if _, ok := fieldSeen[chatturn.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, chatturn.FieldCreatedAt)
+				fieldSeen[chatturn.FieldCreatedAt] = struct{}{}
+			}
+		case "previous":
+			if _, ok := fieldSeen[chatturn.FieldPrevious]; !ok {
+				selectedFields = append(selectedFields, chatturn.FieldPrevious)
+				fieldSeen[chatturn.FieldPrevious] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type chatturnPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []ChatTurnPaginateOption
+}
+
+func newChatTurnPaginateArgs(rv map[string]any) *chatturnPaginateArgs {
+	args := &chatturnPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*ChatTurnOrder:
+			args.opts = append(args.opts, WithChatTurnOrder(v))
+		case []any:
+			var orders []*ChatTurnOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &ChatTurnOrder{Field: &ChatTurnOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithChatTurnOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*ChatTurnWhereInput); ok {
+		args.opts = append(args.opts, WithChatTurnFilter(v.Filter))
 	}
 	return args
 }

@@ -52,6 +52,27 @@ func (_m *Allocation) Device(ctx context.Context) (*Device, error) {
 	return result, err
 }
 
+func (_m *Chat) Turns(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy []*ChatTurnOrder, where *ChatTurnWhereInput,
+) (*ChatTurnConnection, error) {
+	opts := []ChatTurnPaginateOption{
+		WithChatTurnOrder(orderBy),
+		WithChatTurnFilter(where.Filter),
+	}
+	alias := graphql.GetFieldContext(ctx).Field.Alias
+	totalCount, hasTotalCount := _m.Edges.totalCount[0][alias]
+	if nodes, err := _m.NamedTurns(alias); err == nil || hasTotalCount {
+		pager, err := newChatTurnPager(opts, last != nil)
+		if err != nil {
+			return nil, err
+		}
+		conn := &ChatTurnConnection{Edges: []*ChatTurnEdge{}, TotalCount: totalCount}
+		conn.build(nodes, pager, after, first, before, last)
+		return conn, nil
+	}
+	return _m.QueryTurns().Paginate(ctx, after, first, before, last, opts...)
+}
+
 func (_m *Deployment) Project(ctx context.Context) (*Project, error) {
 	result, err := _m.Edges.ProjectOrErr()
 	if IsNotLoaded(err) {

@@ -13,6 +13,10 @@ import (
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/chat"
+	"github.com/berthhq/berth/ent/chatanswer"
+	"github.com/berthhq/berth/ent/chatendpoint"
+	"github.com/berthhq/berth/ent/chatturn"
 	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentevent"
@@ -101,6 +105,26 @@ var auditentryImplementors = []string{"AuditEntry", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*AuditEntry) IsNode() {}
+
+var chatImplementors = []string{"Chat", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*Chat) IsNode() {}
+
+var chatanswerImplementors = []string{"ChatAnswer", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*ChatAnswer) IsNode() {}
+
+var chatendpointImplementors = []string{"ChatEndpoint", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*ChatEndpoint) IsNode() {}
+
+var chatturnImplementors = []string{"ChatTurn", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*ChatTurn) IsNode() {}
 
 var clusteridentityImplementors = []string{"ClusterIdentity", "Node"}
 
@@ -476,6 +500,42 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(auditentry.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, auditentryImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case chat.Table:
+		query := c.Chat.Query().
+			Where(chat.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, chatImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case chatanswer.Table:
+		query := c.ChatAnswer.Query().
+			Where(chatanswer.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, chatanswerImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case chatendpoint.Table:
+		query := c.ChatEndpoint.Query().
+			Where(chatendpoint.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, chatendpointImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case chatturn.Table:
+		query := c.ChatTurn.Query().
+			Where(chatturn.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, chatturnImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -1116,6 +1176,70 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.AuditEntry.Query().
 			Where(auditentry.IDIn(ids...))
 		query, err := query.CollectFields(ctx, auditentryImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case chat.Table:
+		query := c.Chat.Query().
+			Where(chat.IDIn(ids...))
+		query, err := query.CollectFields(ctx, chatImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case chatanswer.Table:
+		query := c.ChatAnswer.Query().
+			Where(chatanswer.IDIn(ids...))
+		query, err := query.CollectFields(ctx, chatanswerImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case chatendpoint.Table:
+		query := c.ChatEndpoint.Query().
+			Where(chatendpoint.IDIn(ids...))
+		query, err := query.CollectFields(ctx, chatendpointImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case chatturn.Table:
+		query := c.ChatTurn.Query().
+			Where(chatturn.IDIn(ids...))
+		query, err := query.CollectFields(ctx, chatturnImplementors...)
 		if err != nil {
 			return nil, err
 		}

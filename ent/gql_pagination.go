@@ -19,6 +19,10 @@ import (
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/chat"
+	"github.com/berthhq/berth/ent/chatanswer"
+	"github.com/berthhq/berth/ent/chatendpoint"
+	"github.com/berthhq/berth/ent/chatturn"
 	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentevent"
@@ -1730,6 +1734,1352 @@ func (_m *AuditEntry) ToEdge(order *AuditEntryOrder) *AuditEntryEdge {
 		order = DefaultAuditEntryOrder
 	}
 	return &AuditEntryEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// ChatEdge is the edge representation of Chat.
+type ChatEdge struct {
+	Node   *Chat  `json:"node"`
+	Cursor Cursor `json:"cursor"`
+}
+
+// ChatConnection is the connection containing edges to Chat.
+type ChatConnection struct {
+	Edges      []*ChatEdge `json:"edges"`
+	PageInfo   PageInfo    `json:"pageInfo"`
+	TotalCount int         `json:"totalCount"`
+}
+
+func (c *ChatConnection) build(nodes []*Chat, pager *chatPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *Chat
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *Chat {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *Chat {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*ChatEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &ChatEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// ChatPaginateOption enables pagination customization.
+type ChatPaginateOption func(*chatPager) error
+
+// WithChatOrder configures pagination ordering.
+func WithChatOrder(order []*ChatOrder) ChatPaginateOption {
+	return func(pager *chatPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithChatFilter configures pagination filter.
+func WithChatFilter(filter func(*ChatQuery) (*ChatQuery, error)) ChatPaginateOption {
+	return func(pager *chatPager) error {
+		if filter == nil {
+			return errors.New("ChatQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type chatPager struct {
+	reverse bool
+	order   []*ChatOrder
+	filter  func(*ChatQuery) (*ChatQuery, error)
+}
+
+func newChatPager(opts []ChatPaginateOption, reverse bool) (*chatPager, error) {
+	pager := &chatPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *chatPager) applyFilter(query *ChatQuery) (*ChatQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *chatPager) toCursor(_m *Chat) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *chatPager) applyCursors(query *ChatQuery, after, before *Cursor) (*ChatQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultChatOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *chatPager) applyOrder(query *ChatQuery) *ChatQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultChatOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultChatOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *chatPager) orderExpr(query *ChatQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultChatOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to Chat.
+func (_m *ChatQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ChatPaginateOption,
+) (*ChatConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newChatPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &ChatConnection{Edges: []*ChatEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// ChatOrderFieldCreatedAt orders Chat by created_at.
+	ChatOrderFieldCreatedAt = &ChatOrderField{
+		Value: func(_m *Chat) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: chat.FieldCreatedAt,
+		toTerm: chat.ByCreatedAt,
+		toCursor: func(_m *Chat) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+	// ChatOrderFieldTitle orders Chat by title.
+	ChatOrderFieldTitle = &ChatOrderField{
+		Value: func(_m *Chat) (ent.Value, error) {
+			return _m.Title, nil
+		},
+		column: chat.FieldTitle,
+		toTerm: chat.ByTitle,
+		toCursor: func(_m *Chat) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Title,
+			}
+		},
+	}
+	// ChatOrderFieldUpdatedAt orders Chat by updated_at.
+	ChatOrderFieldUpdatedAt = &ChatOrderField{
+		Value: func(_m *Chat) (ent.Value, error) {
+			return _m.UpdatedAt, nil
+		},
+		column: chat.FieldUpdatedAt,
+		toTerm: chat.ByUpdatedAt,
+		toCursor: func(_m *Chat) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.UpdatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f ChatOrderField) String() string {
+	var str string
+	switch f.column {
+	case ChatOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	case ChatOrderFieldTitle.column:
+		str = "TITLE"
+	case ChatOrderFieldUpdatedAt.column:
+		str = "UPDATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f ChatOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *ChatOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ChatOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *ChatOrderFieldCreatedAt
+	case "TITLE":
+		*f = *ChatOrderFieldTitle
+	case "UPDATED_AT":
+		*f = *ChatOrderFieldUpdatedAt
+	default:
+		return fmt.Errorf("%s is not a valid ChatOrderField", str)
+	}
+	return nil
+}
+
+// ChatOrderField defines the ordering field of Chat.
+type ChatOrderField struct {
+	// Value extracts the ordering value from the given Chat.
+	Value    func(*Chat) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) chat.OrderOption
+	toCursor func(*Chat) Cursor
+}
+
+// ChatOrder defines the ordering of Chat.
+type ChatOrder struct {
+	Direction OrderDirection  `json:"direction"`
+	Field     *ChatOrderField `json:"field"`
+}
+
+// DefaultChatOrder is the default ordering of Chat.
+var DefaultChatOrder = &ChatOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ChatOrderField{
+		Value: func(_m *Chat) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: chat.FieldID,
+		toTerm: chat.ByID,
+		toCursor: func(_m *Chat) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts Chat into ChatEdge.
+func (_m *Chat) ToEdge(order *ChatOrder) *ChatEdge {
+	if order == nil {
+		order = DefaultChatOrder
+	}
+	return &ChatEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// ChatAnswerEdge is the edge representation of ChatAnswer.
+type ChatAnswerEdge struct {
+	Node   *ChatAnswer `json:"node"`
+	Cursor Cursor      `json:"cursor"`
+}
+
+// ChatAnswerConnection is the connection containing edges to ChatAnswer.
+type ChatAnswerConnection struct {
+	Edges      []*ChatAnswerEdge `json:"edges"`
+	PageInfo   PageInfo          `json:"pageInfo"`
+	TotalCount int               `json:"totalCount"`
+}
+
+func (c *ChatAnswerConnection) build(nodes []*ChatAnswer, pager *chatanswerPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *ChatAnswer
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *ChatAnswer {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *ChatAnswer {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*ChatAnswerEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &ChatAnswerEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// ChatAnswerPaginateOption enables pagination customization.
+type ChatAnswerPaginateOption func(*chatanswerPager) error
+
+// WithChatAnswerOrder configures pagination ordering.
+func WithChatAnswerOrder(order *ChatAnswerOrder) ChatAnswerPaginateOption {
+	if order == nil {
+		order = DefaultChatAnswerOrder
+	}
+	o := *order
+	return func(pager *chatanswerPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultChatAnswerOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithChatAnswerFilter configures pagination filter.
+func WithChatAnswerFilter(filter func(*ChatAnswerQuery) (*ChatAnswerQuery, error)) ChatAnswerPaginateOption {
+	return func(pager *chatanswerPager) error {
+		if filter == nil {
+			return errors.New("ChatAnswerQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type chatanswerPager struct {
+	reverse bool
+	order   *ChatAnswerOrder
+	filter  func(*ChatAnswerQuery) (*ChatAnswerQuery, error)
+}
+
+func newChatAnswerPager(opts []ChatAnswerPaginateOption, reverse bool) (*chatanswerPager, error) {
+	pager := &chatanswerPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultChatAnswerOrder
+	}
+	return pager, nil
+}
+
+func (p *chatanswerPager) applyFilter(query *ChatAnswerQuery) (*ChatAnswerQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *chatanswerPager) toCursor(_m *ChatAnswer) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *chatanswerPager) applyCursors(query *ChatAnswerQuery, after, before *Cursor) (*ChatAnswerQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultChatAnswerOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *chatanswerPager) applyOrder(query *ChatAnswerQuery) *ChatAnswerQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultChatAnswerOrder.Field {
+		query = query.Order(DefaultChatAnswerOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *chatanswerPager) orderExpr(query *ChatAnswerQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultChatAnswerOrder.Field {
+			b.Comma().Ident(DefaultChatAnswerOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to ChatAnswer.
+func (_m *ChatAnswerQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ChatAnswerPaginateOption,
+) (*ChatAnswerConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newChatAnswerPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &ChatAnswerConnection{Edges: []*ChatAnswerEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// ChatAnswerOrderFieldCreatedAt orders ChatAnswer by created_at.
+	ChatAnswerOrderFieldCreatedAt = &ChatAnswerOrderField{
+		Value: func(_m *ChatAnswer) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: chatanswer.FieldCreatedAt,
+		toTerm: chatanswer.ByCreatedAt,
+		toCursor: func(_m *ChatAnswer) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f ChatAnswerOrderField) String() string {
+	var str string
+	switch f.column {
+	case ChatAnswerOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f ChatAnswerOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *ChatAnswerOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ChatAnswerOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *ChatAnswerOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid ChatAnswerOrderField", str)
+	}
+	return nil
+}
+
+// ChatAnswerOrderField defines the ordering field of ChatAnswer.
+type ChatAnswerOrderField struct {
+	// Value extracts the ordering value from the given ChatAnswer.
+	Value    func(*ChatAnswer) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) chatanswer.OrderOption
+	toCursor func(*ChatAnswer) Cursor
+}
+
+// ChatAnswerOrder defines the ordering of ChatAnswer.
+type ChatAnswerOrder struct {
+	Direction OrderDirection        `json:"direction"`
+	Field     *ChatAnswerOrderField `json:"field"`
+}
+
+// DefaultChatAnswerOrder is the default ordering of ChatAnswer.
+var DefaultChatAnswerOrder = &ChatAnswerOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ChatAnswerOrderField{
+		Value: func(_m *ChatAnswer) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: chatanswer.FieldID,
+		toTerm: chatanswer.ByID,
+		toCursor: func(_m *ChatAnswer) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts ChatAnswer into ChatAnswerEdge.
+func (_m *ChatAnswer) ToEdge(order *ChatAnswerOrder) *ChatAnswerEdge {
+	if order == nil {
+		order = DefaultChatAnswerOrder
+	}
+	return &ChatAnswerEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// ChatEndpointEdge is the edge representation of ChatEndpoint.
+type ChatEndpointEdge struct {
+	Node   *ChatEndpoint `json:"node"`
+	Cursor Cursor        `json:"cursor"`
+}
+
+// ChatEndpointConnection is the connection containing edges to ChatEndpoint.
+type ChatEndpointConnection struct {
+	Edges      []*ChatEndpointEdge `json:"edges"`
+	PageInfo   PageInfo            `json:"pageInfo"`
+	TotalCount int                 `json:"totalCount"`
+}
+
+func (c *ChatEndpointConnection) build(nodes []*ChatEndpoint, pager *chatendpointPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *ChatEndpoint
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *ChatEndpoint {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *ChatEndpoint {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*ChatEndpointEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &ChatEndpointEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// ChatEndpointPaginateOption enables pagination customization.
+type ChatEndpointPaginateOption func(*chatendpointPager) error
+
+// WithChatEndpointOrder configures pagination ordering.
+func WithChatEndpointOrder(order []*ChatEndpointOrder) ChatEndpointPaginateOption {
+	return func(pager *chatendpointPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithChatEndpointFilter configures pagination filter.
+func WithChatEndpointFilter(filter func(*ChatEndpointQuery) (*ChatEndpointQuery, error)) ChatEndpointPaginateOption {
+	return func(pager *chatendpointPager) error {
+		if filter == nil {
+			return errors.New("ChatEndpointQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type chatendpointPager struct {
+	reverse bool
+	order   []*ChatEndpointOrder
+	filter  func(*ChatEndpointQuery) (*ChatEndpointQuery, error)
+}
+
+func newChatEndpointPager(opts []ChatEndpointPaginateOption, reverse bool) (*chatendpointPager, error) {
+	pager := &chatendpointPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *chatendpointPager) applyFilter(query *ChatEndpointQuery) (*ChatEndpointQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *chatendpointPager) toCursor(_m *ChatEndpoint) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *chatendpointPager) applyCursors(query *ChatEndpointQuery, after, before *Cursor) (*ChatEndpointQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultChatEndpointOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *chatendpointPager) applyOrder(query *ChatEndpointQuery) *ChatEndpointQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultChatEndpointOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultChatEndpointOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *chatendpointPager) orderExpr(query *ChatEndpointQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultChatEndpointOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to ChatEndpoint.
+func (_m *ChatEndpointQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ChatEndpointPaginateOption,
+) (*ChatEndpointConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newChatEndpointPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &ChatEndpointConnection{Edges: []*ChatEndpointEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// ChatEndpointOrderFieldCreatedAt orders ChatEndpoint by created_at.
+	ChatEndpointOrderFieldCreatedAt = &ChatEndpointOrderField{
+		Value: func(_m *ChatEndpoint) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: chatendpoint.FieldCreatedAt,
+		toTerm: chatendpoint.ByCreatedAt,
+		toCursor: func(_m *ChatEndpoint) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+	// ChatEndpointOrderFieldName orders ChatEndpoint by name.
+	ChatEndpointOrderFieldName = &ChatEndpointOrderField{
+		Value: func(_m *ChatEndpoint) (ent.Value, error) {
+			return _m.Name, nil
+		},
+		column: chatendpoint.FieldName,
+		toTerm: chatendpoint.ByName,
+		toCursor: func(_m *ChatEndpoint) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.Name,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f ChatEndpointOrderField) String() string {
+	var str string
+	switch f.column {
+	case ChatEndpointOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	case ChatEndpointOrderFieldName.column:
+		str = "NAME"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f ChatEndpointOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *ChatEndpointOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ChatEndpointOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *ChatEndpointOrderFieldCreatedAt
+	case "NAME":
+		*f = *ChatEndpointOrderFieldName
+	default:
+		return fmt.Errorf("%s is not a valid ChatEndpointOrderField", str)
+	}
+	return nil
+}
+
+// ChatEndpointOrderField defines the ordering field of ChatEndpoint.
+type ChatEndpointOrderField struct {
+	// Value extracts the ordering value from the given ChatEndpoint.
+	Value    func(*ChatEndpoint) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) chatendpoint.OrderOption
+	toCursor func(*ChatEndpoint) Cursor
+}
+
+// ChatEndpointOrder defines the ordering of ChatEndpoint.
+type ChatEndpointOrder struct {
+	Direction OrderDirection          `json:"direction"`
+	Field     *ChatEndpointOrderField `json:"field"`
+}
+
+// DefaultChatEndpointOrder is the default ordering of ChatEndpoint.
+var DefaultChatEndpointOrder = &ChatEndpointOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ChatEndpointOrderField{
+		Value: func(_m *ChatEndpoint) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: chatendpoint.FieldID,
+		toTerm: chatendpoint.ByID,
+		toCursor: func(_m *ChatEndpoint) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts ChatEndpoint into ChatEndpointEdge.
+func (_m *ChatEndpoint) ToEdge(order *ChatEndpointOrder) *ChatEndpointEdge {
+	if order == nil {
+		order = DefaultChatEndpointOrder
+	}
+	return &ChatEndpointEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// ChatTurnEdge is the edge representation of ChatTurn.
+type ChatTurnEdge struct {
+	Node   *ChatTurn `json:"node"`
+	Cursor Cursor    `json:"cursor"`
+}
+
+// ChatTurnConnection is the connection containing edges to ChatTurn.
+type ChatTurnConnection struct {
+	Edges      []*ChatTurnEdge `json:"edges"`
+	PageInfo   PageInfo        `json:"pageInfo"`
+	TotalCount int             `json:"totalCount"`
+}
+
+func (c *ChatTurnConnection) build(nodes []*ChatTurn, pager *chatturnPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *ChatTurn
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *ChatTurn {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *ChatTurn {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*ChatTurnEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &ChatTurnEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// ChatTurnPaginateOption enables pagination customization.
+type ChatTurnPaginateOption func(*chatturnPager) error
+
+// WithChatTurnOrder configures pagination ordering.
+func WithChatTurnOrder(order []*ChatTurnOrder) ChatTurnPaginateOption {
+	return func(pager *chatturnPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithChatTurnFilter configures pagination filter.
+func WithChatTurnFilter(filter func(*ChatTurnQuery) (*ChatTurnQuery, error)) ChatTurnPaginateOption {
+	return func(pager *chatturnPager) error {
+		if filter == nil {
+			return errors.New("ChatTurnQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type chatturnPager struct {
+	reverse bool
+	order   []*ChatTurnOrder
+	filter  func(*ChatTurnQuery) (*ChatTurnQuery, error)
+}
+
+func newChatTurnPager(opts []ChatTurnPaginateOption, reverse bool) (*chatturnPager, error) {
+	pager := &chatturnPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *chatturnPager) applyFilter(query *ChatTurnQuery) (*ChatTurnQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *chatturnPager) toCursor(_m *ChatTurn) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *chatturnPager) applyCursors(query *ChatTurnQuery, after, before *Cursor) (*ChatTurnQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultChatTurnOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *chatturnPager) applyOrder(query *ChatTurnQuery) *ChatTurnQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultChatTurnOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultChatTurnOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *chatturnPager) orderExpr(query *ChatTurnQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultChatTurnOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to ChatTurn.
+func (_m *ChatTurnQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...ChatTurnPaginateOption,
+) (*ChatTurnConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newChatTurnPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &ChatTurnConnection{Edges: []*ChatTurnEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// ChatTurnOrderFieldCreatedAt orders ChatTurn by created_at.
+	ChatTurnOrderFieldCreatedAt = &ChatTurnOrderField{
+		Value: func(_m *ChatTurn) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: chatturn.FieldCreatedAt,
+		toTerm: chatturn.ByCreatedAt,
+		toCursor: func(_m *ChatTurn) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f ChatTurnOrderField) String() string {
+	var str string
+	switch f.column {
+	case ChatTurnOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f ChatTurnOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *ChatTurnOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("ChatTurnOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *ChatTurnOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid ChatTurnOrderField", str)
+	}
+	return nil
+}
+
+// ChatTurnOrderField defines the ordering field of ChatTurn.
+type ChatTurnOrderField struct {
+	// Value extracts the ordering value from the given ChatTurn.
+	Value    func(*ChatTurn) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) chatturn.OrderOption
+	toCursor func(*ChatTurn) Cursor
+}
+
+// ChatTurnOrder defines the ordering of ChatTurn.
+type ChatTurnOrder struct {
+	Direction OrderDirection      `json:"direction"`
+	Field     *ChatTurnOrderField `json:"field"`
+}
+
+// DefaultChatTurnOrder is the default ordering of ChatTurn.
+var DefaultChatTurnOrder = &ChatTurnOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &ChatTurnOrderField{
+		Value: func(_m *ChatTurn) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: chatturn.FieldID,
+		toTerm: chatturn.ByID,
+		toCursor: func(_m *ChatTurn) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts ChatTurn into ChatTurnEdge.
+func (_m *ChatTurn) ToEdge(order *ChatTurnOrder) *ChatTurnEdge {
+	if order == nil {
+		order = DefaultChatTurnOrder
+	}
+	return &ChatTurnEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

@@ -10,6 +10,9 @@ import (
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/chat"
+	"github.com/berthhq/berth/ent/chatendpoint"
+	"github.com/berthhq/berth/ent/chatturn"
 	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentevent"
 	"github.com/berthhq/berth/ent/deploymentkey"
@@ -2054,6 +2057,770 @@ func (i *AuditEntryWhereInput) P() (predicate.AuditEntry, error) {
 		return predicates[0], nil
 	default:
 		return auditentry.And(predicates...), nil
+	}
+}
+
+// ChatWhereInput represents a where input for filtering Chat queries.
+type ChatWhereInput struct {
+	Predicates []predicate.Chat  `json:"-"`
+	Not        *ChatWhereInput   `json:"not,omitempty"`
+	Or         []*ChatWhereInput `json:"or,omitempty"`
+	And        []*ChatWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "title" field predicates.
+	Title             *string  `json:"title,omitempty"`
+	TitleNEQ          *string  `json:"titleNEQ,omitempty"`
+	TitleIn           []string `json:"titleIn,omitempty"`
+	TitleNotIn        []string `json:"titleNotIn,omitempty"`
+	TitleGT           *string  `json:"titleGT,omitempty"`
+	TitleGTE          *string  `json:"titleGTE,omitempty"`
+	TitleLT           *string  `json:"titleLT,omitempty"`
+	TitleLTE          *string  `json:"titleLTE,omitempty"`
+	TitleContains     *string  `json:"titleContains,omitempty"`
+	TitleHasPrefix    *string  `json:"titleHasPrefix,omitempty"`
+	TitleHasSuffix    *string  `json:"titleHasSuffix,omitempty"`
+	TitleEqualFold    *string  `json:"titleEqualFold,omitempty"`
+	TitleContainsFold *string  `json:"titleContainsFold,omitempty"`
+
+	// "blind" field predicates.
+	Blind    *bool `json:"blind,omitempty"`
+	BlindNEQ *bool `json:"blindNEQ,omitempty"`
+
+	// "shared" field predicates.
+	Shared    *bool `json:"shared,omitempty"`
+	SharedNEQ *bool `json:"sharedNEQ,omitempty"`
+
+	// "updated_at" field predicates.
+	UpdatedAt      *time.Time  `json:"updatedAt,omitempty"`
+	UpdatedAtNEQ   *time.Time  `json:"updatedAtNEQ,omitempty"`
+	UpdatedAtIn    []time.Time `json:"updatedAtIn,omitempty"`
+	UpdatedAtNotIn []time.Time `json:"updatedAtNotIn,omitempty"`
+	UpdatedAtGT    *time.Time  `json:"updatedAtGT,omitempty"`
+	UpdatedAtGTE   *time.Time  `json:"updatedAtGTE,omitempty"`
+	UpdatedAtLT    *time.Time  `json:"updatedAtLT,omitempty"`
+	UpdatedAtLTE   *time.Time  `json:"updatedAtLTE,omitempty"`
+
+	// "turns" edge predicates.
+	HasTurns     *bool                 `json:"hasTurns,omitempty"`
+	HasTurnsWith []*ChatTurnWhereInput `json:"hasTurnsWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *ChatWhereInput) AddPredicates(predicates ...predicate.Chat) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the ChatWhereInput filter on the ChatQuery builder.
+func (i *ChatWhereInput) Filter(q *ChatQuery) (*ChatQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyChatWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyChatWhereInput is returned in case the ChatWhereInput is empty.
+var ErrEmptyChatWhereInput = errors.New("ent: empty predicate ChatWhereInput")
+
+// P returns a predicate for filtering chats.
+// An error is returned if the input is empty or invalid.
+func (i *ChatWhereInput) P() (predicate.Chat, error) {
+	var predicates []predicate.Chat
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, chat.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Chat, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, chat.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Chat, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, chat.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, chat.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, chat.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, chat.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, chat.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, chat.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, chat.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, chat.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, chat.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, chat.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, chat.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, chat.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, chat.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, chat.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, chat.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, chat.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, chat.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Title != nil {
+		predicates = append(predicates, chat.TitleEQ(*i.Title))
+	}
+	if i.TitleNEQ != nil {
+		predicates = append(predicates, chat.TitleNEQ(*i.TitleNEQ))
+	}
+	if len(i.TitleIn) > 0 {
+		predicates = append(predicates, chat.TitleIn(i.TitleIn...))
+	}
+	if len(i.TitleNotIn) > 0 {
+		predicates = append(predicates, chat.TitleNotIn(i.TitleNotIn...))
+	}
+	if i.TitleGT != nil {
+		predicates = append(predicates, chat.TitleGT(*i.TitleGT))
+	}
+	if i.TitleGTE != nil {
+		predicates = append(predicates, chat.TitleGTE(*i.TitleGTE))
+	}
+	if i.TitleLT != nil {
+		predicates = append(predicates, chat.TitleLT(*i.TitleLT))
+	}
+	if i.TitleLTE != nil {
+		predicates = append(predicates, chat.TitleLTE(*i.TitleLTE))
+	}
+	if i.TitleContains != nil {
+		predicates = append(predicates, chat.TitleContains(*i.TitleContains))
+	}
+	if i.TitleHasPrefix != nil {
+		predicates = append(predicates, chat.TitleHasPrefix(*i.TitleHasPrefix))
+	}
+	if i.TitleHasSuffix != nil {
+		predicates = append(predicates, chat.TitleHasSuffix(*i.TitleHasSuffix))
+	}
+	if i.TitleEqualFold != nil {
+		predicates = append(predicates, chat.TitleEqualFold(*i.TitleEqualFold))
+	}
+	if i.TitleContainsFold != nil {
+		predicates = append(predicates, chat.TitleContainsFold(*i.TitleContainsFold))
+	}
+	if i.Blind != nil {
+		predicates = append(predicates, chat.BlindEQ(*i.Blind))
+	}
+	if i.BlindNEQ != nil {
+		predicates = append(predicates, chat.BlindNEQ(*i.BlindNEQ))
+	}
+	if i.Shared != nil {
+		predicates = append(predicates, chat.SharedEQ(*i.Shared))
+	}
+	if i.SharedNEQ != nil {
+		predicates = append(predicates, chat.SharedNEQ(*i.SharedNEQ))
+	}
+	if i.UpdatedAt != nil {
+		predicates = append(predicates, chat.UpdatedAtEQ(*i.UpdatedAt))
+	}
+	if i.UpdatedAtNEQ != nil {
+		predicates = append(predicates, chat.UpdatedAtNEQ(*i.UpdatedAtNEQ))
+	}
+	if len(i.UpdatedAtIn) > 0 {
+		predicates = append(predicates, chat.UpdatedAtIn(i.UpdatedAtIn...))
+	}
+	if len(i.UpdatedAtNotIn) > 0 {
+		predicates = append(predicates, chat.UpdatedAtNotIn(i.UpdatedAtNotIn...))
+	}
+	if i.UpdatedAtGT != nil {
+		predicates = append(predicates, chat.UpdatedAtGT(*i.UpdatedAtGT))
+	}
+	if i.UpdatedAtGTE != nil {
+		predicates = append(predicates, chat.UpdatedAtGTE(*i.UpdatedAtGTE))
+	}
+	if i.UpdatedAtLT != nil {
+		predicates = append(predicates, chat.UpdatedAtLT(*i.UpdatedAtLT))
+	}
+	if i.UpdatedAtLTE != nil {
+		predicates = append(predicates, chat.UpdatedAtLTE(*i.UpdatedAtLTE))
+	}
+
+	if i.HasTurns != nil {
+		p := chat.HasTurns()
+		if !*i.HasTurns {
+			p = chat.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasTurnsWith) > 0 {
+		with := make([]predicate.ChatTurn, 0, len(i.HasTurnsWith))
+		for _, w := range i.HasTurnsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasTurnsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, chat.HasTurnsWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyChatWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return chat.And(predicates...), nil
+	}
+}
+
+// ChatEndpointWhereInput represents a where input for filtering ChatEndpoint queries.
+type ChatEndpointWhereInput struct {
+	Predicates []predicate.ChatEndpoint  `json:"-"`
+	Not        *ChatEndpointWhereInput   `json:"not,omitempty"`
+	Or         []*ChatEndpointWhereInput `json:"or,omitempty"`
+	And        []*ChatEndpointWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "name" field predicates.
+	Name             *string  `json:"name,omitempty"`
+	NameNEQ          *string  `json:"nameNEQ,omitempty"`
+	NameIn           []string `json:"nameIn,omitempty"`
+	NameNotIn        []string `json:"nameNotIn,omitempty"`
+	NameGT           *string  `json:"nameGT,omitempty"`
+	NameGTE          *string  `json:"nameGTE,omitempty"`
+	NameLT           *string  `json:"nameLT,omitempty"`
+	NameLTE          *string  `json:"nameLTE,omitempty"`
+	NameContains     *string  `json:"nameContains,omitempty"`
+	NameHasPrefix    *string  `json:"nameHasPrefix,omitempty"`
+	NameHasSuffix    *string  `json:"nameHasSuffix,omitempty"`
+	NameEqualFold    *string  `json:"nameEqualFold,omitempty"`
+	NameContainsFold *string  `json:"nameContainsFold,omitempty"`
+
+	// "enabled" field predicates.
+	Enabled    *bool `json:"enabled,omitempty"`
+	EnabledNEQ *bool `json:"enabledNEQ,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *ChatEndpointWhereInput) AddPredicates(predicates ...predicate.ChatEndpoint) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the ChatEndpointWhereInput filter on the ChatEndpointQuery builder.
+func (i *ChatEndpointWhereInput) Filter(q *ChatEndpointQuery) (*ChatEndpointQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyChatEndpointWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyChatEndpointWhereInput is returned in case the ChatEndpointWhereInput is empty.
+var ErrEmptyChatEndpointWhereInput = errors.New("ent: empty predicate ChatEndpointWhereInput")
+
+// P returns a predicate for filtering chatendpoints.
+// An error is returned if the input is empty or invalid.
+func (i *ChatEndpointWhereInput) P() (predicate.ChatEndpoint, error) {
+	var predicates []predicate.ChatEndpoint
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, chatendpoint.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.ChatEndpoint, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, chatendpoint.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.ChatEndpoint, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, chatendpoint.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, chatendpoint.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, chatendpoint.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, chatendpoint.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, chatendpoint.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, chatendpoint.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, chatendpoint.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, chatendpoint.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, chatendpoint.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, chatendpoint.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, chatendpoint.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, chatendpoint.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, chatendpoint.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, chatendpoint.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, chatendpoint.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, chatendpoint.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, chatendpoint.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Name != nil {
+		predicates = append(predicates, chatendpoint.NameEQ(*i.Name))
+	}
+	if i.NameNEQ != nil {
+		predicates = append(predicates, chatendpoint.NameNEQ(*i.NameNEQ))
+	}
+	if len(i.NameIn) > 0 {
+		predicates = append(predicates, chatendpoint.NameIn(i.NameIn...))
+	}
+	if len(i.NameNotIn) > 0 {
+		predicates = append(predicates, chatendpoint.NameNotIn(i.NameNotIn...))
+	}
+	if i.NameGT != nil {
+		predicates = append(predicates, chatendpoint.NameGT(*i.NameGT))
+	}
+	if i.NameGTE != nil {
+		predicates = append(predicates, chatendpoint.NameGTE(*i.NameGTE))
+	}
+	if i.NameLT != nil {
+		predicates = append(predicates, chatendpoint.NameLT(*i.NameLT))
+	}
+	if i.NameLTE != nil {
+		predicates = append(predicates, chatendpoint.NameLTE(*i.NameLTE))
+	}
+	if i.NameContains != nil {
+		predicates = append(predicates, chatendpoint.NameContains(*i.NameContains))
+	}
+	if i.NameHasPrefix != nil {
+		predicates = append(predicates, chatendpoint.NameHasPrefix(*i.NameHasPrefix))
+	}
+	if i.NameHasSuffix != nil {
+		predicates = append(predicates, chatendpoint.NameHasSuffix(*i.NameHasSuffix))
+	}
+	if i.NameEqualFold != nil {
+		predicates = append(predicates, chatendpoint.NameEqualFold(*i.NameEqualFold))
+	}
+	if i.NameContainsFold != nil {
+		predicates = append(predicates, chatendpoint.NameContainsFold(*i.NameContainsFold))
+	}
+	if i.Enabled != nil {
+		predicates = append(predicates, chatendpoint.EnabledEQ(*i.Enabled))
+	}
+	if i.EnabledNEQ != nil {
+		predicates = append(predicates, chatendpoint.EnabledNEQ(*i.EnabledNEQ))
+	}
+
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyChatEndpointWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return chatendpoint.And(predicates...), nil
+	}
+}
+
+// ChatTurnWhereInput represents a where input for filtering ChatTurn queries.
+type ChatTurnWhereInput struct {
+	Predicates []predicate.ChatTurn  `json:"-"`
+	Not        *ChatTurnWhereInput   `json:"not,omitempty"`
+	Or         []*ChatTurnWhereInput `json:"or,omitempty"`
+	And        []*ChatTurnWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "previous" field predicates.
+	Previous       *uuid.UUID  `json:"previous,omitempty"`
+	PreviousNEQ    *uuid.UUID  `json:"previousNEQ,omitempty"`
+	PreviousIn     []uuid.UUID `json:"previousIn,omitempty"`
+	PreviousNotIn  []uuid.UUID `json:"previousNotIn,omitempty"`
+	PreviousGT     *uuid.UUID  `json:"previousGT,omitempty"`
+	PreviousGTE    *uuid.UUID  `json:"previousGTE,omitempty"`
+	PreviousLT     *uuid.UUID  `json:"previousLT,omitempty"`
+	PreviousLTE    *uuid.UUID  `json:"previousLTE,omitempty"`
+	PreviousIsNil  bool        `json:"previousIsNil,omitempty"`
+	PreviousNotNil bool        `json:"previousNotNil,omitempty"`
+
+	// "prompt" field predicates.
+	Prompt             *string  `json:"prompt,omitempty"`
+	PromptNEQ          *string  `json:"promptNEQ,omitempty"`
+	PromptIn           []string `json:"promptIn,omitempty"`
+	PromptNotIn        []string `json:"promptNotIn,omitempty"`
+	PromptGT           *string  `json:"promptGT,omitempty"`
+	PromptGTE          *string  `json:"promptGTE,omitempty"`
+	PromptLT           *string  `json:"promptLT,omitempty"`
+	PromptLTE          *string  `json:"promptLTE,omitempty"`
+	PromptContains     *string  `json:"promptContains,omitempty"`
+	PromptHasPrefix    *string  `json:"promptHasPrefix,omitempty"`
+	PromptHasSuffix    *string  `json:"promptHasSuffix,omitempty"`
+	PromptEqualFold    *string  `json:"promptEqualFold,omitempty"`
+	PromptContainsFold *string  `json:"promptContainsFold,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *ChatTurnWhereInput) AddPredicates(predicates ...predicate.ChatTurn) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the ChatTurnWhereInput filter on the ChatTurnQuery builder.
+func (i *ChatTurnWhereInput) Filter(q *ChatTurnQuery) (*ChatTurnQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyChatTurnWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyChatTurnWhereInput is returned in case the ChatTurnWhereInput is empty.
+var ErrEmptyChatTurnWhereInput = errors.New("ent: empty predicate ChatTurnWhereInput")
+
+// P returns a predicate for filtering chatturns.
+// An error is returned if the input is empty or invalid.
+func (i *ChatTurnWhereInput) P() (predicate.ChatTurn, error) {
+	var predicates []predicate.ChatTurn
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, chatturn.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.ChatTurn, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, chatturn.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.ChatTurn, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, chatturn.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, chatturn.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, chatturn.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, chatturn.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, chatturn.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, chatturn.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, chatturn.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, chatturn.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, chatturn.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, chatturn.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, chatturn.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, chatturn.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, chatturn.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, chatturn.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, chatturn.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, chatturn.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, chatturn.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Previous != nil {
+		predicates = append(predicates, chatturn.PreviousEQ(*i.Previous))
+	}
+	if i.PreviousNEQ != nil {
+		predicates = append(predicates, chatturn.PreviousNEQ(*i.PreviousNEQ))
+	}
+	if len(i.PreviousIn) > 0 {
+		predicates = append(predicates, chatturn.PreviousIn(i.PreviousIn...))
+	}
+	if len(i.PreviousNotIn) > 0 {
+		predicates = append(predicates, chatturn.PreviousNotIn(i.PreviousNotIn...))
+	}
+	if i.PreviousGT != nil {
+		predicates = append(predicates, chatturn.PreviousGT(*i.PreviousGT))
+	}
+	if i.PreviousGTE != nil {
+		predicates = append(predicates, chatturn.PreviousGTE(*i.PreviousGTE))
+	}
+	if i.PreviousLT != nil {
+		predicates = append(predicates, chatturn.PreviousLT(*i.PreviousLT))
+	}
+	if i.PreviousLTE != nil {
+		predicates = append(predicates, chatturn.PreviousLTE(*i.PreviousLTE))
+	}
+	if i.PreviousIsNil {
+		predicates = append(predicates, chatturn.PreviousIsNil())
+	}
+	if i.PreviousNotNil {
+		predicates = append(predicates, chatturn.PreviousNotNil())
+	}
+	if i.Prompt != nil {
+		predicates = append(predicates, chatturn.PromptEQ(*i.Prompt))
+	}
+	if i.PromptNEQ != nil {
+		predicates = append(predicates, chatturn.PromptNEQ(*i.PromptNEQ))
+	}
+	if len(i.PromptIn) > 0 {
+		predicates = append(predicates, chatturn.PromptIn(i.PromptIn...))
+	}
+	if len(i.PromptNotIn) > 0 {
+		predicates = append(predicates, chatturn.PromptNotIn(i.PromptNotIn...))
+	}
+	if i.PromptGT != nil {
+		predicates = append(predicates, chatturn.PromptGT(*i.PromptGT))
+	}
+	if i.PromptGTE != nil {
+		predicates = append(predicates, chatturn.PromptGTE(*i.PromptGTE))
+	}
+	if i.PromptLT != nil {
+		predicates = append(predicates, chatturn.PromptLT(*i.PromptLT))
+	}
+	if i.PromptLTE != nil {
+		predicates = append(predicates, chatturn.PromptLTE(*i.PromptLTE))
+	}
+	if i.PromptContains != nil {
+		predicates = append(predicates, chatturn.PromptContains(*i.PromptContains))
+	}
+	if i.PromptHasPrefix != nil {
+		predicates = append(predicates, chatturn.PromptHasPrefix(*i.PromptHasPrefix))
+	}
+	if i.PromptHasSuffix != nil {
+		predicates = append(predicates, chatturn.PromptHasSuffix(*i.PromptHasSuffix))
+	}
+	if i.PromptEqualFold != nil {
+		predicates = append(predicates, chatturn.PromptEqualFold(*i.PromptEqualFold))
+	}
+	if i.PromptContainsFold != nil {
+		predicates = append(predicates, chatturn.PromptContainsFold(*i.PromptContainsFold))
+	}
+
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyChatTurnWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return chatturn.And(predicates...), nil
 	}
 }
 

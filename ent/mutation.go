@@ -19,6 +19,13 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/chat"
+	"github.com/berthhq/berth/ent/chatanswer"
+	"github.com/berthhq/berth/ent/chatcontent"
+	"github.com/berthhq/berth/ent/chatendpoint"
+	"github.com/berthhq/berth/ent/chatreplay"
+	"github.com/berthhq/berth/ent/chatturn"
+	"github.com/berthhq/berth/ent/chatvote"
 	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentevent"
@@ -80,6 +87,7 @@ import (
 	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/appstate"
+	"github.com/berthhq/berth/internal/conversation"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
@@ -102,6 +110,13 @@ const (
 	TypeAppPort            = "AppPort"
 	TypeAppShare           = "AppShare"
 	TypeAuditEntry         = "AuditEntry"
+	TypeChat               = "Chat"
+	TypeChatAnswer         = "ChatAnswer"
+	TypeChatContent        = "ChatContent"
+	TypeChatEndpoint       = "ChatEndpoint"
+	TypeChatReplay         = "ChatReplay"
+	TypeChatTurn           = "ChatTurn"
+	TypeChatVote           = "ChatVote"
 	TypeClusterIdentity    = "ClusterIdentity"
 	TypeDeployment         = "Deployment"
 	TypeDeploymentEvent    = "DeploymentEvent"
@@ -7442,6 +7457,6341 @@ func (m *AuditEntryMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *AuditEntryMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown AuditEntry edge %s", name)
+}
+
+// ChatMutation represents an operation that mutates the Chat nodes in the graph.
+type ChatMutation struct {
+	config
+	op                 Op
+	typ                string
+	id                 *uuid.UUID
+	created_at         *time.Time
+	title              *string
+	asks               *[]conversation.Column
+	appendasks         []conversation.Column
+	next_number        *int
+	addnext_number     *int
+	blind              *bool
+	voted              *bool
+	shared             *bool
+	updated_at         *time.Time
+	clearedFields      map[string]struct{}
+	domain             *uuid.UUID
+	cleareddomain      bool
+	owner              *uuid.UUID
+	clearedowner       bool
+	turns              map[uuid.UUID]struct{}
+	removedturns       map[uuid.UUID]struct{}
+	clearedturns       bool
+	repetitions        map[uuid.UUID]struct{}
+	removedrepetitions map[uuid.UUID]struct{}
+	clearedrepetitions bool
+	done               bool
+	oldValue           func(context.Context) (*Chat, error)
+	predicates         []predicate.Chat
+}
+
+var _ ent.Mutation = (*ChatMutation)(nil)
+
+// chatOption allows management of the mutation configuration using functional options.
+type chatOption func(*ChatMutation)
+
+// newChatMutation creates new mutation for the Chat entity.
+func newChatMutation(c config, op Op, opts ...chatOption) *ChatMutation {
+	m := &ChatMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeChat,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withChatID sets the ID field of the mutation.
+func withChatID(id uuid.UUID) chatOption {
+	return func(m *ChatMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Chat
+		)
+		m.oldValue = func(ctx context.Context) (*Chat, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Chat.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withChat sets the old Chat of the mutation.
+func withChat(node *Chat) chatOption {
+	return func(m *ChatMutation) {
+		m.oldValue = func(context.Context) (*Chat, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ChatMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ChatMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Chat entities.
+func (m *ChatMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ChatMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ChatMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Chat.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ChatMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ChatMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Chat entity.
+// If the Chat object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ChatMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetTitle sets the "title" field.
+func (m *ChatMutation) SetTitle(s string) {
+	m.title = &s
+}
+
+// Title returns the value of the "title" field in the mutation.
+func (m *ChatMutation) Title() (r string, exists bool) {
+	v := m.title
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTitle returns the old "title" field's value of the Chat entity.
+// If the Chat object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatMutation) OldTitle(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTitle is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTitle requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTitle: %w", err)
+	}
+	return oldValue.Title, nil
+}
+
+// ResetTitle resets all changes to the "title" field.
+func (m *ChatMutation) ResetTitle() {
+	m.title = nil
+}
+
+// SetAsks sets the "asks" field.
+func (m *ChatMutation) SetAsks(c []conversation.Column) {
+	m.asks = &c
+	m.appendasks = nil
+}
+
+// Asks returns the value of the "asks" field in the mutation.
+func (m *ChatMutation) Asks() (r []conversation.Column, exists bool) {
+	v := m.asks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAsks returns the old "asks" field's value of the Chat entity.
+// If the Chat object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatMutation) OldAsks(ctx context.Context) (v []conversation.Column, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAsks is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAsks requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAsks: %w", err)
+	}
+	return oldValue.Asks, nil
+}
+
+// AppendAsks adds c to the "asks" field.
+func (m *ChatMutation) AppendAsks(c []conversation.Column) {
+	m.appendasks = append(m.appendasks, c...)
+}
+
+// AppendedAsks returns the list of values that were appended to the "asks" field in this mutation.
+func (m *ChatMutation) AppendedAsks() ([]conversation.Column, bool) {
+	if len(m.appendasks) == 0 {
+		return nil, false
+	}
+	return m.appendasks, true
+}
+
+// ResetAsks resets all changes to the "asks" field.
+func (m *ChatMutation) ResetAsks() {
+	m.asks = nil
+	m.appendasks = nil
+}
+
+// SetNextNumber sets the "next_number" field.
+func (m *ChatMutation) SetNextNumber(i int) {
+	m.next_number = &i
+	m.addnext_number = nil
+}
+
+// NextNumber returns the value of the "next_number" field in the mutation.
+func (m *ChatMutation) NextNumber() (r int, exists bool) {
+	v := m.next_number
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNextNumber returns the old "next_number" field's value of the Chat entity.
+// If the Chat object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatMutation) OldNextNumber(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNextNumber is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNextNumber requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNextNumber: %w", err)
+	}
+	return oldValue.NextNumber, nil
+}
+
+// AddNextNumber adds i to the "next_number" field.
+func (m *ChatMutation) AddNextNumber(i int) {
+	if m.addnext_number != nil {
+		*m.addnext_number += i
+	} else {
+		m.addnext_number = &i
+	}
+}
+
+// AddedNextNumber returns the value that was added to the "next_number" field in this mutation.
+func (m *ChatMutation) AddedNextNumber() (r int, exists bool) {
+	v := m.addnext_number
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetNextNumber resets all changes to the "next_number" field.
+func (m *ChatMutation) ResetNextNumber() {
+	m.next_number = nil
+	m.addnext_number = nil
+}
+
+// SetBlind sets the "blind" field.
+func (m *ChatMutation) SetBlind(b bool) {
+	m.blind = &b
+}
+
+// Blind returns the value of the "blind" field in the mutation.
+func (m *ChatMutation) Blind() (r bool, exists bool) {
+	v := m.blind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBlind returns the old "blind" field's value of the Chat entity.
+// If the Chat object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatMutation) OldBlind(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBlind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBlind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBlind: %w", err)
+	}
+	return oldValue.Blind, nil
+}
+
+// ResetBlind resets all changes to the "blind" field.
+func (m *ChatMutation) ResetBlind() {
+	m.blind = nil
+}
+
+// SetVoted sets the "voted" field.
+func (m *ChatMutation) SetVoted(b bool) {
+	m.voted = &b
+}
+
+// Voted returns the value of the "voted" field in the mutation.
+func (m *ChatMutation) Voted() (r bool, exists bool) {
+	v := m.voted
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVoted returns the old "voted" field's value of the Chat entity.
+// If the Chat object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatMutation) OldVoted(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVoted is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVoted requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVoted: %w", err)
+	}
+	return oldValue.Voted, nil
+}
+
+// ResetVoted resets all changes to the "voted" field.
+func (m *ChatMutation) ResetVoted() {
+	m.voted = nil
+}
+
+// SetShared sets the "shared" field.
+func (m *ChatMutation) SetShared(b bool) {
+	m.shared = &b
+}
+
+// Shared returns the value of the "shared" field in the mutation.
+func (m *ChatMutation) Shared() (r bool, exists bool) {
+	v := m.shared
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldShared returns the old "shared" field's value of the Chat entity.
+// If the Chat object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatMutation) OldShared(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldShared is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldShared requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldShared: %w", err)
+	}
+	return oldValue.Shared, nil
+}
+
+// ResetShared resets all changes to the "shared" field.
+func (m *ChatMutation) ResetShared() {
+	m.shared = nil
+}
+
+// SetUpdatedAt sets the "updated_at" field.
+func (m *ChatMutation) SetUpdatedAt(t time.Time) {
+	m.updated_at = &t
+}
+
+// UpdatedAt returns the value of the "updated_at" field in the mutation.
+func (m *ChatMutation) UpdatedAt() (r time.Time, exists bool) {
+	v := m.updated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUpdatedAt returns the old "updated_at" field's value of the Chat entity.
+// If the Chat object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
+	}
+	return oldValue.UpdatedAt, nil
+}
+
+// ResetUpdatedAt resets all changes to the "updated_at" field.
+func (m *ChatMutation) ResetUpdatedAt() {
+	m.updated_at = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *ChatMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *ChatMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the Chat entity.
+// If the Chat object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *ChatMutation) ResetDomainID() {
+	m.domain = nil
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (m *ChatMutation) SetOwnerID(u uuid.UUID) {
+	m.owner = &u
+}
+
+// OwnerID returns the value of the "owner_id" field in the mutation.
+func (m *ChatMutation) OwnerID() (r uuid.UUID, exists bool) {
+	v := m.owner
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnerID returns the old "owner_id" field's value of the Chat entity.
+// If the Chat object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatMutation) OldOwnerID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnerID: %w", err)
+	}
+	return oldValue.OwnerID, nil
+}
+
+// ResetOwnerID resets all changes to the "owner_id" field.
+func (m *ChatMutation) ResetOwnerID() {
+	m.owner = nil
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *ChatMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[chat.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *ChatMutation) DomainCleared() bool {
+	return m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *ChatMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *ChatMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearOwner clears the "owner" edge to the User entity.
+func (m *ChatMutation) ClearOwner() {
+	m.clearedowner = true
+	m.clearedFields[chat.FieldOwnerID] = struct{}{}
+}
+
+// OwnerCleared reports if the "owner" edge to the User entity was cleared.
+func (m *ChatMutation) OwnerCleared() bool {
+	return m.clearedowner
+}
+
+// OwnerIDs returns the "owner" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// OwnerID instead. It exists only for internal usage by the builders.
+func (m *ChatMutation) OwnerIDs() (ids []uuid.UUID) {
+	if id := m.owner; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetOwner resets all changes to the "owner" edge.
+func (m *ChatMutation) ResetOwner() {
+	m.owner = nil
+	m.clearedowner = false
+}
+
+// AddTurnIDs adds the "turns" edge to the ChatTurn entity by ids.
+func (m *ChatMutation) AddTurnIDs(ids ...uuid.UUID) {
+	if m.turns == nil {
+		m.turns = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.turns[ids[i]] = struct{}{}
+	}
+}
+
+// ClearTurns clears the "turns" edge to the ChatTurn entity.
+func (m *ChatMutation) ClearTurns() {
+	m.clearedturns = true
+}
+
+// TurnsCleared reports if the "turns" edge to the ChatTurn entity was cleared.
+func (m *ChatMutation) TurnsCleared() bool {
+	return m.clearedturns
+}
+
+// RemoveTurnIDs removes the "turns" edge to the ChatTurn entity by IDs.
+func (m *ChatMutation) RemoveTurnIDs(ids ...uuid.UUID) {
+	if m.removedturns == nil {
+		m.removedturns = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.turns, ids[i])
+		m.removedturns[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedTurns returns the removed IDs of the "turns" edge to the ChatTurn entity.
+func (m *ChatMutation) RemovedTurnsIDs() (ids []uuid.UUID) {
+	for id := range m.removedturns {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// TurnsIDs returns the "turns" edge IDs in the mutation.
+func (m *ChatMutation) TurnsIDs() (ids []uuid.UUID) {
+	for id := range m.turns {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetTurns resets all changes to the "turns" edge.
+func (m *ChatMutation) ResetTurns() {
+	m.turns = nil
+	m.clearedturns = false
+	m.removedturns = nil
+}
+
+// AddRepetitionIDs adds the "repetitions" edge to the ChatReplay entity by ids.
+func (m *ChatMutation) AddRepetitionIDs(ids ...uuid.UUID) {
+	if m.repetitions == nil {
+		m.repetitions = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.repetitions[ids[i]] = struct{}{}
+	}
+}
+
+// ClearRepetitions clears the "repetitions" edge to the ChatReplay entity.
+func (m *ChatMutation) ClearRepetitions() {
+	m.clearedrepetitions = true
+}
+
+// RepetitionsCleared reports if the "repetitions" edge to the ChatReplay entity was cleared.
+func (m *ChatMutation) RepetitionsCleared() bool {
+	return m.clearedrepetitions
+}
+
+// RemoveRepetitionIDs removes the "repetitions" edge to the ChatReplay entity by IDs.
+func (m *ChatMutation) RemoveRepetitionIDs(ids ...uuid.UUID) {
+	if m.removedrepetitions == nil {
+		m.removedrepetitions = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.repetitions, ids[i])
+		m.removedrepetitions[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedRepetitions returns the removed IDs of the "repetitions" edge to the ChatReplay entity.
+func (m *ChatMutation) RemovedRepetitionsIDs() (ids []uuid.UUID) {
+	for id := range m.removedrepetitions {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// RepetitionsIDs returns the "repetitions" edge IDs in the mutation.
+func (m *ChatMutation) RepetitionsIDs() (ids []uuid.UUID) {
+	for id := range m.repetitions {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetRepetitions resets all changes to the "repetitions" edge.
+func (m *ChatMutation) ResetRepetitions() {
+	m.repetitions = nil
+	m.clearedrepetitions = false
+	m.removedrepetitions = nil
+}
+
+// Where appends a list predicates to the ChatMutation builder.
+func (m *ChatMutation) Where(ps ...predicate.Chat) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ChatMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ChatMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Chat, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ChatMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ChatMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Chat).
+func (m *ChatMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ChatMutation) Fields() []string {
+	fields := make([]string, 0, 10)
+	if m.created_at != nil {
+		fields = append(fields, chat.FieldCreatedAt)
+	}
+	if m.title != nil {
+		fields = append(fields, chat.FieldTitle)
+	}
+	if m.asks != nil {
+		fields = append(fields, chat.FieldAsks)
+	}
+	if m.next_number != nil {
+		fields = append(fields, chat.FieldNextNumber)
+	}
+	if m.blind != nil {
+		fields = append(fields, chat.FieldBlind)
+	}
+	if m.voted != nil {
+		fields = append(fields, chat.FieldVoted)
+	}
+	if m.shared != nil {
+		fields = append(fields, chat.FieldShared)
+	}
+	if m.updated_at != nil {
+		fields = append(fields, chat.FieldUpdatedAt)
+	}
+	if m.domain != nil {
+		fields = append(fields, chat.FieldDomainID)
+	}
+	if m.owner != nil {
+		fields = append(fields, chat.FieldOwnerID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ChatMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case chat.FieldCreatedAt:
+		return m.CreatedAt()
+	case chat.FieldTitle:
+		return m.Title()
+	case chat.FieldAsks:
+		return m.Asks()
+	case chat.FieldNextNumber:
+		return m.NextNumber()
+	case chat.FieldBlind:
+		return m.Blind()
+	case chat.FieldVoted:
+		return m.Voted()
+	case chat.FieldShared:
+		return m.Shared()
+	case chat.FieldUpdatedAt:
+		return m.UpdatedAt()
+	case chat.FieldDomainID:
+		return m.DomainID()
+	case chat.FieldOwnerID:
+		return m.OwnerID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ChatMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case chat.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case chat.FieldTitle:
+		return m.OldTitle(ctx)
+	case chat.FieldAsks:
+		return m.OldAsks(ctx)
+	case chat.FieldNextNumber:
+		return m.OldNextNumber(ctx)
+	case chat.FieldBlind:
+		return m.OldBlind(ctx)
+	case chat.FieldVoted:
+		return m.OldVoted(ctx)
+	case chat.FieldShared:
+		return m.OldShared(ctx)
+	case chat.FieldUpdatedAt:
+		return m.OldUpdatedAt(ctx)
+	case chat.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case chat.FieldOwnerID:
+		return m.OldOwnerID(ctx)
+	}
+	return nil, fmt.Errorf("unknown Chat field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case chat.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case chat.FieldTitle:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTitle(v)
+		return nil
+	case chat.FieldAsks:
+		v, ok := value.([]conversation.Column)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAsks(v)
+		return nil
+	case chat.FieldNextNumber:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNextNumber(v)
+		return nil
+	case chat.FieldBlind:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBlind(v)
+		return nil
+	case chat.FieldVoted:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVoted(v)
+		return nil
+	case chat.FieldShared:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetShared(v)
+		return nil
+	case chat.FieldUpdatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUpdatedAt(v)
+		return nil
+	case chat.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case chat.FieldOwnerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnerID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Chat field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ChatMutation) AddedFields() []string {
+	var fields []string
+	if m.addnext_number != nil {
+		fields = append(fields, chat.FieldNextNumber)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ChatMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case chat.FieldNextNumber:
+		return m.AddedNextNumber()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case chat.FieldNextNumber:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddNextNumber(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Chat numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ChatMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ChatMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ChatMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown Chat nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ChatMutation) ResetField(name string) error {
+	switch name {
+	case chat.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case chat.FieldTitle:
+		m.ResetTitle()
+		return nil
+	case chat.FieldAsks:
+		m.ResetAsks()
+		return nil
+	case chat.FieldNextNumber:
+		m.ResetNextNumber()
+		return nil
+	case chat.FieldBlind:
+		m.ResetBlind()
+		return nil
+	case chat.FieldVoted:
+		m.ResetVoted()
+		return nil
+	case chat.FieldShared:
+		m.ResetShared()
+		return nil
+	case chat.FieldUpdatedAt:
+		m.ResetUpdatedAt()
+		return nil
+	case chat.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case chat.FieldOwnerID:
+		m.ResetOwnerID()
+		return nil
+	}
+	return fmt.Errorf("unknown Chat field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ChatMutation) AddedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.domain != nil {
+		edges = append(edges, chat.EdgeDomain)
+	}
+	if m.owner != nil {
+		edges = append(edges, chat.EdgeOwner)
+	}
+	if m.turns != nil {
+		edges = append(edges, chat.EdgeTurns)
+	}
+	if m.repetitions != nil {
+		edges = append(edges, chat.EdgeRepetitions)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ChatMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case chat.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case chat.EdgeOwner:
+		if id := m.owner; id != nil {
+			return []ent.Value{*id}
+		}
+	case chat.EdgeTurns:
+		ids := make([]ent.Value, 0, len(m.turns))
+		for id := range m.turns {
+			ids = append(ids, id)
+		}
+		return ids
+	case chat.EdgeRepetitions:
+		ids := make([]ent.Value, 0, len(m.repetitions))
+		for id := range m.repetitions {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ChatMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.removedturns != nil {
+		edges = append(edges, chat.EdgeTurns)
+	}
+	if m.removedrepetitions != nil {
+		edges = append(edges, chat.EdgeRepetitions)
+	}
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ChatMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case chat.EdgeTurns:
+		ids := make([]ent.Value, 0, len(m.removedturns))
+		for id := range m.removedturns {
+			ids = append(ids, id)
+		}
+		return ids
+	case chat.EdgeRepetitions:
+		ids := make([]ent.Value, 0, len(m.removedrepetitions))
+		for id := range m.removedrepetitions {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ChatMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.cleareddomain {
+		edges = append(edges, chat.EdgeDomain)
+	}
+	if m.clearedowner {
+		edges = append(edges, chat.EdgeOwner)
+	}
+	if m.clearedturns {
+		edges = append(edges, chat.EdgeTurns)
+	}
+	if m.clearedrepetitions {
+		edges = append(edges, chat.EdgeRepetitions)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ChatMutation) EdgeCleared(name string) bool {
+	switch name {
+	case chat.EdgeDomain:
+		return m.cleareddomain
+	case chat.EdgeOwner:
+		return m.clearedowner
+	case chat.EdgeTurns:
+		return m.clearedturns
+	case chat.EdgeRepetitions:
+		return m.clearedrepetitions
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ChatMutation) ClearEdge(name string) error {
+	switch name {
+	case chat.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case chat.EdgeOwner:
+		m.ClearOwner()
+		return nil
+	}
+	return fmt.Errorf("unknown Chat unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ChatMutation) ResetEdge(name string) error {
+	switch name {
+	case chat.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case chat.EdgeOwner:
+		m.ResetOwner()
+		return nil
+	case chat.EdgeTurns:
+		m.ResetTurns()
+		return nil
+	case chat.EdgeRepetitions:
+		m.ResetRepetitions()
+		return nil
+	}
+	return fmt.Errorf("unknown Chat edge %s", name)
+}
+
+// ChatAnswerMutation represents an operation that mutates the ChatAnswer nodes in the graph.
+type ChatAnswerMutation struct {
+	config
+	op                Op
+	typ               string
+	id                *uuid.UUID
+	created_at        *time.Time
+	place             *int
+	addplace          *int
+	previous          *uuid.UUID
+	status            *chatanswer.Status
+	note              *string
+	text              *string
+	reasoning         *string
+	asked             *conversation.Asked
+	hidden            *bool
+	answered_by       *int
+	addanswered_by    *int
+	session_id        *uuid.UUID
+	measured          **conversation.Metrics
+	gateway           *uuid.UUID
+	stopping          *bool
+	ended_at          *time.Time
+	original          *uuid.UUID
+	chat_id           *uuid.UUID
+	owner_id          *uuid.UUID
+	clearedFields     map[string]struct{}
+	asked_in          *uuid.UUID
+	clearedasked_in   bool
+	repetition        *uuid.UUID
+	clearedrepetition bool
+	done              bool
+	oldValue          func(context.Context) (*ChatAnswer, error)
+	predicates        []predicate.ChatAnswer
+}
+
+var _ ent.Mutation = (*ChatAnswerMutation)(nil)
+
+// chatanswerOption allows management of the mutation configuration using functional options.
+type chatanswerOption func(*ChatAnswerMutation)
+
+// newChatAnswerMutation creates new mutation for the ChatAnswer entity.
+func newChatAnswerMutation(c config, op Op, opts ...chatanswerOption) *ChatAnswerMutation {
+	m := &ChatAnswerMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeChatAnswer,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withChatAnswerID sets the ID field of the mutation.
+func withChatAnswerID(id uuid.UUID) chatanswerOption {
+	return func(m *ChatAnswerMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ChatAnswer
+		)
+		m.oldValue = func(ctx context.Context) (*ChatAnswer, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ChatAnswer.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withChatAnswer sets the old ChatAnswer of the mutation.
+func withChatAnswer(node *ChatAnswer) chatanswerOption {
+	return func(m *ChatAnswerMutation) {
+		m.oldValue = func(context.Context) (*ChatAnswer, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ChatAnswerMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ChatAnswerMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ChatAnswer entities.
+func (m *ChatAnswerMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ChatAnswerMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ChatAnswerMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ChatAnswer.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ChatAnswerMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ChatAnswerMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ChatAnswerMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetPlace sets the "place" field.
+func (m *ChatAnswerMutation) SetPlace(i int) {
+	m.place = &i
+	m.addplace = nil
+}
+
+// Place returns the value of the "place" field in the mutation.
+func (m *ChatAnswerMutation) Place() (r int, exists bool) {
+	v := m.place
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPlace returns the old "place" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldPlace(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPlace is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPlace requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPlace: %w", err)
+	}
+	return oldValue.Place, nil
+}
+
+// AddPlace adds i to the "place" field.
+func (m *ChatAnswerMutation) AddPlace(i int) {
+	if m.addplace != nil {
+		*m.addplace += i
+	} else {
+		m.addplace = &i
+	}
+}
+
+// AddedPlace returns the value that was added to the "place" field in this mutation.
+func (m *ChatAnswerMutation) AddedPlace() (r int, exists bool) {
+	v := m.addplace
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPlace resets all changes to the "place" field.
+func (m *ChatAnswerMutation) ResetPlace() {
+	m.place = nil
+	m.addplace = nil
+}
+
+// SetPrevious sets the "previous" field.
+func (m *ChatAnswerMutation) SetPrevious(u uuid.UUID) {
+	m.previous = &u
+}
+
+// Previous returns the value of the "previous" field in the mutation.
+func (m *ChatAnswerMutation) Previous() (r uuid.UUID, exists bool) {
+	v := m.previous
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPrevious returns the old "previous" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldPrevious(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPrevious is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPrevious requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPrevious: %w", err)
+	}
+	return oldValue.Previous, nil
+}
+
+// ClearPrevious clears the value of the "previous" field.
+func (m *ChatAnswerMutation) ClearPrevious() {
+	m.previous = nil
+	m.clearedFields[chatanswer.FieldPrevious] = struct{}{}
+}
+
+// PreviousCleared returns if the "previous" field was cleared in this mutation.
+func (m *ChatAnswerMutation) PreviousCleared() bool {
+	_, ok := m.clearedFields[chatanswer.FieldPrevious]
+	return ok
+}
+
+// ResetPrevious resets all changes to the "previous" field.
+func (m *ChatAnswerMutation) ResetPrevious() {
+	m.previous = nil
+	delete(m.clearedFields, chatanswer.FieldPrevious)
+}
+
+// SetStatus sets the "status" field.
+func (m *ChatAnswerMutation) SetStatus(c chatanswer.Status) {
+	m.status = &c
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *ChatAnswerMutation) Status() (r chatanswer.Status, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldStatus(ctx context.Context) (v chatanswer.Status, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *ChatAnswerMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetNote sets the "note" field.
+func (m *ChatAnswerMutation) SetNote(s string) {
+	m.note = &s
+}
+
+// Note returns the value of the "note" field in the mutation.
+func (m *ChatAnswerMutation) Note() (r string, exists bool) {
+	v := m.note
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNote returns the old "note" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldNote(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNote is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNote requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNote: %w", err)
+	}
+	return oldValue.Note, nil
+}
+
+// ResetNote resets all changes to the "note" field.
+func (m *ChatAnswerMutation) ResetNote() {
+	m.note = nil
+}
+
+// SetText sets the "text" field.
+func (m *ChatAnswerMutation) SetText(s string) {
+	m.text = &s
+}
+
+// Text returns the value of the "text" field in the mutation.
+func (m *ChatAnswerMutation) Text() (r string, exists bool) {
+	v := m.text
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldText returns the old "text" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldText(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldText is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldText requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldText: %w", err)
+	}
+	return oldValue.Text, nil
+}
+
+// ResetText resets all changes to the "text" field.
+func (m *ChatAnswerMutation) ResetText() {
+	m.text = nil
+}
+
+// SetReasoning sets the "reasoning" field.
+func (m *ChatAnswerMutation) SetReasoning(s string) {
+	m.reasoning = &s
+}
+
+// Reasoning returns the value of the "reasoning" field in the mutation.
+func (m *ChatAnswerMutation) Reasoning() (r string, exists bool) {
+	v := m.reasoning
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReasoning returns the old "reasoning" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldReasoning(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReasoning is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReasoning requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReasoning: %w", err)
+	}
+	return oldValue.Reasoning, nil
+}
+
+// ResetReasoning resets all changes to the "reasoning" field.
+func (m *ChatAnswerMutation) ResetReasoning() {
+	m.reasoning = nil
+}
+
+// SetAsked sets the "asked" field.
+func (m *ChatAnswerMutation) SetAsked(c conversation.Asked) {
+	m.asked = &c
+}
+
+// Asked returns the value of the "asked" field in the mutation.
+func (m *ChatAnswerMutation) Asked() (r conversation.Asked, exists bool) {
+	v := m.asked
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAsked returns the old "asked" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldAsked(ctx context.Context) (v conversation.Asked, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAsked is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAsked requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAsked: %w", err)
+	}
+	return oldValue.Asked, nil
+}
+
+// ResetAsked resets all changes to the "asked" field.
+func (m *ChatAnswerMutation) ResetAsked() {
+	m.asked = nil
+}
+
+// SetHidden sets the "hidden" field.
+func (m *ChatAnswerMutation) SetHidden(b bool) {
+	m.hidden = &b
+}
+
+// Hidden returns the value of the "hidden" field in the mutation.
+func (m *ChatAnswerMutation) Hidden() (r bool, exists bool) {
+	v := m.hidden
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHidden returns the old "hidden" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldHidden(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHidden is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHidden requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHidden: %w", err)
+	}
+	return oldValue.Hidden, nil
+}
+
+// ResetHidden resets all changes to the "hidden" field.
+func (m *ChatAnswerMutation) ResetHidden() {
+	m.hidden = nil
+}
+
+// SetAnsweredBy sets the "answered_by" field.
+func (m *ChatAnswerMutation) SetAnsweredBy(i int) {
+	m.answered_by = &i
+	m.addanswered_by = nil
+}
+
+// AnsweredBy returns the value of the "answered_by" field in the mutation.
+func (m *ChatAnswerMutation) AnsweredBy() (r int, exists bool) {
+	v := m.answered_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAnsweredBy returns the old "answered_by" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldAnsweredBy(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAnsweredBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAnsweredBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAnsweredBy: %w", err)
+	}
+	return oldValue.AnsweredBy, nil
+}
+
+// AddAnsweredBy adds i to the "answered_by" field.
+func (m *ChatAnswerMutation) AddAnsweredBy(i int) {
+	if m.addanswered_by != nil {
+		*m.addanswered_by += i
+	} else {
+		m.addanswered_by = &i
+	}
+}
+
+// AddedAnsweredBy returns the value that was added to the "answered_by" field in this mutation.
+func (m *ChatAnswerMutation) AddedAnsweredBy() (r int, exists bool) {
+	v := m.addanswered_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearAnsweredBy clears the value of the "answered_by" field.
+func (m *ChatAnswerMutation) ClearAnsweredBy() {
+	m.answered_by = nil
+	m.addanswered_by = nil
+	m.clearedFields[chatanswer.FieldAnsweredBy] = struct{}{}
+}
+
+// AnsweredByCleared returns if the "answered_by" field was cleared in this mutation.
+func (m *ChatAnswerMutation) AnsweredByCleared() bool {
+	_, ok := m.clearedFields[chatanswer.FieldAnsweredBy]
+	return ok
+}
+
+// ResetAnsweredBy resets all changes to the "answered_by" field.
+func (m *ChatAnswerMutation) ResetAnsweredBy() {
+	m.answered_by = nil
+	m.addanswered_by = nil
+	delete(m.clearedFields, chatanswer.FieldAnsweredBy)
+}
+
+// SetSessionID sets the "session_id" field.
+func (m *ChatAnswerMutation) SetSessionID(u uuid.UUID) {
+	m.session_id = &u
+}
+
+// SessionID returns the value of the "session_id" field in the mutation.
+func (m *ChatAnswerMutation) SessionID() (r uuid.UUID, exists bool) {
+	v := m.session_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionID returns the old "session_id" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldSessionID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionID: %w", err)
+	}
+	return oldValue.SessionID, nil
+}
+
+// ClearSessionID clears the value of the "session_id" field.
+func (m *ChatAnswerMutation) ClearSessionID() {
+	m.session_id = nil
+	m.clearedFields[chatanswer.FieldSessionID] = struct{}{}
+}
+
+// SessionIDCleared returns if the "session_id" field was cleared in this mutation.
+func (m *ChatAnswerMutation) SessionIDCleared() bool {
+	_, ok := m.clearedFields[chatanswer.FieldSessionID]
+	return ok
+}
+
+// ResetSessionID resets all changes to the "session_id" field.
+func (m *ChatAnswerMutation) ResetSessionID() {
+	m.session_id = nil
+	delete(m.clearedFields, chatanswer.FieldSessionID)
+}
+
+// SetMeasured sets the "measured" field.
+func (m *ChatAnswerMutation) SetMeasured(c *conversation.Metrics) {
+	m.measured = &c
+}
+
+// Measured returns the value of the "measured" field in the mutation.
+func (m *ChatAnswerMutation) Measured() (r *conversation.Metrics, exists bool) {
+	v := m.measured
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMeasured returns the old "measured" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldMeasured(ctx context.Context) (v *conversation.Metrics, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMeasured is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMeasured requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMeasured: %w", err)
+	}
+	return oldValue.Measured, nil
+}
+
+// ClearMeasured clears the value of the "measured" field.
+func (m *ChatAnswerMutation) ClearMeasured() {
+	m.measured = nil
+	m.clearedFields[chatanswer.FieldMeasured] = struct{}{}
+}
+
+// MeasuredCleared returns if the "measured" field was cleared in this mutation.
+func (m *ChatAnswerMutation) MeasuredCleared() bool {
+	_, ok := m.clearedFields[chatanswer.FieldMeasured]
+	return ok
+}
+
+// ResetMeasured resets all changes to the "measured" field.
+func (m *ChatAnswerMutation) ResetMeasured() {
+	m.measured = nil
+	delete(m.clearedFields, chatanswer.FieldMeasured)
+}
+
+// SetGateway sets the "gateway" field.
+func (m *ChatAnswerMutation) SetGateway(u uuid.UUID) {
+	m.gateway = &u
+}
+
+// Gateway returns the value of the "gateway" field in the mutation.
+func (m *ChatAnswerMutation) Gateway() (r uuid.UUID, exists bool) {
+	v := m.gateway
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGateway returns the old "gateway" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldGateway(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGateway is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGateway requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGateway: %w", err)
+	}
+	return oldValue.Gateway, nil
+}
+
+// ClearGateway clears the value of the "gateway" field.
+func (m *ChatAnswerMutation) ClearGateway() {
+	m.gateway = nil
+	m.clearedFields[chatanswer.FieldGateway] = struct{}{}
+}
+
+// GatewayCleared returns if the "gateway" field was cleared in this mutation.
+func (m *ChatAnswerMutation) GatewayCleared() bool {
+	_, ok := m.clearedFields[chatanswer.FieldGateway]
+	return ok
+}
+
+// ResetGateway resets all changes to the "gateway" field.
+func (m *ChatAnswerMutation) ResetGateway() {
+	m.gateway = nil
+	delete(m.clearedFields, chatanswer.FieldGateway)
+}
+
+// SetStopping sets the "stopping" field.
+func (m *ChatAnswerMutation) SetStopping(b bool) {
+	m.stopping = &b
+}
+
+// Stopping returns the value of the "stopping" field in the mutation.
+func (m *ChatAnswerMutation) Stopping() (r bool, exists bool) {
+	v := m.stopping
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStopping returns the old "stopping" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldStopping(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStopping is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStopping requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStopping: %w", err)
+	}
+	return oldValue.Stopping, nil
+}
+
+// ResetStopping resets all changes to the "stopping" field.
+func (m *ChatAnswerMutation) ResetStopping() {
+	m.stopping = nil
+}
+
+// SetEndedAt sets the "ended_at" field.
+func (m *ChatAnswerMutation) SetEndedAt(t time.Time) {
+	m.ended_at = &t
+}
+
+// EndedAt returns the value of the "ended_at" field in the mutation.
+func (m *ChatAnswerMutation) EndedAt() (r time.Time, exists bool) {
+	v := m.ended_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndedAt returns the old "ended_at" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldEndedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndedAt: %w", err)
+	}
+	return oldValue.EndedAt, nil
+}
+
+// ClearEndedAt clears the value of the "ended_at" field.
+func (m *ChatAnswerMutation) ClearEndedAt() {
+	m.ended_at = nil
+	m.clearedFields[chatanswer.FieldEndedAt] = struct{}{}
+}
+
+// EndedAtCleared returns if the "ended_at" field was cleared in this mutation.
+func (m *ChatAnswerMutation) EndedAtCleared() bool {
+	_, ok := m.clearedFields[chatanswer.FieldEndedAt]
+	return ok
+}
+
+// ResetEndedAt resets all changes to the "ended_at" field.
+func (m *ChatAnswerMutation) ResetEndedAt() {
+	m.ended_at = nil
+	delete(m.clearedFields, chatanswer.FieldEndedAt)
+}
+
+// SetReplayID sets the "replay_id" field.
+func (m *ChatAnswerMutation) SetReplayID(u uuid.UUID) {
+	m.repetition = &u
+}
+
+// ReplayID returns the value of the "replay_id" field in the mutation.
+func (m *ChatAnswerMutation) ReplayID() (r uuid.UUID, exists bool) {
+	v := m.repetition
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReplayID returns the old "replay_id" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldReplayID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReplayID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReplayID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReplayID: %w", err)
+	}
+	return oldValue.ReplayID, nil
+}
+
+// ClearReplayID clears the value of the "replay_id" field.
+func (m *ChatAnswerMutation) ClearReplayID() {
+	m.repetition = nil
+	m.clearedFields[chatanswer.FieldReplayID] = struct{}{}
+}
+
+// ReplayIDCleared returns if the "replay_id" field was cleared in this mutation.
+func (m *ChatAnswerMutation) ReplayIDCleared() bool {
+	_, ok := m.clearedFields[chatanswer.FieldReplayID]
+	return ok
+}
+
+// ResetReplayID resets all changes to the "replay_id" field.
+func (m *ChatAnswerMutation) ResetReplayID() {
+	m.repetition = nil
+	delete(m.clearedFields, chatanswer.FieldReplayID)
+}
+
+// SetOriginal sets the "original" field.
+func (m *ChatAnswerMutation) SetOriginal(u uuid.UUID) {
+	m.original = &u
+}
+
+// Original returns the value of the "original" field in the mutation.
+func (m *ChatAnswerMutation) Original() (r uuid.UUID, exists bool) {
+	v := m.original
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOriginal returns the old "original" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldOriginal(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOriginal is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOriginal requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOriginal: %w", err)
+	}
+	return oldValue.Original, nil
+}
+
+// ClearOriginal clears the value of the "original" field.
+func (m *ChatAnswerMutation) ClearOriginal() {
+	m.original = nil
+	m.clearedFields[chatanswer.FieldOriginal] = struct{}{}
+}
+
+// OriginalCleared returns if the "original" field was cleared in this mutation.
+func (m *ChatAnswerMutation) OriginalCleared() bool {
+	_, ok := m.clearedFields[chatanswer.FieldOriginal]
+	return ok
+}
+
+// ResetOriginal resets all changes to the "original" field.
+func (m *ChatAnswerMutation) ResetOriginal() {
+	m.original = nil
+	delete(m.clearedFields, chatanswer.FieldOriginal)
+}
+
+// SetTurnID sets the "turn_id" field.
+func (m *ChatAnswerMutation) SetTurnID(u uuid.UUID) {
+	m.asked_in = &u
+}
+
+// TurnID returns the value of the "turn_id" field in the mutation.
+func (m *ChatAnswerMutation) TurnID() (r uuid.UUID, exists bool) {
+	v := m.asked_in
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTurnID returns the old "turn_id" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldTurnID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTurnID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTurnID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTurnID: %w", err)
+	}
+	return oldValue.TurnID, nil
+}
+
+// ResetTurnID resets all changes to the "turn_id" field.
+func (m *ChatAnswerMutation) ResetTurnID() {
+	m.asked_in = nil
+}
+
+// SetChatID sets the "chat_id" field.
+func (m *ChatAnswerMutation) SetChatID(u uuid.UUID) {
+	m.chat_id = &u
+}
+
+// ChatID returns the value of the "chat_id" field in the mutation.
+func (m *ChatAnswerMutation) ChatID() (r uuid.UUID, exists bool) {
+	v := m.chat_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldChatID returns the old "chat_id" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldChatID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldChatID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldChatID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldChatID: %w", err)
+	}
+	return oldValue.ChatID, nil
+}
+
+// ResetChatID resets all changes to the "chat_id" field.
+func (m *ChatAnswerMutation) ResetChatID() {
+	m.chat_id = nil
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (m *ChatAnswerMutation) SetOwnerID(u uuid.UUID) {
+	m.owner_id = &u
+}
+
+// OwnerID returns the value of the "owner_id" field in the mutation.
+func (m *ChatAnswerMutation) OwnerID() (r uuid.UUID, exists bool) {
+	v := m.owner_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnerID returns the old "owner_id" field's value of the ChatAnswer entity.
+// If the ChatAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatAnswerMutation) OldOwnerID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnerID: %w", err)
+	}
+	return oldValue.OwnerID, nil
+}
+
+// ResetOwnerID resets all changes to the "owner_id" field.
+func (m *ChatAnswerMutation) ResetOwnerID() {
+	m.owner_id = nil
+}
+
+// SetAskedInID sets the "asked_in" edge to the ChatTurn entity by id.
+func (m *ChatAnswerMutation) SetAskedInID(id uuid.UUID) {
+	m.asked_in = &id
+}
+
+// ClearAskedIn clears the "asked_in" edge to the ChatTurn entity.
+func (m *ChatAnswerMutation) ClearAskedIn() {
+	m.clearedasked_in = true
+	m.clearedFields[chatanswer.FieldTurnID] = struct{}{}
+}
+
+// AskedInCleared reports if the "asked_in" edge to the ChatTurn entity was cleared.
+func (m *ChatAnswerMutation) AskedInCleared() bool {
+	return m.clearedasked_in
+}
+
+// AskedInID returns the "asked_in" edge ID in the mutation.
+func (m *ChatAnswerMutation) AskedInID() (id uuid.UUID, exists bool) {
+	if m.asked_in != nil {
+		return *m.asked_in, true
+	}
+	return
+}
+
+// AskedInIDs returns the "asked_in" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// AskedInID instead. It exists only for internal usage by the builders.
+func (m *ChatAnswerMutation) AskedInIDs() (ids []uuid.UUID) {
+	if id := m.asked_in; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetAskedIn resets all changes to the "asked_in" edge.
+func (m *ChatAnswerMutation) ResetAskedIn() {
+	m.asked_in = nil
+	m.clearedasked_in = false
+}
+
+// SetRepetitionID sets the "repetition" edge to the ChatReplay entity by id.
+func (m *ChatAnswerMutation) SetRepetitionID(id uuid.UUID) {
+	m.repetition = &id
+}
+
+// ClearRepetition clears the "repetition" edge to the ChatReplay entity.
+func (m *ChatAnswerMutation) ClearRepetition() {
+	m.clearedrepetition = true
+	m.clearedFields[chatanswer.FieldReplayID] = struct{}{}
+}
+
+// RepetitionCleared reports if the "repetition" edge to the ChatReplay entity was cleared.
+func (m *ChatAnswerMutation) RepetitionCleared() bool {
+	return m.ReplayIDCleared() || m.clearedrepetition
+}
+
+// RepetitionID returns the "repetition" edge ID in the mutation.
+func (m *ChatAnswerMutation) RepetitionID() (id uuid.UUID, exists bool) {
+	if m.repetition != nil {
+		return *m.repetition, true
+	}
+	return
+}
+
+// RepetitionIDs returns the "repetition" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// RepetitionID instead. It exists only for internal usage by the builders.
+func (m *ChatAnswerMutation) RepetitionIDs() (ids []uuid.UUID) {
+	if id := m.repetition; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetRepetition resets all changes to the "repetition" edge.
+func (m *ChatAnswerMutation) ResetRepetition() {
+	m.repetition = nil
+	m.clearedrepetition = false
+}
+
+// Where appends a list predicates to the ChatAnswerMutation builder.
+func (m *ChatAnswerMutation) Where(ps ...predicate.ChatAnswer) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ChatAnswerMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ChatAnswerMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ChatAnswer, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ChatAnswerMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ChatAnswerMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ChatAnswer).
+func (m *ChatAnswerMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ChatAnswerMutation) Fields() []string {
+	fields := make([]string, 0, 20)
+	if m.created_at != nil {
+		fields = append(fields, chatanswer.FieldCreatedAt)
+	}
+	if m.place != nil {
+		fields = append(fields, chatanswer.FieldPlace)
+	}
+	if m.previous != nil {
+		fields = append(fields, chatanswer.FieldPrevious)
+	}
+	if m.status != nil {
+		fields = append(fields, chatanswer.FieldStatus)
+	}
+	if m.note != nil {
+		fields = append(fields, chatanswer.FieldNote)
+	}
+	if m.text != nil {
+		fields = append(fields, chatanswer.FieldText)
+	}
+	if m.reasoning != nil {
+		fields = append(fields, chatanswer.FieldReasoning)
+	}
+	if m.asked != nil {
+		fields = append(fields, chatanswer.FieldAsked)
+	}
+	if m.hidden != nil {
+		fields = append(fields, chatanswer.FieldHidden)
+	}
+	if m.answered_by != nil {
+		fields = append(fields, chatanswer.FieldAnsweredBy)
+	}
+	if m.session_id != nil {
+		fields = append(fields, chatanswer.FieldSessionID)
+	}
+	if m.measured != nil {
+		fields = append(fields, chatanswer.FieldMeasured)
+	}
+	if m.gateway != nil {
+		fields = append(fields, chatanswer.FieldGateway)
+	}
+	if m.stopping != nil {
+		fields = append(fields, chatanswer.FieldStopping)
+	}
+	if m.ended_at != nil {
+		fields = append(fields, chatanswer.FieldEndedAt)
+	}
+	if m.repetition != nil {
+		fields = append(fields, chatanswer.FieldReplayID)
+	}
+	if m.original != nil {
+		fields = append(fields, chatanswer.FieldOriginal)
+	}
+	if m.asked_in != nil {
+		fields = append(fields, chatanswer.FieldTurnID)
+	}
+	if m.chat_id != nil {
+		fields = append(fields, chatanswer.FieldChatID)
+	}
+	if m.owner_id != nil {
+		fields = append(fields, chatanswer.FieldOwnerID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ChatAnswerMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case chatanswer.FieldCreatedAt:
+		return m.CreatedAt()
+	case chatanswer.FieldPlace:
+		return m.Place()
+	case chatanswer.FieldPrevious:
+		return m.Previous()
+	case chatanswer.FieldStatus:
+		return m.Status()
+	case chatanswer.FieldNote:
+		return m.Note()
+	case chatanswer.FieldText:
+		return m.Text()
+	case chatanswer.FieldReasoning:
+		return m.Reasoning()
+	case chatanswer.FieldAsked:
+		return m.Asked()
+	case chatanswer.FieldHidden:
+		return m.Hidden()
+	case chatanswer.FieldAnsweredBy:
+		return m.AnsweredBy()
+	case chatanswer.FieldSessionID:
+		return m.SessionID()
+	case chatanswer.FieldMeasured:
+		return m.Measured()
+	case chatanswer.FieldGateway:
+		return m.Gateway()
+	case chatanswer.FieldStopping:
+		return m.Stopping()
+	case chatanswer.FieldEndedAt:
+		return m.EndedAt()
+	case chatanswer.FieldReplayID:
+		return m.ReplayID()
+	case chatanswer.FieldOriginal:
+		return m.Original()
+	case chatanswer.FieldTurnID:
+		return m.TurnID()
+	case chatanswer.FieldChatID:
+		return m.ChatID()
+	case chatanswer.FieldOwnerID:
+		return m.OwnerID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ChatAnswerMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case chatanswer.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case chatanswer.FieldPlace:
+		return m.OldPlace(ctx)
+	case chatanswer.FieldPrevious:
+		return m.OldPrevious(ctx)
+	case chatanswer.FieldStatus:
+		return m.OldStatus(ctx)
+	case chatanswer.FieldNote:
+		return m.OldNote(ctx)
+	case chatanswer.FieldText:
+		return m.OldText(ctx)
+	case chatanswer.FieldReasoning:
+		return m.OldReasoning(ctx)
+	case chatanswer.FieldAsked:
+		return m.OldAsked(ctx)
+	case chatanswer.FieldHidden:
+		return m.OldHidden(ctx)
+	case chatanswer.FieldAnsweredBy:
+		return m.OldAnsweredBy(ctx)
+	case chatanswer.FieldSessionID:
+		return m.OldSessionID(ctx)
+	case chatanswer.FieldMeasured:
+		return m.OldMeasured(ctx)
+	case chatanswer.FieldGateway:
+		return m.OldGateway(ctx)
+	case chatanswer.FieldStopping:
+		return m.OldStopping(ctx)
+	case chatanswer.FieldEndedAt:
+		return m.OldEndedAt(ctx)
+	case chatanswer.FieldReplayID:
+		return m.OldReplayID(ctx)
+	case chatanswer.FieldOriginal:
+		return m.OldOriginal(ctx)
+	case chatanswer.FieldTurnID:
+		return m.OldTurnID(ctx)
+	case chatanswer.FieldChatID:
+		return m.OldChatID(ctx)
+	case chatanswer.FieldOwnerID:
+		return m.OldOwnerID(ctx)
+	}
+	return nil, fmt.Errorf("unknown ChatAnswer field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatAnswerMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case chatanswer.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case chatanswer.FieldPlace:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPlace(v)
+		return nil
+	case chatanswer.FieldPrevious:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPrevious(v)
+		return nil
+	case chatanswer.FieldStatus:
+		v, ok := value.(chatanswer.Status)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case chatanswer.FieldNote:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNote(v)
+		return nil
+	case chatanswer.FieldText:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetText(v)
+		return nil
+	case chatanswer.FieldReasoning:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReasoning(v)
+		return nil
+	case chatanswer.FieldAsked:
+		v, ok := value.(conversation.Asked)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAsked(v)
+		return nil
+	case chatanswer.FieldHidden:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHidden(v)
+		return nil
+	case chatanswer.FieldAnsweredBy:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAnsweredBy(v)
+		return nil
+	case chatanswer.FieldSessionID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionID(v)
+		return nil
+	case chatanswer.FieldMeasured:
+		v, ok := value.(*conversation.Metrics)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMeasured(v)
+		return nil
+	case chatanswer.FieldGateway:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGateway(v)
+		return nil
+	case chatanswer.FieldStopping:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStopping(v)
+		return nil
+	case chatanswer.FieldEndedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndedAt(v)
+		return nil
+	case chatanswer.FieldReplayID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReplayID(v)
+		return nil
+	case chatanswer.FieldOriginal:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOriginal(v)
+		return nil
+	case chatanswer.FieldTurnID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTurnID(v)
+		return nil
+	case chatanswer.FieldChatID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetChatID(v)
+		return nil
+	case chatanswer.FieldOwnerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnerID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ChatAnswer field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ChatAnswerMutation) AddedFields() []string {
+	var fields []string
+	if m.addplace != nil {
+		fields = append(fields, chatanswer.FieldPlace)
+	}
+	if m.addanswered_by != nil {
+		fields = append(fields, chatanswer.FieldAnsweredBy)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ChatAnswerMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case chatanswer.FieldPlace:
+		return m.AddedPlace()
+	case chatanswer.FieldAnsweredBy:
+		return m.AddedAnsweredBy()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatAnswerMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case chatanswer.FieldPlace:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPlace(v)
+		return nil
+	case chatanswer.FieldAnsweredBy:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAnsweredBy(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ChatAnswer numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ChatAnswerMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(chatanswer.FieldPrevious) {
+		fields = append(fields, chatanswer.FieldPrevious)
+	}
+	if m.FieldCleared(chatanswer.FieldAnsweredBy) {
+		fields = append(fields, chatanswer.FieldAnsweredBy)
+	}
+	if m.FieldCleared(chatanswer.FieldSessionID) {
+		fields = append(fields, chatanswer.FieldSessionID)
+	}
+	if m.FieldCleared(chatanswer.FieldMeasured) {
+		fields = append(fields, chatanswer.FieldMeasured)
+	}
+	if m.FieldCleared(chatanswer.FieldGateway) {
+		fields = append(fields, chatanswer.FieldGateway)
+	}
+	if m.FieldCleared(chatanswer.FieldEndedAt) {
+		fields = append(fields, chatanswer.FieldEndedAt)
+	}
+	if m.FieldCleared(chatanswer.FieldReplayID) {
+		fields = append(fields, chatanswer.FieldReplayID)
+	}
+	if m.FieldCleared(chatanswer.FieldOriginal) {
+		fields = append(fields, chatanswer.FieldOriginal)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ChatAnswerMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ChatAnswerMutation) ClearField(name string) error {
+	switch name {
+	case chatanswer.FieldPrevious:
+		m.ClearPrevious()
+		return nil
+	case chatanswer.FieldAnsweredBy:
+		m.ClearAnsweredBy()
+		return nil
+	case chatanswer.FieldSessionID:
+		m.ClearSessionID()
+		return nil
+	case chatanswer.FieldMeasured:
+		m.ClearMeasured()
+		return nil
+	case chatanswer.FieldGateway:
+		m.ClearGateway()
+		return nil
+	case chatanswer.FieldEndedAt:
+		m.ClearEndedAt()
+		return nil
+	case chatanswer.FieldReplayID:
+		m.ClearReplayID()
+		return nil
+	case chatanswer.FieldOriginal:
+		m.ClearOriginal()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatAnswer nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ChatAnswerMutation) ResetField(name string) error {
+	switch name {
+	case chatanswer.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case chatanswer.FieldPlace:
+		m.ResetPlace()
+		return nil
+	case chatanswer.FieldPrevious:
+		m.ResetPrevious()
+		return nil
+	case chatanswer.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case chatanswer.FieldNote:
+		m.ResetNote()
+		return nil
+	case chatanswer.FieldText:
+		m.ResetText()
+		return nil
+	case chatanswer.FieldReasoning:
+		m.ResetReasoning()
+		return nil
+	case chatanswer.FieldAsked:
+		m.ResetAsked()
+		return nil
+	case chatanswer.FieldHidden:
+		m.ResetHidden()
+		return nil
+	case chatanswer.FieldAnsweredBy:
+		m.ResetAnsweredBy()
+		return nil
+	case chatanswer.FieldSessionID:
+		m.ResetSessionID()
+		return nil
+	case chatanswer.FieldMeasured:
+		m.ResetMeasured()
+		return nil
+	case chatanswer.FieldGateway:
+		m.ResetGateway()
+		return nil
+	case chatanswer.FieldStopping:
+		m.ResetStopping()
+		return nil
+	case chatanswer.FieldEndedAt:
+		m.ResetEndedAt()
+		return nil
+	case chatanswer.FieldReplayID:
+		m.ResetReplayID()
+		return nil
+	case chatanswer.FieldOriginal:
+		m.ResetOriginal()
+		return nil
+	case chatanswer.FieldTurnID:
+		m.ResetTurnID()
+		return nil
+	case chatanswer.FieldChatID:
+		m.ResetChatID()
+		return nil
+	case chatanswer.FieldOwnerID:
+		m.ResetOwnerID()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatAnswer field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ChatAnswerMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.asked_in != nil {
+		edges = append(edges, chatanswer.EdgeAskedIn)
+	}
+	if m.repetition != nil {
+		edges = append(edges, chatanswer.EdgeRepetition)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ChatAnswerMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case chatanswer.EdgeAskedIn:
+		if id := m.asked_in; id != nil {
+			return []ent.Value{*id}
+		}
+	case chatanswer.EdgeRepetition:
+		if id := m.repetition; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ChatAnswerMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ChatAnswerMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ChatAnswerMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.clearedasked_in {
+		edges = append(edges, chatanswer.EdgeAskedIn)
+	}
+	if m.clearedrepetition {
+		edges = append(edges, chatanswer.EdgeRepetition)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ChatAnswerMutation) EdgeCleared(name string) bool {
+	switch name {
+	case chatanswer.EdgeAskedIn:
+		return m.clearedasked_in
+	case chatanswer.EdgeRepetition:
+		return m.clearedrepetition
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ChatAnswerMutation) ClearEdge(name string) error {
+	switch name {
+	case chatanswer.EdgeAskedIn:
+		m.ClearAskedIn()
+		return nil
+	case chatanswer.EdgeRepetition:
+		m.ClearRepetition()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatAnswer unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ChatAnswerMutation) ResetEdge(name string) error {
+	switch name {
+	case chatanswer.EdgeAskedIn:
+		m.ResetAskedIn()
+		return nil
+	case chatanswer.EdgeRepetition:
+		m.ResetRepetition()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatAnswer edge %s", name)
+}
+
+// ChatContentMutation represents an operation that mutates the ChatContent nodes in the graph.
+type ChatContentMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	data          *[]byte
+	chat_id       *uuid.UUID
+	clearedFields map[string]struct{}
+	turn          *uuid.UUID
+	clearedturn   bool
+	done          bool
+	oldValue      func(context.Context) (*ChatContent, error)
+	predicates    []predicate.ChatContent
+}
+
+var _ ent.Mutation = (*ChatContentMutation)(nil)
+
+// chatcontentOption allows management of the mutation configuration using functional options.
+type chatcontentOption func(*ChatContentMutation)
+
+// newChatContentMutation creates new mutation for the ChatContent entity.
+func newChatContentMutation(c config, op Op, opts ...chatcontentOption) *ChatContentMutation {
+	m := &ChatContentMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeChatContent,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withChatContentID sets the ID field of the mutation.
+func withChatContentID(id uuid.UUID) chatcontentOption {
+	return func(m *ChatContentMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ChatContent
+		)
+		m.oldValue = func(ctx context.Context) (*ChatContent, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ChatContent.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withChatContent sets the old ChatContent of the mutation.
+func withChatContent(node *ChatContent) chatcontentOption {
+	return func(m *ChatContentMutation) {
+		m.oldValue = func(context.Context) (*ChatContent, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ChatContentMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ChatContentMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ChatContent entities.
+func (m *ChatContentMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ChatContentMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ChatContentMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ChatContent.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetData sets the "data" field.
+func (m *ChatContentMutation) SetData(b []byte) {
+	m.data = &b
+}
+
+// Data returns the value of the "data" field in the mutation.
+func (m *ChatContentMutation) Data() (r []byte, exists bool) {
+	v := m.data
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldData returns the old "data" field's value of the ChatContent entity.
+// If the ChatContent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatContentMutation) OldData(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldData is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldData requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldData: %w", err)
+	}
+	return oldValue.Data, nil
+}
+
+// ResetData resets all changes to the "data" field.
+func (m *ChatContentMutation) ResetData() {
+	m.data = nil
+}
+
+// SetTurnID sets the "turn_id" field.
+func (m *ChatContentMutation) SetTurnID(u uuid.UUID) {
+	m.turn = &u
+}
+
+// TurnID returns the value of the "turn_id" field in the mutation.
+func (m *ChatContentMutation) TurnID() (r uuid.UUID, exists bool) {
+	v := m.turn
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTurnID returns the old "turn_id" field's value of the ChatContent entity.
+// If the ChatContent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatContentMutation) OldTurnID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTurnID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTurnID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTurnID: %w", err)
+	}
+	return oldValue.TurnID, nil
+}
+
+// ResetTurnID resets all changes to the "turn_id" field.
+func (m *ChatContentMutation) ResetTurnID() {
+	m.turn = nil
+}
+
+// SetChatID sets the "chat_id" field.
+func (m *ChatContentMutation) SetChatID(u uuid.UUID) {
+	m.chat_id = &u
+}
+
+// ChatID returns the value of the "chat_id" field in the mutation.
+func (m *ChatContentMutation) ChatID() (r uuid.UUID, exists bool) {
+	v := m.chat_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldChatID returns the old "chat_id" field's value of the ChatContent entity.
+// If the ChatContent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatContentMutation) OldChatID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldChatID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldChatID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldChatID: %w", err)
+	}
+	return oldValue.ChatID, nil
+}
+
+// ResetChatID resets all changes to the "chat_id" field.
+func (m *ChatContentMutation) ResetChatID() {
+	m.chat_id = nil
+}
+
+// ClearTurn clears the "turn" edge to the ChatTurn entity.
+func (m *ChatContentMutation) ClearTurn() {
+	m.clearedturn = true
+	m.clearedFields[chatcontent.FieldTurnID] = struct{}{}
+}
+
+// TurnCleared reports if the "turn" edge to the ChatTurn entity was cleared.
+func (m *ChatContentMutation) TurnCleared() bool {
+	return m.clearedturn
+}
+
+// TurnIDs returns the "turn" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// TurnID instead. It exists only for internal usage by the builders.
+func (m *ChatContentMutation) TurnIDs() (ids []uuid.UUID) {
+	if id := m.turn; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetTurn resets all changes to the "turn" edge.
+func (m *ChatContentMutation) ResetTurn() {
+	m.turn = nil
+	m.clearedturn = false
+}
+
+// Where appends a list predicates to the ChatContentMutation builder.
+func (m *ChatContentMutation) Where(ps ...predicate.ChatContent) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ChatContentMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ChatContentMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ChatContent, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ChatContentMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ChatContentMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ChatContent).
+func (m *ChatContentMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ChatContentMutation) Fields() []string {
+	fields := make([]string, 0, 3)
+	if m.data != nil {
+		fields = append(fields, chatcontent.FieldData)
+	}
+	if m.turn != nil {
+		fields = append(fields, chatcontent.FieldTurnID)
+	}
+	if m.chat_id != nil {
+		fields = append(fields, chatcontent.FieldChatID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ChatContentMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case chatcontent.FieldData:
+		return m.Data()
+	case chatcontent.FieldTurnID:
+		return m.TurnID()
+	case chatcontent.FieldChatID:
+		return m.ChatID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ChatContentMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case chatcontent.FieldData:
+		return m.OldData(ctx)
+	case chatcontent.FieldTurnID:
+		return m.OldTurnID(ctx)
+	case chatcontent.FieldChatID:
+		return m.OldChatID(ctx)
+	}
+	return nil, fmt.Errorf("unknown ChatContent field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatContentMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case chatcontent.FieldData:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetData(v)
+		return nil
+	case chatcontent.FieldTurnID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTurnID(v)
+		return nil
+	case chatcontent.FieldChatID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetChatID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ChatContent field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ChatContentMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ChatContentMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatContentMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown ChatContent numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ChatContentMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ChatContentMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ChatContentMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown ChatContent nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ChatContentMutation) ResetField(name string) error {
+	switch name {
+	case chatcontent.FieldData:
+		m.ResetData()
+		return nil
+	case chatcontent.FieldTurnID:
+		m.ResetTurnID()
+		return nil
+	case chatcontent.FieldChatID:
+		m.ResetChatID()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatContent field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ChatContentMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.turn != nil {
+		edges = append(edges, chatcontent.EdgeTurn)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ChatContentMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case chatcontent.EdgeTurn:
+		if id := m.turn; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ChatContentMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ChatContentMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ChatContentMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedturn {
+		edges = append(edges, chatcontent.EdgeTurn)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ChatContentMutation) EdgeCleared(name string) bool {
+	switch name {
+	case chatcontent.EdgeTurn:
+		return m.clearedturn
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ChatContentMutation) ClearEdge(name string) error {
+	switch name {
+	case chatcontent.EdgeTurn:
+		m.ClearTurn()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatContent unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ChatContentMutation) ResetEdge(name string) error {
+	switch name {
+	case chatcontent.EdgeTurn:
+		m.ResetTurn()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatContent edge %s", name)
+}
+
+// ChatEndpointMutation represents an operation that mutates the ChatEndpoint nodes in the graph.
+type ChatEndpointMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	created_at     *time.Time
+	name           *string
+	address        *string
+	models         *[]string
+	appendmodels   []string
+	enabled        *bool
+	audience       *[]uuid.UUID
+	appendaudience []uuid.UUID
+	key_sealed     *[]byte
+	clearedFields  map[string]struct{}
+	done           bool
+	oldValue       func(context.Context) (*ChatEndpoint, error)
+	predicates     []predicate.ChatEndpoint
+}
+
+var _ ent.Mutation = (*ChatEndpointMutation)(nil)
+
+// chatendpointOption allows management of the mutation configuration using functional options.
+type chatendpointOption func(*ChatEndpointMutation)
+
+// newChatEndpointMutation creates new mutation for the ChatEndpoint entity.
+func newChatEndpointMutation(c config, op Op, opts ...chatendpointOption) *ChatEndpointMutation {
+	m := &ChatEndpointMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeChatEndpoint,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withChatEndpointID sets the ID field of the mutation.
+func withChatEndpointID(id uuid.UUID) chatendpointOption {
+	return func(m *ChatEndpointMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ChatEndpoint
+		)
+		m.oldValue = func(ctx context.Context) (*ChatEndpoint, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ChatEndpoint.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withChatEndpoint sets the old ChatEndpoint of the mutation.
+func withChatEndpoint(node *ChatEndpoint) chatendpointOption {
+	return func(m *ChatEndpointMutation) {
+		m.oldValue = func(context.Context) (*ChatEndpoint, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ChatEndpointMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ChatEndpointMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ChatEndpoint entities.
+func (m *ChatEndpointMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ChatEndpointMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ChatEndpointMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ChatEndpoint.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ChatEndpointMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ChatEndpointMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ChatEndpoint entity.
+// If the ChatEndpoint object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatEndpointMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ChatEndpointMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetName sets the "name" field.
+func (m *ChatEndpointMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *ChatEndpointMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the ChatEndpoint entity.
+// If the ChatEndpoint object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatEndpointMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *ChatEndpointMutation) ResetName() {
+	m.name = nil
+}
+
+// SetAddress sets the "address" field.
+func (m *ChatEndpointMutation) SetAddress(s string) {
+	m.address = &s
+}
+
+// Address returns the value of the "address" field in the mutation.
+func (m *ChatEndpointMutation) Address() (r string, exists bool) {
+	v := m.address
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAddress returns the old "address" field's value of the ChatEndpoint entity.
+// If the ChatEndpoint object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatEndpointMutation) OldAddress(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAddress is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAddress requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAddress: %w", err)
+	}
+	return oldValue.Address, nil
+}
+
+// ResetAddress resets all changes to the "address" field.
+func (m *ChatEndpointMutation) ResetAddress() {
+	m.address = nil
+}
+
+// SetModels sets the "models" field.
+func (m *ChatEndpointMutation) SetModels(s []string) {
+	m.models = &s
+	m.appendmodels = nil
+}
+
+// Models returns the value of the "models" field in the mutation.
+func (m *ChatEndpointMutation) Models() (r []string, exists bool) {
+	v := m.models
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModels returns the old "models" field's value of the ChatEndpoint entity.
+// If the ChatEndpoint object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatEndpointMutation) OldModels(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModels is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModels requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModels: %w", err)
+	}
+	return oldValue.Models, nil
+}
+
+// AppendModels adds s to the "models" field.
+func (m *ChatEndpointMutation) AppendModels(s []string) {
+	m.appendmodels = append(m.appendmodels, s...)
+}
+
+// AppendedModels returns the list of values that were appended to the "models" field in this mutation.
+func (m *ChatEndpointMutation) AppendedModels() ([]string, bool) {
+	if len(m.appendmodels) == 0 {
+		return nil, false
+	}
+	return m.appendmodels, true
+}
+
+// ResetModels resets all changes to the "models" field.
+func (m *ChatEndpointMutation) ResetModels() {
+	m.models = nil
+	m.appendmodels = nil
+}
+
+// SetEnabled sets the "enabled" field.
+func (m *ChatEndpointMutation) SetEnabled(b bool) {
+	m.enabled = &b
+}
+
+// Enabled returns the value of the "enabled" field in the mutation.
+func (m *ChatEndpointMutation) Enabled() (r bool, exists bool) {
+	v := m.enabled
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEnabled returns the old "enabled" field's value of the ChatEndpoint entity.
+// If the ChatEndpoint object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatEndpointMutation) OldEnabled(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEnabled is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEnabled requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEnabled: %w", err)
+	}
+	return oldValue.Enabled, nil
+}
+
+// ResetEnabled resets all changes to the "enabled" field.
+func (m *ChatEndpointMutation) ResetEnabled() {
+	m.enabled = nil
+}
+
+// SetAudience sets the "audience" field.
+func (m *ChatEndpointMutation) SetAudience(u []uuid.UUID) {
+	m.audience = &u
+	m.appendaudience = nil
+}
+
+// Audience returns the value of the "audience" field in the mutation.
+func (m *ChatEndpointMutation) Audience() (r []uuid.UUID, exists bool) {
+	v := m.audience
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAudience returns the old "audience" field's value of the ChatEndpoint entity.
+// If the ChatEndpoint object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatEndpointMutation) OldAudience(ctx context.Context) (v []uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAudience is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAudience requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAudience: %w", err)
+	}
+	return oldValue.Audience, nil
+}
+
+// AppendAudience adds u to the "audience" field.
+func (m *ChatEndpointMutation) AppendAudience(u []uuid.UUID) {
+	m.appendaudience = append(m.appendaudience, u...)
+}
+
+// AppendedAudience returns the list of values that were appended to the "audience" field in this mutation.
+func (m *ChatEndpointMutation) AppendedAudience() ([]uuid.UUID, bool) {
+	if len(m.appendaudience) == 0 {
+		return nil, false
+	}
+	return m.appendaudience, true
+}
+
+// ResetAudience resets all changes to the "audience" field.
+func (m *ChatEndpointMutation) ResetAudience() {
+	m.audience = nil
+	m.appendaudience = nil
+}
+
+// SetKeySealed sets the "key_sealed" field.
+func (m *ChatEndpointMutation) SetKeySealed(b []byte) {
+	m.key_sealed = &b
+}
+
+// KeySealed returns the value of the "key_sealed" field in the mutation.
+func (m *ChatEndpointMutation) KeySealed() (r []byte, exists bool) {
+	v := m.key_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKeySealed returns the old "key_sealed" field's value of the ChatEndpoint entity.
+// If the ChatEndpoint object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatEndpointMutation) OldKeySealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKeySealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKeySealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKeySealed: %w", err)
+	}
+	return oldValue.KeySealed, nil
+}
+
+// ClearKeySealed clears the value of the "key_sealed" field.
+func (m *ChatEndpointMutation) ClearKeySealed() {
+	m.key_sealed = nil
+	m.clearedFields[chatendpoint.FieldKeySealed] = struct{}{}
+}
+
+// KeySealedCleared returns if the "key_sealed" field was cleared in this mutation.
+func (m *ChatEndpointMutation) KeySealedCleared() bool {
+	_, ok := m.clearedFields[chatendpoint.FieldKeySealed]
+	return ok
+}
+
+// ResetKeySealed resets all changes to the "key_sealed" field.
+func (m *ChatEndpointMutation) ResetKeySealed() {
+	m.key_sealed = nil
+	delete(m.clearedFields, chatendpoint.FieldKeySealed)
+}
+
+// Where appends a list predicates to the ChatEndpointMutation builder.
+func (m *ChatEndpointMutation) Where(ps ...predicate.ChatEndpoint) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ChatEndpointMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ChatEndpointMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ChatEndpoint, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ChatEndpointMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ChatEndpointMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ChatEndpoint).
+func (m *ChatEndpointMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ChatEndpointMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.created_at != nil {
+		fields = append(fields, chatendpoint.FieldCreatedAt)
+	}
+	if m.name != nil {
+		fields = append(fields, chatendpoint.FieldName)
+	}
+	if m.address != nil {
+		fields = append(fields, chatendpoint.FieldAddress)
+	}
+	if m.models != nil {
+		fields = append(fields, chatendpoint.FieldModels)
+	}
+	if m.enabled != nil {
+		fields = append(fields, chatendpoint.FieldEnabled)
+	}
+	if m.audience != nil {
+		fields = append(fields, chatendpoint.FieldAudience)
+	}
+	if m.key_sealed != nil {
+		fields = append(fields, chatendpoint.FieldKeySealed)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ChatEndpointMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case chatendpoint.FieldCreatedAt:
+		return m.CreatedAt()
+	case chatendpoint.FieldName:
+		return m.Name()
+	case chatendpoint.FieldAddress:
+		return m.Address()
+	case chatendpoint.FieldModels:
+		return m.Models()
+	case chatendpoint.FieldEnabled:
+		return m.Enabled()
+	case chatendpoint.FieldAudience:
+		return m.Audience()
+	case chatendpoint.FieldKeySealed:
+		return m.KeySealed()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ChatEndpointMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case chatendpoint.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case chatendpoint.FieldName:
+		return m.OldName(ctx)
+	case chatendpoint.FieldAddress:
+		return m.OldAddress(ctx)
+	case chatendpoint.FieldModels:
+		return m.OldModels(ctx)
+	case chatendpoint.FieldEnabled:
+		return m.OldEnabled(ctx)
+	case chatendpoint.FieldAudience:
+		return m.OldAudience(ctx)
+	case chatendpoint.FieldKeySealed:
+		return m.OldKeySealed(ctx)
+	}
+	return nil, fmt.Errorf("unknown ChatEndpoint field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatEndpointMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case chatendpoint.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case chatendpoint.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case chatendpoint.FieldAddress:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAddress(v)
+		return nil
+	case chatendpoint.FieldModels:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModels(v)
+		return nil
+	case chatendpoint.FieldEnabled:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEnabled(v)
+		return nil
+	case chatendpoint.FieldAudience:
+		v, ok := value.([]uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAudience(v)
+		return nil
+	case chatendpoint.FieldKeySealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKeySealed(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ChatEndpoint field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ChatEndpointMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ChatEndpointMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatEndpointMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown ChatEndpoint numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ChatEndpointMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(chatendpoint.FieldKeySealed) {
+		fields = append(fields, chatendpoint.FieldKeySealed)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ChatEndpointMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ChatEndpointMutation) ClearField(name string) error {
+	switch name {
+	case chatendpoint.FieldKeySealed:
+		m.ClearKeySealed()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatEndpoint nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ChatEndpointMutation) ResetField(name string) error {
+	switch name {
+	case chatendpoint.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case chatendpoint.FieldName:
+		m.ResetName()
+		return nil
+	case chatendpoint.FieldAddress:
+		m.ResetAddress()
+		return nil
+	case chatendpoint.FieldModels:
+		m.ResetModels()
+		return nil
+	case chatendpoint.FieldEnabled:
+		m.ResetEnabled()
+		return nil
+	case chatendpoint.FieldAudience:
+		m.ResetAudience()
+		return nil
+	case chatendpoint.FieldKeySealed:
+		m.ResetKeySealed()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatEndpoint field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ChatEndpointMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ChatEndpointMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ChatEndpointMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ChatEndpointMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ChatEndpointMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ChatEndpointMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ChatEndpointMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown ChatEndpoint unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ChatEndpointMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown ChatEndpoint edge %s", name)
+}
+
+// ChatReplayMutation represents an operation that mutates the ChatReplay nodes in the graph.
+type ChatReplayMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	created_at     *time.Time
+	model          *conversation.Model
+	place          *int
+	addplace       *int
+	clearedFields  map[string]struct{}
+	chat           *uuid.UUID
+	clearedchat    bool
+	results        map[uuid.UUID]struct{}
+	removedresults map[uuid.UUID]struct{}
+	clearedresults bool
+	done           bool
+	oldValue       func(context.Context) (*ChatReplay, error)
+	predicates     []predicate.ChatReplay
+}
+
+var _ ent.Mutation = (*ChatReplayMutation)(nil)
+
+// chatreplayOption allows management of the mutation configuration using functional options.
+type chatreplayOption func(*ChatReplayMutation)
+
+// newChatReplayMutation creates new mutation for the ChatReplay entity.
+func newChatReplayMutation(c config, op Op, opts ...chatreplayOption) *ChatReplayMutation {
+	m := &ChatReplayMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeChatReplay,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withChatReplayID sets the ID field of the mutation.
+func withChatReplayID(id uuid.UUID) chatreplayOption {
+	return func(m *ChatReplayMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ChatReplay
+		)
+		m.oldValue = func(ctx context.Context) (*ChatReplay, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ChatReplay.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withChatReplay sets the old ChatReplay of the mutation.
+func withChatReplay(node *ChatReplay) chatreplayOption {
+	return func(m *ChatReplayMutation) {
+		m.oldValue = func(context.Context) (*ChatReplay, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ChatReplayMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ChatReplayMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ChatReplay entities.
+func (m *ChatReplayMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ChatReplayMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ChatReplayMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ChatReplay.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ChatReplayMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ChatReplayMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ChatReplay entity.
+// If the ChatReplay object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatReplayMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ChatReplayMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetModel sets the "model" field.
+func (m *ChatReplayMutation) SetModel(c conversation.Model) {
+	m.model = &c
+}
+
+// Model returns the value of the "model" field in the mutation.
+func (m *ChatReplayMutation) Model() (r conversation.Model, exists bool) {
+	v := m.model
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModel returns the old "model" field's value of the ChatReplay entity.
+// If the ChatReplay object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatReplayMutation) OldModel(ctx context.Context) (v conversation.Model, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModel is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModel requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModel: %w", err)
+	}
+	return oldValue.Model, nil
+}
+
+// ResetModel resets all changes to the "model" field.
+func (m *ChatReplayMutation) ResetModel() {
+	m.model = nil
+}
+
+// SetPlace sets the "place" field.
+func (m *ChatReplayMutation) SetPlace(i int) {
+	m.place = &i
+	m.addplace = nil
+}
+
+// Place returns the value of the "place" field in the mutation.
+func (m *ChatReplayMutation) Place() (r int, exists bool) {
+	v := m.place
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPlace returns the old "place" field's value of the ChatReplay entity.
+// If the ChatReplay object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatReplayMutation) OldPlace(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPlace is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPlace requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPlace: %w", err)
+	}
+	return oldValue.Place, nil
+}
+
+// AddPlace adds i to the "place" field.
+func (m *ChatReplayMutation) AddPlace(i int) {
+	if m.addplace != nil {
+		*m.addplace += i
+	} else {
+		m.addplace = &i
+	}
+}
+
+// AddedPlace returns the value that was added to the "place" field in this mutation.
+func (m *ChatReplayMutation) AddedPlace() (r int, exists bool) {
+	v := m.addplace
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPlace resets all changes to the "place" field.
+func (m *ChatReplayMutation) ResetPlace() {
+	m.place = nil
+	m.addplace = nil
+}
+
+// SetChatID sets the "chat_id" field.
+func (m *ChatReplayMutation) SetChatID(u uuid.UUID) {
+	m.chat = &u
+}
+
+// ChatID returns the value of the "chat_id" field in the mutation.
+func (m *ChatReplayMutation) ChatID() (r uuid.UUID, exists bool) {
+	v := m.chat
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldChatID returns the old "chat_id" field's value of the ChatReplay entity.
+// If the ChatReplay object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatReplayMutation) OldChatID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldChatID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldChatID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldChatID: %w", err)
+	}
+	return oldValue.ChatID, nil
+}
+
+// ResetChatID resets all changes to the "chat_id" field.
+func (m *ChatReplayMutation) ResetChatID() {
+	m.chat = nil
+}
+
+// ClearChat clears the "chat" edge to the Chat entity.
+func (m *ChatReplayMutation) ClearChat() {
+	m.clearedchat = true
+	m.clearedFields[chatreplay.FieldChatID] = struct{}{}
+}
+
+// ChatCleared reports if the "chat" edge to the Chat entity was cleared.
+func (m *ChatReplayMutation) ChatCleared() bool {
+	return m.clearedchat
+}
+
+// ChatIDs returns the "chat" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ChatID instead. It exists only for internal usage by the builders.
+func (m *ChatReplayMutation) ChatIDs() (ids []uuid.UUID) {
+	if id := m.chat; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetChat resets all changes to the "chat" edge.
+func (m *ChatReplayMutation) ResetChat() {
+	m.chat = nil
+	m.clearedchat = false
+}
+
+// AddResultIDs adds the "results" edge to the ChatAnswer entity by ids.
+func (m *ChatReplayMutation) AddResultIDs(ids ...uuid.UUID) {
+	if m.results == nil {
+		m.results = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.results[ids[i]] = struct{}{}
+	}
+}
+
+// ClearResults clears the "results" edge to the ChatAnswer entity.
+func (m *ChatReplayMutation) ClearResults() {
+	m.clearedresults = true
+}
+
+// ResultsCleared reports if the "results" edge to the ChatAnswer entity was cleared.
+func (m *ChatReplayMutation) ResultsCleared() bool {
+	return m.clearedresults
+}
+
+// RemoveResultIDs removes the "results" edge to the ChatAnswer entity by IDs.
+func (m *ChatReplayMutation) RemoveResultIDs(ids ...uuid.UUID) {
+	if m.removedresults == nil {
+		m.removedresults = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.results, ids[i])
+		m.removedresults[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedResults returns the removed IDs of the "results" edge to the ChatAnswer entity.
+func (m *ChatReplayMutation) RemovedResultsIDs() (ids []uuid.UUID) {
+	for id := range m.removedresults {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResultsIDs returns the "results" edge IDs in the mutation.
+func (m *ChatReplayMutation) ResultsIDs() (ids []uuid.UUID) {
+	for id := range m.results {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetResults resets all changes to the "results" edge.
+func (m *ChatReplayMutation) ResetResults() {
+	m.results = nil
+	m.clearedresults = false
+	m.removedresults = nil
+}
+
+// Where appends a list predicates to the ChatReplayMutation builder.
+func (m *ChatReplayMutation) Where(ps ...predicate.ChatReplay) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ChatReplayMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ChatReplayMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ChatReplay, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ChatReplayMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ChatReplayMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ChatReplay).
+func (m *ChatReplayMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ChatReplayMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.created_at != nil {
+		fields = append(fields, chatreplay.FieldCreatedAt)
+	}
+	if m.model != nil {
+		fields = append(fields, chatreplay.FieldModel)
+	}
+	if m.place != nil {
+		fields = append(fields, chatreplay.FieldPlace)
+	}
+	if m.chat != nil {
+		fields = append(fields, chatreplay.FieldChatID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ChatReplayMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case chatreplay.FieldCreatedAt:
+		return m.CreatedAt()
+	case chatreplay.FieldModel:
+		return m.Model()
+	case chatreplay.FieldPlace:
+		return m.Place()
+	case chatreplay.FieldChatID:
+		return m.ChatID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ChatReplayMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case chatreplay.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case chatreplay.FieldModel:
+		return m.OldModel(ctx)
+	case chatreplay.FieldPlace:
+		return m.OldPlace(ctx)
+	case chatreplay.FieldChatID:
+		return m.OldChatID(ctx)
+	}
+	return nil, fmt.Errorf("unknown ChatReplay field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatReplayMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case chatreplay.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case chatreplay.FieldModel:
+		v, ok := value.(conversation.Model)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModel(v)
+		return nil
+	case chatreplay.FieldPlace:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPlace(v)
+		return nil
+	case chatreplay.FieldChatID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetChatID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ChatReplay field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ChatReplayMutation) AddedFields() []string {
+	var fields []string
+	if m.addplace != nil {
+		fields = append(fields, chatreplay.FieldPlace)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ChatReplayMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case chatreplay.FieldPlace:
+		return m.AddedPlace()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatReplayMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case chatreplay.FieldPlace:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPlace(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ChatReplay numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ChatReplayMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ChatReplayMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ChatReplayMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown ChatReplay nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ChatReplayMutation) ResetField(name string) error {
+	switch name {
+	case chatreplay.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case chatreplay.FieldModel:
+		m.ResetModel()
+		return nil
+	case chatreplay.FieldPlace:
+		m.ResetPlace()
+		return nil
+	case chatreplay.FieldChatID:
+		m.ResetChatID()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatReplay field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ChatReplayMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.chat != nil {
+		edges = append(edges, chatreplay.EdgeChat)
+	}
+	if m.results != nil {
+		edges = append(edges, chatreplay.EdgeResults)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ChatReplayMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case chatreplay.EdgeChat:
+		if id := m.chat; id != nil {
+			return []ent.Value{*id}
+		}
+	case chatreplay.EdgeResults:
+		ids := make([]ent.Value, 0, len(m.results))
+		for id := range m.results {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ChatReplayMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.removedresults != nil {
+		edges = append(edges, chatreplay.EdgeResults)
+	}
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ChatReplayMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case chatreplay.EdgeResults:
+		ids := make([]ent.Value, 0, len(m.removedresults))
+		for id := range m.removedresults {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ChatReplayMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.clearedchat {
+		edges = append(edges, chatreplay.EdgeChat)
+	}
+	if m.clearedresults {
+		edges = append(edges, chatreplay.EdgeResults)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ChatReplayMutation) EdgeCleared(name string) bool {
+	switch name {
+	case chatreplay.EdgeChat:
+		return m.clearedchat
+	case chatreplay.EdgeResults:
+		return m.clearedresults
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ChatReplayMutation) ClearEdge(name string) error {
+	switch name {
+	case chatreplay.EdgeChat:
+		m.ClearChat()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatReplay unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ChatReplayMutation) ResetEdge(name string) error {
+	switch name {
+	case chatreplay.EdgeChat:
+		m.ResetChat()
+		return nil
+	case chatreplay.EdgeResults:
+		m.ResetResults()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatReplay edge %s", name)
+}
+
+// ChatTurnMutation represents an operation that mutates the ChatTurn nodes in the graph.
+type ChatTurnMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	created_at     *time.Time
+	previous       *uuid.UUID
+	prompt         *string
+	files          *[]conversation.Attachment
+	appendfiles    []conversation.Attachment
+	clearedFields  map[string]struct{}
+	chat           *uuid.UUID
+	clearedchat    bool
+	results        map[uuid.UUID]struct{}
+	removedresults map[uuid.UUID]struct{}
+	clearedresults bool
+	ballots        map[uuid.UUID]struct{}
+	removedballots map[uuid.UUID]struct{}
+	clearedballots bool
+	content        *uuid.UUID
+	clearedcontent bool
+	done           bool
+	oldValue       func(context.Context) (*ChatTurn, error)
+	predicates     []predicate.ChatTurn
+}
+
+var _ ent.Mutation = (*ChatTurnMutation)(nil)
+
+// chatturnOption allows management of the mutation configuration using functional options.
+type chatturnOption func(*ChatTurnMutation)
+
+// newChatTurnMutation creates new mutation for the ChatTurn entity.
+func newChatTurnMutation(c config, op Op, opts ...chatturnOption) *ChatTurnMutation {
+	m := &ChatTurnMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeChatTurn,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withChatTurnID sets the ID field of the mutation.
+func withChatTurnID(id uuid.UUID) chatturnOption {
+	return func(m *ChatTurnMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ChatTurn
+		)
+		m.oldValue = func(ctx context.Context) (*ChatTurn, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ChatTurn.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withChatTurn sets the old ChatTurn of the mutation.
+func withChatTurn(node *ChatTurn) chatturnOption {
+	return func(m *ChatTurnMutation) {
+		m.oldValue = func(context.Context) (*ChatTurn, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ChatTurnMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ChatTurnMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ChatTurn entities.
+func (m *ChatTurnMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ChatTurnMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ChatTurnMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ChatTurn.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ChatTurnMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ChatTurnMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ChatTurn entity.
+// If the ChatTurn object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatTurnMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ChatTurnMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetPrevious sets the "previous" field.
+func (m *ChatTurnMutation) SetPrevious(u uuid.UUID) {
+	m.previous = &u
+}
+
+// Previous returns the value of the "previous" field in the mutation.
+func (m *ChatTurnMutation) Previous() (r uuid.UUID, exists bool) {
+	v := m.previous
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPrevious returns the old "previous" field's value of the ChatTurn entity.
+// If the ChatTurn object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatTurnMutation) OldPrevious(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPrevious is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPrevious requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPrevious: %w", err)
+	}
+	return oldValue.Previous, nil
+}
+
+// ClearPrevious clears the value of the "previous" field.
+func (m *ChatTurnMutation) ClearPrevious() {
+	m.previous = nil
+	m.clearedFields[chatturn.FieldPrevious] = struct{}{}
+}
+
+// PreviousCleared returns if the "previous" field was cleared in this mutation.
+func (m *ChatTurnMutation) PreviousCleared() bool {
+	_, ok := m.clearedFields[chatturn.FieldPrevious]
+	return ok
+}
+
+// ResetPrevious resets all changes to the "previous" field.
+func (m *ChatTurnMutation) ResetPrevious() {
+	m.previous = nil
+	delete(m.clearedFields, chatturn.FieldPrevious)
+}
+
+// SetPrompt sets the "prompt" field.
+func (m *ChatTurnMutation) SetPrompt(s string) {
+	m.prompt = &s
+}
+
+// Prompt returns the value of the "prompt" field in the mutation.
+func (m *ChatTurnMutation) Prompt() (r string, exists bool) {
+	v := m.prompt
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPrompt returns the old "prompt" field's value of the ChatTurn entity.
+// If the ChatTurn object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatTurnMutation) OldPrompt(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPrompt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPrompt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPrompt: %w", err)
+	}
+	return oldValue.Prompt, nil
+}
+
+// ResetPrompt resets all changes to the "prompt" field.
+func (m *ChatTurnMutation) ResetPrompt() {
+	m.prompt = nil
+}
+
+// SetFiles sets the "files" field.
+func (m *ChatTurnMutation) SetFiles(c []conversation.Attachment) {
+	m.files = &c
+	m.appendfiles = nil
+}
+
+// Files returns the value of the "files" field in the mutation.
+func (m *ChatTurnMutation) Files() (r []conversation.Attachment, exists bool) {
+	v := m.files
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFiles returns the old "files" field's value of the ChatTurn entity.
+// If the ChatTurn object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatTurnMutation) OldFiles(ctx context.Context) (v []conversation.Attachment, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFiles is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFiles requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFiles: %w", err)
+	}
+	return oldValue.Files, nil
+}
+
+// AppendFiles adds c to the "files" field.
+func (m *ChatTurnMutation) AppendFiles(c []conversation.Attachment) {
+	m.appendfiles = append(m.appendfiles, c...)
+}
+
+// AppendedFiles returns the list of values that were appended to the "files" field in this mutation.
+func (m *ChatTurnMutation) AppendedFiles() ([]conversation.Attachment, bool) {
+	if len(m.appendfiles) == 0 {
+		return nil, false
+	}
+	return m.appendfiles, true
+}
+
+// ResetFiles resets all changes to the "files" field.
+func (m *ChatTurnMutation) ResetFiles() {
+	m.files = nil
+	m.appendfiles = nil
+}
+
+// SetChatID sets the "chat_id" field.
+func (m *ChatTurnMutation) SetChatID(u uuid.UUID) {
+	m.chat = &u
+}
+
+// ChatID returns the value of the "chat_id" field in the mutation.
+func (m *ChatTurnMutation) ChatID() (r uuid.UUID, exists bool) {
+	v := m.chat
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldChatID returns the old "chat_id" field's value of the ChatTurn entity.
+// If the ChatTurn object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatTurnMutation) OldChatID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldChatID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldChatID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldChatID: %w", err)
+	}
+	return oldValue.ChatID, nil
+}
+
+// ResetChatID resets all changes to the "chat_id" field.
+func (m *ChatTurnMutation) ResetChatID() {
+	m.chat = nil
+}
+
+// ClearChat clears the "chat" edge to the Chat entity.
+func (m *ChatTurnMutation) ClearChat() {
+	m.clearedchat = true
+	m.clearedFields[chatturn.FieldChatID] = struct{}{}
+}
+
+// ChatCleared reports if the "chat" edge to the Chat entity was cleared.
+func (m *ChatTurnMutation) ChatCleared() bool {
+	return m.clearedchat
+}
+
+// ChatIDs returns the "chat" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ChatID instead. It exists only for internal usage by the builders.
+func (m *ChatTurnMutation) ChatIDs() (ids []uuid.UUID) {
+	if id := m.chat; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetChat resets all changes to the "chat" edge.
+func (m *ChatTurnMutation) ResetChat() {
+	m.chat = nil
+	m.clearedchat = false
+}
+
+// AddResultIDs adds the "results" edge to the ChatAnswer entity by ids.
+func (m *ChatTurnMutation) AddResultIDs(ids ...uuid.UUID) {
+	if m.results == nil {
+		m.results = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.results[ids[i]] = struct{}{}
+	}
+}
+
+// ClearResults clears the "results" edge to the ChatAnswer entity.
+func (m *ChatTurnMutation) ClearResults() {
+	m.clearedresults = true
+}
+
+// ResultsCleared reports if the "results" edge to the ChatAnswer entity was cleared.
+func (m *ChatTurnMutation) ResultsCleared() bool {
+	return m.clearedresults
+}
+
+// RemoveResultIDs removes the "results" edge to the ChatAnswer entity by IDs.
+func (m *ChatTurnMutation) RemoveResultIDs(ids ...uuid.UUID) {
+	if m.removedresults == nil {
+		m.removedresults = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.results, ids[i])
+		m.removedresults[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedResults returns the removed IDs of the "results" edge to the ChatAnswer entity.
+func (m *ChatTurnMutation) RemovedResultsIDs() (ids []uuid.UUID) {
+	for id := range m.removedresults {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResultsIDs returns the "results" edge IDs in the mutation.
+func (m *ChatTurnMutation) ResultsIDs() (ids []uuid.UUID) {
+	for id := range m.results {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetResults resets all changes to the "results" edge.
+func (m *ChatTurnMutation) ResetResults() {
+	m.results = nil
+	m.clearedresults = false
+	m.removedresults = nil
+}
+
+// AddBallotIDs adds the "ballots" edge to the ChatVote entity by ids.
+func (m *ChatTurnMutation) AddBallotIDs(ids ...uuid.UUID) {
+	if m.ballots == nil {
+		m.ballots = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.ballots[ids[i]] = struct{}{}
+	}
+}
+
+// ClearBallots clears the "ballots" edge to the ChatVote entity.
+func (m *ChatTurnMutation) ClearBallots() {
+	m.clearedballots = true
+}
+
+// BallotsCleared reports if the "ballots" edge to the ChatVote entity was cleared.
+func (m *ChatTurnMutation) BallotsCleared() bool {
+	return m.clearedballots
+}
+
+// RemoveBallotIDs removes the "ballots" edge to the ChatVote entity by IDs.
+func (m *ChatTurnMutation) RemoveBallotIDs(ids ...uuid.UUID) {
+	if m.removedballots == nil {
+		m.removedballots = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.ballots, ids[i])
+		m.removedballots[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedBallots returns the removed IDs of the "ballots" edge to the ChatVote entity.
+func (m *ChatTurnMutation) RemovedBallotsIDs() (ids []uuid.UUID) {
+	for id := range m.removedballots {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// BallotsIDs returns the "ballots" edge IDs in the mutation.
+func (m *ChatTurnMutation) BallotsIDs() (ids []uuid.UUID) {
+	for id := range m.ballots {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetBallots resets all changes to the "ballots" edge.
+func (m *ChatTurnMutation) ResetBallots() {
+	m.ballots = nil
+	m.clearedballots = false
+	m.removedballots = nil
+}
+
+// SetContentID sets the "content" edge to the ChatContent entity by id.
+func (m *ChatTurnMutation) SetContentID(id uuid.UUID) {
+	m.content = &id
+}
+
+// ClearContent clears the "content" edge to the ChatContent entity.
+func (m *ChatTurnMutation) ClearContent() {
+	m.clearedcontent = true
+}
+
+// ContentCleared reports if the "content" edge to the ChatContent entity was cleared.
+func (m *ChatTurnMutation) ContentCleared() bool {
+	return m.clearedcontent
+}
+
+// ContentID returns the "content" edge ID in the mutation.
+func (m *ChatTurnMutation) ContentID() (id uuid.UUID, exists bool) {
+	if m.content != nil {
+		return *m.content, true
+	}
+	return
+}
+
+// ContentIDs returns the "content" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ContentID instead. It exists only for internal usage by the builders.
+func (m *ChatTurnMutation) ContentIDs() (ids []uuid.UUID) {
+	if id := m.content; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetContent resets all changes to the "content" edge.
+func (m *ChatTurnMutation) ResetContent() {
+	m.content = nil
+	m.clearedcontent = false
+}
+
+// Where appends a list predicates to the ChatTurnMutation builder.
+func (m *ChatTurnMutation) Where(ps ...predicate.ChatTurn) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ChatTurnMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ChatTurnMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ChatTurn, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ChatTurnMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ChatTurnMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ChatTurn).
+func (m *ChatTurnMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ChatTurnMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.created_at != nil {
+		fields = append(fields, chatturn.FieldCreatedAt)
+	}
+	if m.previous != nil {
+		fields = append(fields, chatturn.FieldPrevious)
+	}
+	if m.prompt != nil {
+		fields = append(fields, chatturn.FieldPrompt)
+	}
+	if m.files != nil {
+		fields = append(fields, chatturn.FieldFiles)
+	}
+	if m.chat != nil {
+		fields = append(fields, chatturn.FieldChatID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ChatTurnMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case chatturn.FieldCreatedAt:
+		return m.CreatedAt()
+	case chatturn.FieldPrevious:
+		return m.Previous()
+	case chatturn.FieldPrompt:
+		return m.Prompt()
+	case chatturn.FieldFiles:
+		return m.Files()
+	case chatturn.FieldChatID:
+		return m.ChatID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ChatTurnMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case chatturn.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case chatturn.FieldPrevious:
+		return m.OldPrevious(ctx)
+	case chatturn.FieldPrompt:
+		return m.OldPrompt(ctx)
+	case chatturn.FieldFiles:
+		return m.OldFiles(ctx)
+	case chatturn.FieldChatID:
+		return m.OldChatID(ctx)
+	}
+	return nil, fmt.Errorf("unknown ChatTurn field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatTurnMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case chatturn.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case chatturn.FieldPrevious:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPrevious(v)
+		return nil
+	case chatturn.FieldPrompt:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPrompt(v)
+		return nil
+	case chatturn.FieldFiles:
+		v, ok := value.([]conversation.Attachment)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFiles(v)
+		return nil
+	case chatturn.FieldChatID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetChatID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ChatTurn field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ChatTurnMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ChatTurnMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatTurnMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown ChatTurn numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ChatTurnMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(chatturn.FieldPrevious) {
+		fields = append(fields, chatturn.FieldPrevious)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ChatTurnMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ChatTurnMutation) ClearField(name string) error {
+	switch name {
+	case chatturn.FieldPrevious:
+		m.ClearPrevious()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatTurn nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ChatTurnMutation) ResetField(name string) error {
+	switch name {
+	case chatturn.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case chatturn.FieldPrevious:
+		m.ResetPrevious()
+		return nil
+	case chatturn.FieldPrompt:
+		m.ResetPrompt()
+		return nil
+	case chatturn.FieldFiles:
+		m.ResetFiles()
+		return nil
+	case chatturn.FieldChatID:
+		m.ResetChatID()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatTurn field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ChatTurnMutation) AddedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.chat != nil {
+		edges = append(edges, chatturn.EdgeChat)
+	}
+	if m.results != nil {
+		edges = append(edges, chatturn.EdgeResults)
+	}
+	if m.ballots != nil {
+		edges = append(edges, chatturn.EdgeBallots)
+	}
+	if m.content != nil {
+		edges = append(edges, chatturn.EdgeContent)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ChatTurnMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case chatturn.EdgeChat:
+		if id := m.chat; id != nil {
+			return []ent.Value{*id}
+		}
+	case chatturn.EdgeResults:
+		ids := make([]ent.Value, 0, len(m.results))
+		for id := range m.results {
+			ids = append(ids, id)
+		}
+		return ids
+	case chatturn.EdgeBallots:
+		ids := make([]ent.Value, 0, len(m.ballots))
+		for id := range m.ballots {
+			ids = append(ids, id)
+		}
+		return ids
+	case chatturn.EdgeContent:
+		if id := m.content; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ChatTurnMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.removedresults != nil {
+		edges = append(edges, chatturn.EdgeResults)
+	}
+	if m.removedballots != nil {
+		edges = append(edges, chatturn.EdgeBallots)
+	}
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ChatTurnMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case chatturn.EdgeResults:
+		ids := make([]ent.Value, 0, len(m.removedresults))
+		for id := range m.removedresults {
+			ids = append(ids, id)
+		}
+		return ids
+	case chatturn.EdgeBallots:
+		ids := make([]ent.Value, 0, len(m.removedballots))
+		for id := range m.removedballots {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ChatTurnMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 4)
+	if m.clearedchat {
+		edges = append(edges, chatturn.EdgeChat)
+	}
+	if m.clearedresults {
+		edges = append(edges, chatturn.EdgeResults)
+	}
+	if m.clearedballots {
+		edges = append(edges, chatturn.EdgeBallots)
+	}
+	if m.clearedcontent {
+		edges = append(edges, chatturn.EdgeContent)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ChatTurnMutation) EdgeCleared(name string) bool {
+	switch name {
+	case chatturn.EdgeChat:
+		return m.clearedchat
+	case chatturn.EdgeResults:
+		return m.clearedresults
+	case chatturn.EdgeBallots:
+		return m.clearedballots
+	case chatturn.EdgeContent:
+		return m.clearedcontent
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ChatTurnMutation) ClearEdge(name string) error {
+	switch name {
+	case chatturn.EdgeChat:
+		m.ClearChat()
+		return nil
+	case chatturn.EdgeContent:
+		m.ClearContent()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatTurn unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ChatTurnMutation) ResetEdge(name string) error {
+	switch name {
+	case chatturn.EdgeChat:
+		m.ResetChat()
+		return nil
+	case chatturn.EdgeResults:
+		m.ResetResults()
+		return nil
+	case chatturn.EdgeBallots:
+		m.ResetBallots()
+		return nil
+	case chatturn.EdgeContent:
+		m.ResetContent()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatTurn edge %s", name)
+}
+
+// ChatVoteMutation represents an operation that mutates the ChatVote nodes in the graph.
+type ChatVoteMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	created_at    *time.Time
+	winner        *uuid.UUID
+	answers       *[]uuid.UUID
+	appendanswers []uuid.UUID
+	blind         *bool
+	chat_id       *uuid.UUID
+	domain_id     *uuid.UUID
+	clearedFields map[string]struct{}
+	turn          *uuid.UUID
+	clearedturn   bool
+	done          bool
+	oldValue      func(context.Context) (*ChatVote, error)
+	predicates    []predicate.ChatVote
+}
+
+var _ ent.Mutation = (*ChatVoteMutation)(nil)
+
+// chatvoteOption allows management of the mutation configuration using functional options.
+type chatvoteOption func(*ChatVoteMutation)
+
+// newChatVoteMutation creates new mutation for the ChatVote entity.
+func newChatVoteMutation(c config, op Op, opts ...chatvoteOption) *ChatVoteMutation {
+	m := &ChatVoteMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeChatVote,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withChatVoteID sets the ID field of the mutation.
+func withChatVoteID(id uuid.UUID) chatvoteOption {
+	return func(m *ChatVoteMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ChatVote
+		)
+		m.oldValue = func(ctx context.Context) (*ChatVote, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ChatVote.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withChatVote sets the old ChatVote of the mutation.
+func withChatVote(node *ChatVote) chatvoteOption {
+	return func(m *ChatVoteMutation) {
+		m.oldValue = func(context.Context) (*ChatVote, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ChatVoteMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ChatVoteMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ChatVote entities.
+func (m *ChatVoteMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ChatVoteMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ChatVoteMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ChatVote.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *ChatVoteMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *ChatVoteMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the ChatVote entity.
+// If the ChatVote object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatVoteMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *ChatVoteMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetWinner sets the "winner" field.
+func (m *ChatVoteMutation) SetWinner(u uuid.UUID) {
+	m.winner = &u
+}
+
+// Winner returns the value of the "winner" field in the mutation.
+func (m *ChatVoteMutation) Winner() (r uuid.UUID, exists bool) {
+	v := m.winner
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWinner returns the old "winner" field's value of the ChatVote entity.
+// If the ChatVote object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatVoteMutation) OldWinner(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWinner is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWinner requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWinner: %w", err)
+	}
+	return oldValue.Winner, nil
+}
+
+// ClearWinner clears the value of the "winner" field.
+func (m *ChatVoteMutation) ClearWinner() {
+	m.winner = nil
+	m.clearedFields[chatvote.FieldWinner] = struct{}{}
+}
+
+// WinnerCleared returns if the "winner" field was cleared in this mutation.
+func (m *ChatVoteMutation) WinnerCleared() bool {
+	_, ok := m.clearedFields[chatvote.FieldWinner]
+	return ok
+}
+
+// ResetWinner resets all changes to the "winner" field.
+func (m *ChatVoteMutation) ResetWinner() {
+	m.winner = nil
+	delete(m.clearedFields, chatvote.FieldWinner)
+}
+
+// SetAnswers sets the "answers" field.
+func (m *ChatVoteMutation) SetAnswers(u []uuid.UUID) {
+	m.answers = &u
+	m.appendanswers = nil
+}
+
+// Answers returns the value of the "answers" field in the mutation.
+func (m *ChatVoteMutation) Answers() (r []uuid.UUID, exists bool) {
+	v := m.answers
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAnswers returns the old "answers" field's value of the ChatVote entity.
+// If the ChatVote object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatVoteMutation) OldAnswers(ctx context.Context) (v []uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAnswers is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAnswers requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAnswers: %w", err)
+	}
+	return oldValue.Answers, nil
+}
+
+// AppendAnswers adds u to the "answers" field.
+func (m *ChatVoteMutation) AppendAnswers(u []uuid.UUID) {
+	m.appendanswers = append(m.appendanswers, u...)
+}
+
+// AppendedAnswers returns the list of values that were appended to the "answers" field in this mutation.
+func (m *ChatVoteMutation) AppendedAnswers() ([]uuid.UUID, bool) {
+	if len(m.appendanswers) == 0 {
+		return nil, false
+	}
+	return m.appendanswers, true
+}
+
+// ResetAnswers resets all changes to the "answers" field.
+func (m *ChatVoteMutation) ResetAnswers() {
+	m.answers = nil
+	m.appendanswers = nil
+}
+
+// SetBlind sets the "blind" field.
+func (m *ChatVoteMutation) SetBlind(b bool) {
+	m.blind = &b
+}
+
+// Blind returns the value of the "blind" field in the mutation.
+func (m *ChatVoteMutation) Blind() (r bool, exists bool) {
+	v := m.blind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBlind returns the old "blind" field's value of the ChatVote entity.
+// If the ChatVote object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatVoteMutation) OldBlind(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBlind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBlind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBlind: %w", err)
+	}
+	return oldValue.Blind, nil
+}
+
+// ResetBlind resets all changes to the "blind" field.
+func (m *ChatVoteMutation) ResetBlind() {
+	m.blind = nil
+}
+
+// SetTurnID sets the "turn_id" field.
+func (m *ChatVoteMutation) SetTurnID(u uuid.UUID) {
+	m.turn = &u
+}
+
+// TurnID returns the value of the "turn_id" field in the mutation.
+func (m *ChatVoteMutation) TurnID() (r uuid.UUID, exists bool) {
+	v := m.turn
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTurnID returns the old "turn_id" field's value of the ChatVote entity.
+// If the ChatVote object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatVoteMutation) OldTurnID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTurnID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTurnID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTurnID: %w", err)
+	}
+	return oldValue.TurnID, nil
+}
+
+// ResetTurnID resets all changes to the "turn_id" field.
+func (m *ChatVoteMutation) ResetTurnID() {
+	m.turn = nil
+}
+
+// SetChatID sets the "chat_id" field.
+func (m *ChatVoteMutation) SetChatID(u uuid.UUID) {
+	m.chat_id = &u
+}
+
+// ChatID returns the value of the "chat_id" field in the mutation.
+func (m *ChatVoteMutation) ChatID() (r uuid.UUID, exists bool) {
+	v := m.chat_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldChatID returns the old "chat_id" field's value of the ChatVote entity.
+// If the ChatVote object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatVoteMutation) OldChatID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldChatID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldChatID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldChatID: %w", err)
+	}
+	return oldValue.ChatID, nil
+}
+
+// ResetChatID resets all changes to the "chat_id" field.
+func (m *ChatVoteMutation) ResetChatID() {
+	m.chat_id = nil
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *ChatVoteMutation) SetDomainID(u uuid.UUID) {
+	m.domain_id = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *ChatVoteMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the ChatVote entity.
+// If the ChatVote object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ChatVoteMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *ChatVoteMutation) ResetDomainID() {
+	m.domain_id = nil
+}
+
+// ClearTurn clears the "turn" edge to the ChatTurn entity.
+func (m *ChatVoteMutation) ClearTurn() {
+	m.clearedturn = true
+	m.clearedFields[chatvote.FieldTurnID] = struct{}{}
+}
+
+// TurnCleared reports if the "turn" edge to the ChatTurn entity was cleared.
+func (m *ChatVoteMutation) TurnCleared() bool {
+	return m.clearedturn
+}
+
+// TurnIDs returns the "turn" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// TurnID instead. It exists only for internal usage by the builders.
+func (m *ChatVoteMutation) TurnIDs() (ids []uuid.UUID) {
+	if id := m.turn; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetTurn resets all changes to the "turn" edge.
+func (m *ChatVoteMutation) ResetTurn() {
+	m.turn = nil
+	m.clearedturn = false
+}
+
+// Where appends a list predicates to the ChatVoteMutation builder.
+func (m *ChatVoteMutation) Where(ps ...predicate.ChatVote) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ChatVoteMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ChatVoteMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ChatVote, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ChatVoteMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ChatVoteMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ChatVote).
+func (m *ChatVoteMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ChatVoteMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.created_at != nil {
+		fields = append(fields, chatvote.FieldCreatedAt)
+	}
+	if m.winner != nil {
+		fields = append(fields, chatvote.FieldWinner)
+	}
+	if m.answers != nil {
+		fields = append(fields, chatvote.FieldAnswers)
+	}
+	if m.blind != nil {
+		fields = append(fields, chatvote.FieldBlind)
+	}
+	if m.turn != nil {
+		fields = append(fields, chatvote.FieldTurnID)
+	}
+	if m.chat_id != nil {
+		fields = append(fields, chatvote.FieldChatID)
+	}
+	if m.domain_id != nil {
+		fields = append(fields, chatvote.FieldDomainID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ChatVoteMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case chatvote.FieldCreatedAt:
+		return m.CreatedAt()
+	case chatvote.FieldWinner:
+		return m.Winner()
+	case chatvote.FieldAnswers:
+		return m.Answers()
+	case chatvote.FieldBlind:
+		return m.Blind()
+	case chatvote.FieldTurnID:
+		return m.TurnID()
+	case chatvote.FieldChatID:
+		return m.ChatID()
+	case chatvote.FieldDomainID:
+		return m.DomainID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ChatVoteMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case chatvote.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case chatvote.FieldWinner:
+		return m.OldWinner(ctx)
+	case chatvote.FieldAnswers:
+		return m.OldAnswers(ctx)
+	case chatvote.FieldBlind:
+		return m.OldBlind(ctx)
+	case chatvote.FieldTurnID:
+		return m.OldTurnID(ctx)
+	case chatvote.FieldChatID:
+		return m.OldChatID(ctx)
+	case chatvote.FieldDomainID:
+		return m.OldDomainID(ctx)
+	}
+	return nil, fmt.Errorf("unknown ChatVote field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatVoteMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case chatvote.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case chatvote.FieldWinner:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWinner(v)
+		return nil
+	case chatvote.FieldAnswers:
+		v, ok := value.([]uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAnswers(v)
+		return nil
+	case chatvote.FieldBlind:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBlind(v)
+		return nil
+	case chatvote.FieldTurnID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTurnID(v)
+		return nil
+	case chatvote.FieldChatID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetChatID(v)
+		return nil
+	case chatvote.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ChatVote field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ChatVoteMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ChatVoteMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ChatVoteMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown ChatVote numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ChatVoteMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(chatvote.FieldWinner) {
+		fields = append(fields, chatvote.FieldWinner)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ChatVoteMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ChatVoteMutation) ClearField(name string) error {
+	switch name {
+	case chatvote.FieldWinner:
+		m.ClearWinner()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatVote nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ChatVoteMutation) ResetField(name string) error {
+	switch name {
+	case chatvote.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case chatvote.FieldWinner:
+		m.ResetWinner()
+		return nil
+	case chatvote.FieldAnswers:
+		m.ResetAnswers()
+		return nil
+	case chatvote.FieldBlind:
+		m.ResetBlind()
+		return nil
+	case chatvote.FieldTurnID:
+		m.ResetTurnID()
+		return nil
+	case chatvote.FieldChatID:
+		m.ResetChatID()
+		return nil
+	case chatvote.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatVote field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ChatVoteMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.turn != nil {
+		edges = append(edges, chatvote.EdgeTurn)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ChatVoteMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case chatvote.EdgeTurn:
+		if id := m.turn; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ChatVoteMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ChatVoteMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ChatVoteMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedturn {
+		edges = append(edges, chatvote.EdgeTurn)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ChatVoteMutation) EdgeCleared(name string) bool {
+	switch name {
+	case chatvote.EdgeTurn:
+		return m.clearedturn
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ChatVoteMutation) ClearEdge(name string) error {
+	switch name {
+	case chatvote.EdgeTurn:
+		m.ClearTurn()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatVote unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ChatVoteMutation) ResetEdge(name string) error {
+	switch name {
+	case chatvote.EdgeTurn:
+		m.ResetTurn()
+		return nil
+	}
+	return fmt.Errorf("unknown ChatVote edge %s", name)
 }
 
 // ClusterIdentityMutation represents an operation that mutates the ClusterIdentity nodes in the graph.

@@ -28,6 +28,20 @@ type Tx struct {
 	AppShare *AppShareClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// Chat is the client for interacting with the Chat builders.
+	Chat *ChatClient
+	// ChatAnswer is the client for interacting with the ChatAnswer builders.
+	ChatAnswer *ChatAnswerClient
+	// ChatContent is the client for interacting with the ChatContent builders.
+	ChatContent *ChatContentClient
+	// ChatEndpoint is the client for interacting with the ChatEndpoint builders.
+	ChatEndpoint *ChatEndpointClient
+	// ChatReplay is the client for interacting with the ChatReplay builders.
+	ChatReplay *ChatReplayClient
+	// ChatTurn is the client for interacting with the ChatTurn builders.
+	ChatTurn *ChatTurnClient
+	// ChatVote is the client for interacting with the ChatVote builders.
+	ChatVote *ChatVoteClient
 	// ClusterIdentity is the client for interacting with the ClusterIdentity builders.
 	ClusterIdentity *ClusterIdentityClient
 	// Deployment is the client for interacting with the Deployment builders.
@@ -282,6 +296,13 @@ func (tx *Tx) init() {
 	tx.AppPort = NewAppPortClient(tx.config)
 	tx.AppShare = NewAppShareClient(tx.config)
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
+	tx.Chat = NewChatClient(tx.config)
+	tx.ChatAnswer = NewChatAnswerClient(tx.config)
+	tx.ChatContent = NewChatContentClient(tx.config)
+	tx.ChatEndpoint = NewChatEndpointClient(tx.config)
+	tx.ChatReplay = NewChatReplayClient(tx.config)
+	tx.ChatTurn = NewChatTurnClient(tx.config)
+	tx.ChatVote = NewChatVoteClient(tx.config)
 	tx.ClusterIdentity = NewClusterIdentityClient(tx.config)
 	tx.Deployment = NewDeploymentClient(tx.config)
 	tx.DeploymentEvent = NewDeploymentEventClient(tx.config)

@@ -93,6 +93,90 @@ func (f AuditEntryFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AuditEntryMutation", m)
 }
 
+// The ChatFunc type is an adapter to allow the use of ordinary
+// function as Chat mutator.
+type ChatFunc func(context.Context, *ent.ChatMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ChatFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ChatMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ChatMutation", m)
+}
+
+// The ChatAnswerFunc type is an adapter to allow the use of ordinary
+// function as ChatAnswer mutator.
+type ChatAnswerFunc func(context.Context, *ent.ChatAnswerMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ChatAnswerFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ChatAnswerMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ChatAnswerMutation", m)
+}
+
+// The ChatContentFunc type is an adapter to allow the use of ordinary
+// function as ChatContent mutator.
+type ChatContentFunc func(context.Context, *ent.ChatContentMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ChatContentFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ChatContentMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ChatContentMutation", m)
+}
+
+// The ChatEndpointFunc type is an adapter to allow the use of ordinary
+// function as ChatEndpoint mutator.
+type ChatEndpointFunc func(context.Context, *ent.ChatEndpointMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ChatEndpointFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ChatEndpointMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ChatEndpointMutation", m)
+}
+
+// The ChatReplayFunc type is an adapter to allow the use of ordinary
+// function as ChatReplay mutator.
+type ChatReplayFunc func(context.Context, *ent.ChatReplayMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ChatReplayFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ChatReplayMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ChatReplayMutation", m)
+}
+
+// The ChatTurnFunc type is an adapter to allow the use of ordinary
+// function as ChatTurn mutator.
+type ChatTurnFunc func(context.Context, *ent.ChatTurnMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ChatTurnFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ChatTurnMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ChatTurnMutation", m)
+}
+
+// The ChatVoteFunc type is an adapter to allow the use of ordinary
+// function as ChatVote mutator.
+type ChatVoteFunc func(context.Context, *ent.ChatVoteMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ChatVoteFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ChatVoteMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ChatVoteMutation", m)
+}
+
 // The ClusterIdentityFunc type is an adapter to allow the use of ordinary
 // function as ClusterIdentity mutator.
 type ClusterIdentityFunc func(context.Context, *ent.ClusterIdentityMutation) (ent.Value, error)

@@ -15,6 +15,13 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/chat"
+	"github.com/berthhq/berth/ent/chatanswer"
+	"github.com/berthhq/berth/ent/chatcontent"
+	"github.com/berthhq/berth/ent/chatendpoint"
+	"github.com/berthhq/berth/ent/chatreplay"
+	"github.com/berthhq/berth/ent/chatturn"
+	"github.com/berthhq/berth/ent/chatvote"
 	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentevent"
@@ -319,6 +326,195 @@ func (f TraverseAuditEntry) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.AuditEntryQuery", q)
+}
+
+// The ChatFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ChatFunc func(context.Context, *ent.ChatQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ChatFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ChatQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ChatQuery", q)
+}
+
+// The TraverseChat type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseChat func(context.Context, *ent.ChatQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseChat) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseChat) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ChatQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ChatQuery", q)
+}
+
+// The ChatAnswerFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ChatAnswerFunc func(context.Context, *ent.ChatAnswerQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ChatAnswerFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ChatAnswerQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ChatAnswerQuery", q)
+}
+
+// The TraverseChatAnswer type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseChatAnswer func(context.Context, *ent.ChatAnswerQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseChatAnswer) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseChatAnswer) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ChatAnswerQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ChatAnswerQuery", q)
+}
+
+// The ChatContentFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ChatContentFunc func(context.Context, *ent.ChatContentQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ChatContentFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ChatContentQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ChatContentQuery", q)
+}
+
+// The TraverseChatContent type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseChatContent func(context.Context, *ent.ChatContentQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseChatContent) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseChatContent) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ChatContentQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ChatContentQuery", q)
+}
+
+// The ChatEndpointFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ChatEndpointFunc func(context.Context, *ent.ChatEndpointQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ChatEndpointFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ChatEndpointQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ChatEndpointQuery", q)
+}
+
+// The TraverseChatEndpoint type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseChatEndpoint func(context.Context, *ent.ChatEndpointQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseChatEndpoint) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseChatEndpoint) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ChatEndpointQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ChatEndpointQuery", q)
+}
+
+// The ChatReplayFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ChatReplayFunc func(context.Context, *ent.ChatReplayQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ChatReplayFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ChatReplayQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ChatReplayQuery", q)
+}
+
+// The TraverseChatReplay type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseChatReplay func(context.Context, *ent.ChatReplayQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseChatReplay) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseChatReplay) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ChatReplayQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ChatReplayQuery", q)
+}
+
+// The ChatTurnFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ChatTurnFunc func(context.Context, *ent.ChatTurnQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ChatTurnFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ChatTurnQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ChatTurnQuery", q)
+}
+
+// The TraverseChatTurn type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseChatTurn func(context.Context, *ent.ChatTurnQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseChatTurn) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseChatTurn) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ChatTurnQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ChatTurnQuery", q)
+}
+
+// The ChatVoteFunc type is an adapter to allow the use of ordinary function as a Querier.
+type ChatVoteFunc func(context.Context, *ent.ChatVoteQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f ChatVoteFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.ChatVoteQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.ChatVoteQuery", q)
+}
+
+// The TraverseChatVote type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseChatVote func(context.Context, *ent.ChatVoteQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseChatVote) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseChatVote) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.ChatVoteQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.ChatVoteQuery", q)
 }
 
 // The ClusterIdentityFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1904,6 +2100,20 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.AppShareQuery, predicate.AppShare, appshare.OrderOption]{typ: ent.TypeAppShare, tq: q}, nil
 	case *ent.AuditEntryQuery:
 		return &query[*ent.AuditEntryQuery, predicate.AuditEntry, auditentry.OrderOption]{typ: ent.TypeAuditEntry, tq: q}, nil
+	case *ent.ChatQuery:
+		return &query[*ent.ChatQuery, predicate.Chat, chat.OrderOption]{typ: ent.TypeChat, tq: q}, nil
+	case *ent.ChatAnswerQuery:
+		return &query[*ent.ChatAnswerQuery, predicate.ChatAnswer, chatanswer.OrderOption]{typ: ent.TypeChatAnswer, tq: q}, nil
+	case *ent.ChatContentQuery:
+		return &query[*ent.ChatContentQuery, predicate.ChatContent, chatcontent.OrderOption]{typ: ent.TypeChatContent, tq: q}, nil
+	case *ent.ChatEndpointQuery:
+		return &query[*ent.ChatEndpointQuery, predicate.ChatEndpoint, chatendpoint.OrderOption]{typ: ent.TypeChatEndpoint, tq: q}, nil
+	case *ent.ChatReplayQuery:
+		return &query[*ent.ChatReplayQuery, predicate.ChatReplay, chatreplay.OrderOption]{typ: ent.TypeChatReplay, tq: q}, nil
+	case *ent.ChatTurnQuery:
+		return &query[*ent.ChatTurnQuery, predicate.ChatTurn, chatturn.OrderOption]{typ: ent.TypeChatTurn, tq: q}, nil
+	case *ent.ChatVoteQuery:
+		return &query[*ent.ChatVoteQuery, predicate.ChatVote, chatvote.OrderOption]{typ: ent.TypeChatVote, tq: q}, nil
 	case *ent.ClusterIdentityQuery:
 		return &query[*ent.ClusterIdentityQuery, predicate.ClusterIdentity, clusteridentity.OrderOption]{typ: ent.TypeClusterIdentity, tq: q}, nil
 	case *ent.DeploymentQuery:

@@ -327,6 +327,268 @@ var (
 			},
 		},
 	}
+	// ChatsColumns holds the columns for the "chats" table.
+	ChatsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "title", Type: field.TypeString, Size: 800, Default: ""},
+		{Name: "asks", Type: field.TypeJSON},
+		{Name: "next_number", Type: field.TypeInt},
+		{Name: "blind", Type: field.TypeBool, Default: false},
+		{Name: "voted", Type: field.TypeBool, Default: false},
+		{Name: "shared", Type: field.TypeBool, Default: false},
+		{Name: "updated_at", Type: field.TypeTime},
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "owner_id", Type: field.TypeUUID},
+	}
+	// ChatsTable holds the schema information for the "chats" table.
+	ChatsTable = &schema.Table{
+		Name:       "chats",
+		Columns:    ChatsColumns,
+		PrimaryKey: []*schema.Column{ChatsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "chats_domains_domain",
+				Columns:    []*schema.Column{ChatsColumns[9]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "chats_users_owner",
+				Columns:    []*schema.Column{ChatsColumns[10]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "chat_owner_id_updated_at",
+				Unique:  false,
+				Columns: []*schema.Column{ChatsColumns[10], ChatsColumns[8]},
+			},
+			{
+				Name:    "chat_owner_id_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{ChatsColumns[10], ChatsColumns[1]},
+			},
+			{
+				Name:    "chat_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{ChatsColumns[9]},
+			},
+		},
+	}
+	// ChatAnswersColumns holds the columns for the "chat_answers" table.
+	ChatAnswersColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "place", Type: field.TypeInt},
+		{Name: "previous", Type: field.TypeUUID, Nullable: true},
+		{Name: "status", Type: field.TypeEnum, Enums: []string{"waiting", "running", "done", "stopped", "failed", "interrupted"}, Default: "waiting"},
+		{Name: "note", Type: field.TypeString, Size: 2000, Default: ""},
+		{Name: "text", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "reasoning", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "asked", Type: field.TypeJSON},
+		{Name: "hidden", Type: field.TypeBool, Default: false},
+		{Name: "answered_by", Type: field.TypeInt, Nullable: true},
+		{Name: "session_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "measured", Type: field.TypeJSON, Nullable: true},
+		{Name: "gateway", Type: field.TypeUUID, Nullable: true},
+		{Name: "stopping", Type: field.TypeBool, Default: false},
+		{Name: "ended_at", Type: field.TypeTime, Nullable: true},
+		{Name: "original", Type: field.TypeUUID, Nullable: true},
+		{Name: "chat_id", Type: field.TypeUUID},
+		{Name: "owner_id", Type: field.TypeUUID},
+		{Name: "replay_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "turn_id", Type: field.TypeUUID},
+	}
+	// ChatAnswersTable holds the schema information for the "chat_answers" table.
+	ChatAnswersTable = &schema.Table{
+		Name:       "chat_answers",
+		Columns:    ChatAnswersColumns,
+		PrimaryKey: []*schema.Column{ChatAnswersColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "chat_answers_chat_replays_results",
+				Columns:    []*schema.Column{ChatAnswersColumns[19]},
+				RefColumns: []*schema.Column{ChatReplaysColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "chat_answers_chat_turns_results",
+				Columns:    []*schema.Column{ChatAnswersColumns[20]},
+				RefColumns: []*schema.Column{ChatTurnsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "chatanswer_turn_id",
+				Unique:  false,
+				Columns: []*schema.Column{ChatAnswersColumns[20]},
+			},
+			{
+				Name:    "chatanswer_chat_id",
+				Unique:  false,
+				Columns: []*schema.Column{ChatAnswersColumns[17]},
+			},
+			{
+				Name:    "chatanswer_replay_id",
+				Unique:  false,
+				Columns: []*schema.Column{ChatAnswersColumns[19]},
+			},
+			{
+				Name:    "chatanswer_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{ChatAnswersColumns[1]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "ended_at IS NULL",
+				},
+			},
+			{
+				Name:    "chatanswer_owner_id",
+				Unique:  false,
+				Columns: []*schema.Column{ChatAnswersColumns[18]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "ended_at IS NULL",
+				},
+			},
+		},
+	}
+	// ChatContentsColumns holds the columns for the "chat_contents" table.
+	ChatContentsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "data", Type: field.TypeBytes},
+		{Name: "chat_id", Type: field.TypeUUID},
+		{Name: "turn_id", Type: field.TypeUUID, Unique: true},
+	}
+	// ChatContentsTable holds the schema information for the "chat_contents" table.
+	ChatContentsTable = &schema.Table{
+		Name:       "chat_contents",
+		Columns:    ChatContentsColumns,
+		PrimaryKey: []*schema.Column{ChatContentsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "chat_contents_chat_turns_content",
+				Columns:    []*schema.Column{ChatContentsColumns[3]},
+				RefColumns: []*schema.Column{ChatTurnsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+	}
+	// ChatEndpointsColumns holds the columns for the "chat_endpoints" table.
+	ChatEndpointsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "name", Type: field.TypeString, Unique: true, Size: 256},
+		{Name: "address", Type: field.TypeString},
+		{Name: "models", Type: field.TypeJSON},
+		{Name: "enabled", Type: field.TypeBool, Default: true},
+		{Name: "audience", Type: field.TypeJSON},
+		{Name: "key_sealed", Type: field.TypeBytes, Nullable: true},
+	}
+	// ChatEndpointsTable holds the schema information for the "chat_endpoints" table.
+	ChatEndpointsTable = &schema.Table{
+		Name:       "chat_endpoints",
+		Columns:    ChatEndpointsColumns,
+		PrimaryKey: []*schema.Column{ChatEndpointsColumns[0]},
+	}
+	// ChatReplaysColumns holds the columns for the "chat_replays" table.
+	ChatReplaysColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "model", Type: field.TypeJSON},
+		{Name: "place", Type: field.TypeInt},
+		{Name: "chat_id", Type: field.TypeUUID},
+	}
+	// ChatReplaysTable holds the schema information for the "chat_replays" table.
+	ChatReplaysTable = &schema.Table{
+		Name:       "chat_replays",
+		Columns:    ChatReplaysColumns,
+		PrimaryKey: []*schema.Column{ChatReplaysColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "chat_replays_chats_repetitions",
+				Columns:    []*schema.Column{ChatReplaysColumns[4]},
+				RefColumns: []*schema.Column{ChatsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "chatreplay_chat_id_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{ChatReplaysColumns[4], ChatReplaysColumns[1]},
+			},
+		},
+	}
+	// ChatTurnsColumns holds the columns for the "chat_turns" table.
+	ChatTurnsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "previous", Type: field.TypeUUID, Nullable: true},
+		{Name: "prompt", Type: field.TypeString, Size: 2147483647},
+		{Name: "files", Type: field.TypeJSON},
+		{Name: "chat_id", Type: field.TypeUUID},
+	}
+	// ChatTurnsTable holds the schema information for the "chat_turns" table.
+	ChatTurnsTable = &schema.Table{
+		Name:       "chat_turns",
+		Columns:    ChatTurnsColumns,
+		PrimaryKey: []*schema.Column{ChatTurnsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "chat_turns_chats_turns",
+				Columns:    []*schema.Column{ChatTurnsColumns[5]},
+				RefColumns: []*schema.Column{ChatsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "chatturn_chat_id_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{ChatTurnsColumns[5], ChatTurnsColumns[1]},
+			},
+		},
+	}
+	// ChatVotesColumns holds the columns for the "chat_votes" table.
+	ChatVotesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "winner", Type: field.TypeUUID, Nullable: true},
+		{Name: "answers", Type: field.TypeJSON},
+		{Name: "blind", Type: field.TypeBool},
+		{Name: "chat_id", Type: field.TypeUUID},
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "turn_id", Type: field.TypeUUID},
+	}
+	// ChatVotesTable holds the schema information for the "chat_votes" table.
+	ChatVotesTable = &schema.Table{
+		Name:       "chat_votes",
+		Columns:    ChatVotesColumns,
+		PrimaryKey: []*schema.Column{ChatVotesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "chat_votes_chat_turns_ballots",
+				Columns:    []*schema.Column{ChatVotesColumns[7]},
+				RefColumns: []*schema.Column{ChatTurnsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "chatvote_turn_id",
+				Unique:  true,
+				Columns: []*schema.Column{ChatVotesColumns[7]},
+			},
+			{
+				Name:    "chatvote_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{ChatVotesColumns[6]},
+			},
+		},
+	}
 	// ClusterIdentitiesColumns holds the columns for the "cluster_identities" table.
 	ClusterIdentitiesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -3198,6 +3460,13 @@ var (
 		AppPortsTable,
 		AppSharesTable,
 		AuditEntriesTable,
+		ChatsTable,
+		ChatAnswersTable,
+		ChatContentsTable,
+		ChatEndpointsTable,
+		ChatReplaysTable,
+		ChatTurnsTable,
+		ChatVotesTable,
 		ClusterIdentitiesTable,
 		DeploymentsTable,
 		DeploymentEventsTable,
@@ -3272,6 +3541,14 @@ func init() {
 	AppPortsTable.ForeignKeys[0].RefTable = SessionsTable
 	AppSharesTable.ForeignKeys[0].RefTable = UsersTable
 	AppSharesTable.ForeignKeys[1].RefTable = SessionsTable
+	ChatsTable.ForeignKeys[0].RefTable = DomainsTable
+	ChatsTable.ForeignKeys[1].RefTable = UsersTable
+	ChatAnswersTable.ForeignKeys[0].RefTable = ChatReplaysTable
+	ChatAnswersTable.ForeignKeys[1].RefTable = ChatTurnsTable
+	ChatContentsTable.ForeignKeys[0].RefTable = ChatTurnsTable
+	ChatReplaysTable.ForeignKeys[0].RefTable = ChatsTable
+	ChatTurnsTable.ForeignKeys[0].RefTable = ChatsTable
+	ChatVotesTable.ForeignKeys[0].RefTable = ChatTurnsTable
 	DeploymentsTable.ForeignKeys[0].RefTable = DomainsTable
 	DeploymentsTable.ForeignKeys[1].RefTable = ProjectsTable
 	DeploymentsTable.ForeignKeys[2].RefTable = UsersTable

@@ -27,6 +27,27 @@ type AppShare func(*sql.Selector)
 // AuditEntry is the predicate function for auditentry builders.
 type AuditEntry func(*sql.Selector)
 
+// Chat is the predicate function for chat builders.
+type Chat func(*sql.Selector)
+
+// ChatAnswer is the predicate function for chatanswer builders.
+type ChatAnswer func(*sql.Selector)
+
+// ChatContent is the predicate function for chatcontent builders.
+type ChatContent func(*sql.Selector)
+
+// ChatEndpoint is the predicate function for chatendpoint builders.
+type ChatEndpoint func(*sql.Selector)
+
+// ChatReplay is the predicate function for chatreplay builders.
+type ChatReplay func(*sql.Selector)
+
+// ChatTurn is the predicate function for chatturn builders.
+type ChatTurn func(*sql.Selector)
+
+// ChatVote is the predicate function for chatvote builders.
+type ChatVote func(*sql.Selector)
+
 // ClusterIdentity is the predicate function for clusteridentity builders.
 type ClusterIdentity func(*sql.Selector)
 

@@ -12,6 +12,13 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/chat"
+	"github.com/berthhq/berth/ent/chatanswer"
+	"github.com/berthhq/berth/ent/chatcontent"
+	"github.com/berthhq/berth/ent/chatendpoint"
+	"github.com/berthhq/berth/ent/chatreplay"
+	"github.com/berthhq/berth/ent/chatturn"
+	"github.com/berthhq/berth/ent/chatvote"
 	"github.com/berthhq/berth/ent/clusteridentity"
 	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentevent"
@@ -72,6 +79,7 @@ import (
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/conversation"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
@@ -388,6 +396,201 @@ func init() {
 	auditentryDescID := auditentryMixinFields0[0].Descriptor()
 	// auditentry.DefaultID holds the default value on creation for the id field.
 	auditentry.DefaultID = auditentryDescID.Default.(func() uuid.UUID)
+	chatMixin := schema.Chat{}.Mixin()
+	chatInters := schema.Chat{}.Interceptors()
+	chat.Interceptors[0] = chatInters[0]
+	chatMixinFields0 := chatMixin[0].Fields()
+	_ = chatMixinFields0
+	chatMixinFields1 := chatMixin[1].Fields()
+	_ = chatMixinFields1
+	chatFields := schema.Chat{}.Fields()
+	_ = chatFields
+	// chatDescCreatedAt is the schema descriptor for created_at field.
+	chatDescCreatedAt := chatMixinFields1[0].Descriptor()
+	// chat.DefaultCreatedAt holds the default value on creation for the created_at field.
+	chat.DefaultCreatedAt = chatDescCreatedAt.Default.(func() time.Time)
+	// chatDescTitle is the schema descriptor for title field.
+	chatDescTitle := chatFields[0].Descriptor()
+	// chat.DefaultTitle holds the default value on creation for the title field.
+	chat.DefaultTitle = chatDescTitle.Default.(string)
+	// chat.TitleValidator is a validator for the "title" field. It is called by the builders before save.
+	chat.TitleValidator = chatDescTitle.Validators[0].(func(string) error)
+	// chatDescBlind is the schema descriptor for blind field.
+	chatDescBlind := chatFields[3].Descriptor()
+	// chat.DefaultBlind holds the default value on creation for the blind field.
+	chat.DefaultBlind = chatDescBlind.Default.(bool)
+	// chatDescVoted is the schema descriptor for voted field.
+	chatDescVoted := chatFields[4].Descriptor()
+	// chat.DefaultVoted holds the default value on creation for the voted field.
+	chat.DefaultVoted = chatDescVoted.Default.(bool)
+	// chatDescShared is the schema descriptor for shared field.
+	chatDescShared := chatFields[5].Descriptor()
+	// chat.DefaultShared holds the default value on creation for the shared field.
+	chat.DefaultShared = chatDescShared.Default.(bool)
+	// chatDescUpdatedAt is the schema descriptor for updated_at field.
+	chatDescUpdatedAt := chatFields[6].Descriptor()
+	// chat.DefaultUpdatedAt holds the default value on creation for the updated_at field.
+	chat.DefaultUpdatedAt = chatDescUpdatedAt.Default.(func() time.Time)
+	// chatDescID is the schema descriptor for id field.
+	chatDescID := chatMixinFields0[0].Descriptor()
+	// chat.DefaultID holds the default value on creation for the id field.
+	chat.DefaultID = chatDescID.Default.(func() uuid.UUID)
+	chatanswerMixin := schema.ChatAnswer{}.Mixin()
+	chatanswerInters := schema.ChatAnswer{}.Interceptors()
+	chatanswer.Interceptors[0] = chatanswerInters[0]
+	chatanswerMixinFields0 := chatanswerMixin[0].Fields()
+	_ = chatanswerMixinFields0
+	chatanswerMixinFields1 := chatanswerMixin[1].Fields()
+	_ = chatanswerMixinFields1
+	chatanswerFields := schema.ChatAnswer{}.Fields()
+	_ = chatanswerFields
+	// chatanswerDescCreatedAt is the schema descriptor for created_at field.
+	chatanswerDescCreatedAt := chatanswerMixinFields1[0].Descriptor()
+	// chatanswer.DefaultCreatedAt holds the default value on creation for the created_at field.
+	chatanswer.DefaultCreatedAt = chatanswerDescCreatedAt.Default.(func() time.Time)
+	// chatanswerDescNote is the schema descriptor for note field.
+	chatanswerDescNote := chatanswerFields[3].Descriptor()
+	// chatanswer.DefaultNote holds the default value on creation for the note field.
+	chatanswer.DefaultNote = chatanswerDescNote.Default.(string)
+	// chatanswer.NoteValidator is a validator for the "note" field. It is called by the builders before save.
+	chatanswer.NoteValidator = chatanswerDescNote.Validators[0].(func(string) error)
+	// chatanswerDescText is the schema descriptor for text field.
+	chatanswerDescText := chatanswerFields[4].Descriptor()
+	// chatanswer.DefaultText holds the default value on creation for the text field.
+	chatanswer.DefaultText = chatanswerDescText.Default.(string)
+	// chatanswerDescReasoning is the schema descriptor for reasoning field.
+	chatanswerDescReasoning := chatanswerFields[5].Descriptor()
+	// chatanswer.DefaultReasoning holds the default value on creation for the reasoning field.
+	chatanswer.DefaultReasoning = chatanswerDescReasoning.Default.(string)
+	// chatanswerDescHidden is the schema descriptor for hidden field.
+	chatanswerDescHidden := chatanswerFields[7].Descriptor()
+	// chatanswer.DefaultHidden holds the default value on creation for the hidden field.
+	chatanswer.DefaultHidden = chatanswerDescHidden.Default.(bool)
+	// chatanswerDescStopping is the schema descriptor for stopping field.
+	chatanswerDescStopping := chatanswerFields[12].Descriptor()
+	// chatanswer.DefaultStopping holds the default value on creation for the stopping field.
+	chatanswer.DefaultStopping = chatanswerDescStopping.Default.(bool)
+	// chatanswerDescID is the schema descriptor for id field.
+	chatanswerDescID := chatanswerMixinFields0[0].Descriptor()
+	// chatanswer.DefaultID holds the default value on creation for the id field.
+	chatanswer.DefaultID = chatanswerDescID.Default.(func() uuid.UUID)
+	chatcontentMixin := schema.ChatContent{}.Mixin()
+	chatcontentInters := schema.ChatContent{}.Interceptors()
+	chatcontent.Interceptors[0] = chatcontentInters[0]
+	chatcontentMixinFields0 := chatcontentMixin[0].Fields()
+	_ = chatcontentMixinFields0
+	chatcontentFields := schema.ChatContent{}.Fields()
+	_ = chatcontentFields
+	// chatcontentDescID is the schema descriptor for id field.
+	chatcontentDescID := chatcontentMixinFields0[0].Descriptor()
+	// chatcontent.DefaultID holds the default value on creation for the id field.
+	chatcontent.DefaultID = chatcontentDescID.Default.(func() uuid.UUID)
+	chatendpointMixin := schema.ChatEndpoint{}.Mixin()
+	chatendpointInters := schema.ChatEndpoint{}.Interceptors()
+	chatendpoint.Interceptors[0] = chatendpointInters[0]
+	chatendpointMixinFields0 := chatendpointMixin[0].Fields()
+	_ = chatendpointMixinFields0
+	chatendpointMixinFields1 := chatendpointMixin[1].Fields()
+	_ = chatendpointMixinFields1
+	chatendpointFields := schema.ChatEndpoint{}.Fields()
+	_ = chatendpointFields
+	// chatendpointDescCreatedAt is the schema descriptor for created_at field.
+	chatendpointDescCreatedAt := chatendpointMixinFields1[0].Descriptor()
+	// chatendpoint.DefaultCreatedAt holds the default value on creation for the created_at field.
+	chatendpoint.DefaultCreatedAt = chatendpointDescCreatedAt.Default.(func() time.Time)
+	// chatendpointDescName is the schema descriptor for name field.
+	chatendpointDescName := chatendpointFields[0].Descriptor()
+	// chatendpoint.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	chatendpoint.NameValidator = func() func(string) error {
+		validators := chatendpointDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// chatendpointDescAddress is the schema descriptor for address field.
+	chatendpointDescAddress := chatendpointFields[1].Descriptor()
+	// chatendpoint.AddressValidator is a validator for the "address" field. It is called by the builders before save.
+	chatendpoint.AddressValidator = chatendpointDescAddress.Validators[0].(func(string) error)
+	// chatendpointDescModels is the schema descriptor for models field.
+	chatendpointDescModels := chatendpointFields[2].Descriptor()
+	// chatendpoint.DefaultModels holds the default value on creation for the models field.
+	chatendpoint.DefaultModels = chatendpointDescModels.Default.([]string)
+	// chatendpointDescEnabled is the schema descriptor for enabled field.
+	chatendpointDescEnabled := chatendpointFields[3].Descriptor()
+	// chatendpoint.DefaultEnabled holds the default value on creation for the enabled field.
+	chatendpoint.DefaultEnabled = chatendpointDescEnabled.Default.(bool)
+	// chatendpointDescAudience is the schema descriptor for audience field.
+	chatendpointDescAudience := chatendpointFields[4].Descriptor()
+	// chatendpoint.DefaultAudience holds the default value on creation for the audience field.
+	chatendpoint.DefaultAudience = chatendpointDescAudience.Default.([]uuid.UUID)
+	// chatendpointDescID is the schema descriptor for id field.
+	chatendpointDescID := chatendpointMixinFields0[0].Descriptor()
+	// chatendpoint.DefaultID holds the default value on creation for the id field.
+	chatendpoint.DefaultID = chatendpointDescID.Default.(func() uuid.UUID)
+	chatreplayMixin := schema.ChatReplay{}.Mixin()
+	chatreplayInters := schema.ChatReplay{}.Interceptors()
+	chatreplay.Interceptors[0] = chatreplayInters[0]
+	chatreplayMixinFields0 := chatreplayMixin[0].Fields()
+	_ = chatreplayMixinFields0
+	chatreplayMixinFields1 := chatreplayMixin[1].Fields()
+	_ = chatreplayMixinFields1
+	chatreplayFields := schema.ChatReplay{}.Fields()
+	_ = chatreplayFields
+	// chatreplayDescCreatedAt is the schema descriptor for created_at field.
+	chatreplayDescCreatedAt := chatreplayMixinFields1[0].Descriptor()
+	// chatreplay.DefaultCreatedAt holds the default value on creation for the created_at field.
+	chatreplay.DefaultCreatedAt = chatreplayDescCreatedAt.Default.(func() time.Time)
+	// chatreplayDescID is the schema descriptor for id field.
+	chatreplayDescID := chatreplayMixinFields0[0].Descriptor()
+	// chatreplay.DefaultID holds the default value on creation for the id field.
+	chatreplay.DefaultID = chatreplayDescID.Default.(func() uuid.UUID)
+	chatturnMixin := schema.ChatTurn{}.Mixin()
+	chatturnInters := schema.ChatTurn{}.Interceptors()
+	chatturn.Interceptors[0] = chatturnInters[0]
+	chatturnMixinFields0 := chatturnMixin[0].Fields()
+	_ = chatturnMixinFields0
+	chatturnMixinFields1 := chatturnMixin[1].Fields()
+	_ = chatturnMixinFields1
+	chatturnFields := schema.ChatTurn{}.Fields()
+	_ = chatturnFields
+	// chatturnDescCreatedAt is the schema descriptor for created_at field.
+	chatturnDescCreatedAt := chatturnMixinFields1[0].Descriptor()
+	// chatturn.DefaultCreatedAt holds the default value on creation for the created_at field.
+	chatturn.DefaultCreatedAt = chatturnDescCreatedAt.Default.(func() time.Time)
+	// chatturnDescFiles is the schema descriptor for files field.
+	chatturnDescFiles := chatturnFields[2].Descriptor()
+	// chatturn.DefaultFiles holds the default value on creation for the files field.
+	chatturn.DefaultFiles = chatturnDescFiles.Default.([]conversation.Attachment)
+	// chatturnDescID is the schema descriptor for id field.
+	chatturnDescID := chatturnMixinFields0[0].Descriptor()
+	// chatturn.DefaultID holds the default value on creation for the id field.
+	chatturn.DefaultID = chatturnDescID.Default.(func() uuid.UUID)
+	chatvoteMixin := schema.ChatVote{}.Mixin()
+	chatvoteInters := schema.ChatVote{}.Interceptors()
+	chatvote.Interceptors[0] = chatvoteInters[0]
+	chatvoteMixinFields0 := chatvoteMixin[0].Fields()
+	_ = chatvoteMixinFields0
+	chatvoteMixinFields1 := chatvoteMixin[1].Fields()
+	_ = chatvoteMixinFields1
+	chatvoteFields := schema.ChatVote{}.Fields()
+	_ = chatvoteFields
+	// chatvoteDescCreatedAt is the schema descriptor for created_at field.
+	chatvoteDescCreatedAt := chatvoteMixinFields1[0].Descriptor()
+	// chatvote.DefaultCreatedAt holds the default value on creation for the created_at field.
+	chatvote.DefaultCreatedAt = chatvoteDescCreatedAt.Default.(func() time.Time)
+	// chatvoteDescID is the schema descriptor for id field.
+	chatvoteDescID := chatvoteMixinFields0[0].Descriptor()
+	// chatvote.DefaultID holds the default value on creation for the id field.
+	chatvote.DefaultID = chatvoteDescID.Default.(func() uuid.UUID)
 	clusteridentityMixin := schema.ClusterIdentity{}.Mixin()
 	clusteridentityInters := schema.ClusterIdentity{}.Interceptors()
 	clusteridentity.Interceptors[0] = clusteridentityInters[0]

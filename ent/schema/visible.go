@@ -350,6 +350,51 @@ func throughDeployment(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("deployment_id"), sub)
 }
 
+// private filters as visible does, but also for superadmins and monitors, and without custom roles.
+func private(r rule) []ent.Interceptor {
+	return []ent.Interceptor{ent.TraverseFunc(func(ctx context.Context, query ent.Query) error {
+		v := viewer.From(ctx)
+		switch {
+		case v == nil:
+			return fmt.Errorf("read without a viewer: %w", errdefs.ErrUnauthenticated)
+		case v.IsSystem():
+			return nil
+		}
+		q, err := intercept.NewQuery(query)
+		if err != nil {
+			return fmt.Errorf("scope query: %w", err)
+		}
+		q.WhereP(func(s *sql.Selector) {
+			if v.IsAnonymous() {
+				s.Where(sql.False())
+				return
+			}
+			s.Where(r(v, s))
+		})
+		return nil
+	})}
+}
+
+// ownOrSharedChat: the viewer's own, and those of their domain that are shared. Lists leave the shared ones out.
+func ownOrSharedChat(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.Or(sql.EQ(s.C("owner_id"), v.User), sql.And(sql.IsTrue(s.C("shared")), sql.EQ(s.C("domain_id"), v.Domain)))
+}
+
+// throughChat is the rule of rows that are visible if their chat is.
+func throughChat(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	t := sql.Table("chats")
+	sub := sql.Select(t.C("id")).From(t)
+	sub.Where(ownOrSharedChat(v, sub))
+	return sql.In(s.C("chat_id"), sub)
+}
+
+// usableEndpoint: those for all domains, and those for the viewer's.
+func usableEndpoint(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.P(func(b *sql.Builder) {
+		b.WriteString("(").Ident(s.C("audience")).WriteString(" = '[]'::jsonb OR ").Ident(s.C("audience")).WriteString(" @> jsonb_build_array(").Arg(v.Domain.String()).WriteString("::text))")
+	})
+}
+
 // visibleKey: the viewer's own, those of deployments that they administer, and for a domain admin those of the domain.
 func visibleKey(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	t := sql.Table("deployments")
@@ -485,6 +530,13 @@ func (DeploymentEvent) Interceptors() []ent.Interceptor {
 	return visible(access.Deployment, throughDeployment)
 }
 func (DeploymentKey) Interceptors() []ent.Interceptor { return visible(access.Credential, visibleKey) }
+func (Chat) Interceptors() []ent.Interceptor          { return private(ownOrSharedChat) }
+func (ChatTurn) Interceptors() []ent.Interceptor      { return private(throughChat) }
+func (ChatContent) Interceptors() []ent.Interceptor   { return private(throughChat) }
+func (ChatAnswer) Interceptors() []ent.Interceptor    { return private(throughChat) }
+func (ChatVote) Interceptors() []ent.Interceptor      { return private(throughChat) }
+func (ChatReplay) Interceptors() []ent.Interceptor    { return private(throughChat) }
+func (ChatEndpoint) Interceptors() []ent.Interceptor  { return visible(access.System, usableEndpoint) }
 func (ShareWeight) Interceptors() []ent.Interceptor {
 	return visible(access.ResourceGroup, visibleShare)
 }

@@ -28,6 +28,7 @@ const (
 	Task       Topic = "task"       // a task waits, has made progress or has ended
 	Pending    Topic = "pending"    // settings of the scheduler have changed; without ID
 	Deployment Topic = "deployment" // its row or its replicas; gateways and the leader read it again
+	Chat       Topic = "chat"       // its row, a turn or an answer; an answer waits for a gateway, or must stop
 	Policy     Topic = "policy"     // limits of a resource policy have changed; without ID
 	Revoked    Topic = "revoked"    // certificates of machines were revoked; without ID
 	// Occupancy makes the leader compare the containers with the allocations; it has no ID.

@@ -58,7 +58,11 @@ const (
 	VfolderShare       Kind = 42
 	VfolderTicket      Kind = 43
 	ObjectStorage      Kind = 44
+	Chat               Kind = 45
+	ChatTurn           Kind = 46
+	ChatAnswer         Kind = 47
 	AppShare           Kind = 48
+	ChatEndpoint       Kind = 49
 	SessionArray       Kind = 50
 	SessionTemplate    Kind = 51
 	Deployment         Kind = 52

@@ -18,6 +18,7 @@ const (
 	TemplateSecrets  Purpose = "session template"
 	BuildInput       Purpose = "image build" // its files, arguments and secrets
 	RevisionSecrets  Purpose = "deployment revision"
+	EndpointKey      Purpose = "chat endpoint"
 	KernelSecrets    Purpose = "kernel"       // the same on the disk of an agent, encrypted with its own key ring; in no table
 	KnownDevice      Purpose = "known device" // a cookie with earlier users of the browser; in no table
 	AppEntry         Purpose = "app entry"    // a cookie with the permission to open an app; in no table
@@ -43,5 +44,6 @@ func Columns() []Column {
 		{"session_templates", "secrets_sealed", TemplateSecrets},
 		{"image_builds", "input_sealed", BuildInput},
 		{"deployment_revisions", "secrets_sealed", RevisionSecrets},
+		{"chat_endpoints", "key_sealed", EndpointKey},
 	}
 }
