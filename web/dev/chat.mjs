@@ -237,6 +237,7 @@ function newTurn(chat, input) {
   chat.turns.push(turn);
   if (chat.title === "") chat.title = input.prompt.split("\n")[0].slice(0, 200);
   for (const c of chat.columns) {
+    if (input.columns && !input.columns.includes(c.number)) continue;
     const after = input.after?.find((one) => one.column === c.number)?.answer ?? null;
     start(chat, turn, c, { previous: after });
   }

@@ -15,7 +15,7 @@ export interface AnswerActions {
   regenerate: ((turn: string, column: number) => void) | null;
   stop: ((answer: string) => void) | null;
   pick: (answer: Answer) => void;
-  /** Continues all columns with this answer. */
+  /** Asks only this column from now on. */
   adopt: ((answer: Answer) => void) | null;
 }
 
@@ -89,10 +89,10 @@ export const AnswerView = memo(function AnswerView({ answer: a, name, versions, 
             variant={adopted ? "light" : "subtle"}
             size="compact-xs"
             aria-pressed={adopted}
-            aria-label={t("Continue all models with the answer of {{name}}", { name })}
+            aria-label={t("Continue only with {{name}}", { name })}
             onClick={() => actions.adopt?.(a)}
           >
-            {t("Continue all with this")}
+            {t("Continue only with this")}
           </Button>
         ) : null}
       </div>

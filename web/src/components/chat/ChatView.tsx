@@ -11,7 +11,7 @@ import { ListButton } from "./listButton";
 import { hidden } from "./models";
 import { noParameters } from "./params";
 import { Scroller, Turns } from "./Thread";
-import { type Choice, choose, columnsOf, type Picks, path, pickKey, type Step } from "./tree";
+import { type Choice, choose, columnsOf, type Picks, path, pickKey, type Step, targets } from "./tree";
 import { useChat, useShown } from "./useChat";
 import { type LoadedProps, useChatActions } from "./useChatActions";
 
@@ -29,9 +29,9 @@ export function ChatView({ id, models, onChanged }: Props) {
   const { chat, turns, total, before } = useShown(open.store);
   const [choice, setChoice] = useState<Choice>({});
   const [picks, setPicks] = useState<Picks>({});
-  const [adopted, setAdopted] = useState<string | null>(null);
+  const [adopted, setAdopted] = useState<number | null>(null);
   const steps = useMemo(() => path(turns, choice), [turns, choice]);
-  const heads = useMemo(() => headsOf(chat, steps), [chat, steps]);
+  const heads = useMemo(() => headsOf(chat, steps, adopted), [chat, steps, adopted]);
   useEffect(() => {
     if (chat) onChanged(`${chat.id} ${chat.title} ${chat.updatedAt} ${chat.shared}`);
   }, [chat?.id, chat?.title, chat?.updatedAt, chat?.shared]);
@@ -67,13 +67,14 @@ export function ChatView({ id, models, onChanged }: Props) {
 }
 
 /** Returns the heads of all columns that have an answer on the path: removed ones are at the right. */
-function headsOf(chat: Chat | null, steps: readonly Step<Turn>[]): Head[] {
+function headsOf(chat: Chat | null, steps: readonly Step<Turn>[], adopted: number | null): Head[] {
   if (!chat) return [];
   const now = chat.columns.map((c) => c.number);
   const all = columnsOf({ answers: steps.flatMap((s) => s.turn.answers) }, now);
+  const asked = adopted === null ? targets(steps, now) : [adopted];
   return all.map((key) => {
     const column = chat.columns.find((c) => c.number === key);
-    if (column) return { key, model: column.model, parameters: column.parameters };
+    if (column) return { key, model: column.model, parameters: column.parameters, paused: !asked.includes(key) };
     const answer = steps.flatMap((s) => s.turn.answers).findLast((a) => a.column === key);
     return { key, model: answer?.model ?? null, parameters: answer?.parameters ?? noParameters, removed: true };
   });

@@ -17,6 +17,8 @@ export interface Head {
   parameters: Parameters;
   /** The column was removed from the chat, but has answers. */
   removed?: boolean;
+  /** The column does not get the next prompt. */
+  paused?: boolean;
 }
 
 export interface HeadActions {
@@ -55,6 +57,11 @@ export function Heads({ heads, models, actions }: Props) {
                 <Status status={h.model.deployment.status} />
               ) : null}
               {h.removed ? <span className="dim">{t("removed")}</span> : null}
+              {h.paused && !h.removed ? (
+                <span className="dim" title={t("It does not get the next prompt.")}>
+                  {t("not asked")}
+                </span>
+              ) : null}
               {actions && !h.removed ? (
                 <span className="push row keep tight">
                   <Button

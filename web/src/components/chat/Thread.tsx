@@ -56,7 +56,7 @@ interface TurnsProps {
   steps: readonly Step<Turn>[];
   heads: readonly Head[];
   picks: Picks;
-  adopted: string | null;
+  adopted: number | null;
   actions: TurnActions;
   /** Reads earlier turns; null: the first one is shown. */
   onEarlier: (() => Promise<void>) | null;

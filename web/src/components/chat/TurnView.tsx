@@ -13,7 +13,7 @@ import { visible } from "./visible";
 
 export interface TurnActions extends AnswerActions {
   /** Asks a changed prompt instead, in a new branch. */
-  edit: ((turn: Turn, prompt: string) => void) | null;
+  edit: ((turn: Turn, prompt: string) => Promise<boolean>) | null;
   branch: (turn: string) => void;
   vote: ((turn: string, answers: string[], winner: string | null) => void) | null;
 }
@@ -26,7 +26,8 @@ interface Props {
   next: Turn | undefined;
   heads: readonly Head[];
   picks: Picks;
-  adopted: string | null;
+  /** The only column that gets the next prompt; null: all. */
+  adopted: number | null;
   actions: TurnActions;
 }
 
@@ -70,9 +71,8 @@ export const TurnView = memo(function TurnView(props: Props) {
             files={turn.attachments.length > 0}
             onChange={setEdited}
             onCancel={() => setEdited(null)}
-            onSend={() => {
-              actions.edit?.(turn, edited);
-              setEdited(null);
+            onSend={async () => {
+              if (await actions.edit?.(turn, edited)) setEdited(null);
             }}
           />
         )}
@@ -88,7 +88,7 @@ export const TurnView = memo(function TurnView(props: Props) {
                   answer={answer}
                   name={columnName(head, i)}
                   all={versions(turn.answers, head.key)}
-                  adopted={adopted === answer.id}
+                  adopted={adopted === head.key}
                   last={next === undefined}
                   actions={actions}
                 />

@@ -108,3 +108,19 @@ export function columnsOf(turn: { answers: readonly { column: number }[] }, colu
   const more = turn.answers.map((a) => a.column).filter((c) => !columns.includes(c));
   return [...columns, ...[...new Set(more)].sort((a, b) => a - b)];
 }
+
+/**
+ * Returns the columns that get the next prompt of a path: those that answered the last one, and new ones. A column that
+ * was left out has not seen what was said since, so it stays out.
+ */
+export function targets(
+  steps: readonly { turn: { answers: readonly { column: number }[] } }[],
+  columns: readonly number[],
+): number[] {
+  const last = steps.at(-1)?.turn;
+  if (!last) return [...columns];
+  const answered = (turn: { answers: readonly { column: number }[] }, c: number) =>
+    turn.answers.some((a) => a.column === c);
+  const left = columns.filter((c) => answered(last, c) || !steps.some((s) => answered(s.turn, c)));
+  return left.length > 0 ? left : [...columns];
+}

@@ -21,7 +21,7 @@ import type { Head, HeadActions } from "./Heads";
 import { inputOf, linkName } from "./models";
 import { noParameters, parametersInput } from "./params";
 import type { TurnActions } from "./TurnView";
-import { continuation, type Picks, type Step } from "./tree";
+import { continuation, type Picks, type Step, targets } from "./tree";
 import type { OpenChat } from "./useChat";
 
 /** An open chat, and what is shown of it. */
@@ -32,12 +32,13 @@ export interface LoadedProps {
   steps: readonly Step<Turn>[];
   heads: readonly Head[];
   picks: Picks;
-  adopted: string | null;
+  /** The only column that gets the next prompt; null: all. */
+  adopted: number | null;
   /** The number of turns that are not loaded. */
   more: number;
   onBranch: (turn: string) => void;
   onPick: (turn: string, column: number, answer: string) => void;
-  onAdopt: (answer: string | null) => void;
+  onAdopt: (column: number | null) => void;
 }
 
 /** What one can do in an open chat. The functions of turns stay the same, so that turns are not rendered for them. */
@@ -54,19 +55,23 @@ export function useChatActions(props: LoadedProps, draft: Draft, change: (some: 
   const active = heads.filter((h) => !h.removed).map((h) => h.key);
 
   /** Returns with which answers of a turn a new prompt continues. */
-  function after(before: Turn | undefined, adopted: string | null) {
-    if (!before) return undefined;
-    if (adopted) return active.map((column) => ({ column, answer: adopted }));
-    return continuation(open.store.latestTurn(before), active, latest.current.picks);
+  function after(before: Turn | undefined, columns: readonly number[]) {
+    return before ? continuation(open.store.latestTurn(before), columns, latest.current.picks) : undefined;
   }
-  async function post(previous: Turn | undefined, text: string, files: Draft["attachments"], adopted: string | null) {
+  /** Sends a prompt after a turn, which is not loaded if it is before the shown ones. */
+  async function post(id: string | null, text: string, files: Draft["attachments"], adopted: number | null) {
+    const { steps } = latest.current;
+    const end = steps.findIndex((s) => s.turn.id === id);
+    const previous = steps[end]?.turn;
+    const asked = adopted === null ? targets(steps.slice(0, end + 1), active) : [adopted];
     const done = await prompt.run({
       input: {
         chat: chat.id,
-        previous: previous?.id ?? null,
+        previous: id,
         prompt: text,
         attachments: files.map(({ name, type, data }) => ({ name, type, data })),
-        after: after(previous, adopted),
+        after: after(previous, asked),
+        ...(asked.length < active.length ? { columns: asked } : {}),
       },
     });
     if (!done) return false;
@@ -77,7 +82,7 @@ export function useChatActions(props: LoadedProps, draft: Draft, change: (some: 
   }
   async function send() {
     const { prompt: text, attachments } = draft;
-    if (await post(latest.current.steps.at(-1)?.turn, text, attachments, latest.current.adopted)) {
+    if (await post(latest.current.steps.at(-1)?.turn.id ?? null, text, attachments, latest.current.adopted)) {
       change({ prompt: "", attachments: [] });
     }
   }
@@ -87,13 +92,11 @@ export function useChatActions(props: LoadedProps, draft: Draft, change: (some: 
       const { data } = await client.query(AttachmentsQuery, { turn: turn.id });
       if (!data?.node || !("attachments" in data.node)) {
         toast({ failure: { code: "UNAVAILABLE", message: t("The files of the prompt could not be loaded.") } });
-        return;
+        return false;
       }
       files = [...data.node.attachments];
     }
-    const { steps } = latest.current;
-    const at = steps.findIndex((s) => s.turn.id === turn.id);
-    await post(at > 0 ? steps[at - 1]!.turn : undefined, text, files, null);
+    return post(turn.previous, text, files, null);
   }
   const own = { edit, active };
   const now = useRef(own);
@@ -119,9 +122,9 @@ export function useChatActions(props: LoadedProps, draft: Draft, change: (some: 
       pick: (answer) => latest.current.onPick(answer.turn, answer.column, answer.id),
       adopt:
         chat.own && active.length > 1
-          ? (answer) => latest.current.onAdopt(latest.current.adopted === answer.id ? null : answer.id)
+          ? (answer) => latest.current.onAdopt(latest.current.adopted === answer.column ? null : answer.column)
           : null,
-      edit: chat.own ? (one, text) => void now.current.edit(one, text) : null,
+      edit: chat.own ? (one, text) => now.current.edit(one, text) : null,
       branch: (id) => latest.current.onBranch(id),
       vote: !chat.own
         ? null
