@@ -6,6 +6,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -65,6 +66,10 @@ type Config struct {
 	// ModelsURL is the base URL of the APIs of models for programs: https://models.example.org/v1. Its host must not be one of
 	// apps. HTTP, or the role that calls Before, serves it. "": the gateway serves no models.
 	ModelsURL string
+	// ChatNetworks are hosts and networks that endpoints of chats can have in addition to the Internet.
+	ChatNetworks []string
+	// ChatRoots are the certificate authorities of endpoints of chats; nil: those of the machine.
+	ChatRoots *x509.CertPool
 	// PageURL is the URL of the page, where people log in.
 	PageURL string
 	// Certificate and Key are PEM files for HTTP, Paths and PortListeners; "": plain HTTP.

@@ -8,9 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/berthhq/berth/gateway/chatting"
 	"github.com/berthhq/berth/gateway/serving"
+	"github.com/berthhq/berth/internal/egress"
 	"github.com/berthhq/berth/internal/requestid"
 	"github.com/berthhq/berth/manager"
+	"github.com/berthhq/berth/manager/chat/live"
 )
 
 // modelsGrace is the time that requests to models have to end when a gateway stops.
@@ -19,6 +24,7 @@ const modelsGrace = 30 * time.Second
 // models serves models at a host of their own, or beside the apps or the page. Its zero value serves none.
 type models struct {
 	*serving.Service
+	chats   *chatting.Service
 	host    string // of ModelsURL, with its port
 	handler http.Handler
 }
@@ -38,6 +44,14 @@ func (g *Gateway) newModels(s *manager.Stores) (models, error) {
 	}
 	m.Service = serving.New(serving.Config{
 		Client: s.Client, Bus: g.Bus, Redis: s.Redis, Users: g.Auth, Agents: g.Agents, Gateway: g.id, Registry: g.cfg.Registry, Logger: g.log,
+	})
+	reach, err := egress.Parse(g.cfg.ChatNetworks)
+	if err != nil {
+		return models{}, fmt.Errorf("networks of the endpoints of chats: %w", err)
+	}
+	m.chats = chatting.New(chatting.Config{
+		Client: s.Client, Bus: g.Bus, Live: live.Store{Redis: s.Redis}, Keys: s.Keys, Models: m.Service, Users: g.Auth, Egress: reach,
+		Roots: g.cfg.ChatRoots, Gateway: uuid.MustParse(g.id), Registry: g.cfg.Registry, Logger: g.log,
 	})
 	m.handler = requestid.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.ServeHTTP(w, g.Auth.Addressed(r)) }))
 	return m, nil
@@ -73,4 +87,12 @@ func (g *Gateway) serveModels(ctx context.Context) error {
 		return nil
 	}
 	return g.models.Run(ctx)
+}
+
+// runChats runs the answers of chats until ctx ends.
+func (g *Gateway) runChats(ctx context.Context) error {
+	if g.models.Service == nil {
+		return nil
+	}
+	return g.models.chats.Run(ctx)
 }

@@ -34,6 +34,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	eg.Go(func() error { g.Bus.Run(late); return nil })
 	eg.Go(func() error { return g.hub.Serve(late, g.cfg.Cluster) })
 	eg.Go(func() error { return g.serveModels(late) })
+	eg.Go(func() error { return g.runChats(ctx) })
 	eg.Go(func() error { return g.Auth.Run(ctx) })
 	eg.Go(func() error { g.Idle.Watch(ctx); return nil })
 	eg.Go(func() error { g.watch(ctx); return nil })

@@ -32,10 +32,13 @@ type site struct {
 	t   *testing.T
 	url string // of the gateway
 	key string
+
+	engine modelmock.Config
+	more   func(*gateway.Config)
 }
 
 func newSite(t *testing.T) *site {
-	s := &site{Cluster: clustertest.New(t, 0), t: t}
+	s := &site{Cluster: clustertest.New(t, 0), t: t, engine: modelmock.Config{Model: "m"}}
 	s.join()
 	s.serve()
 	var made struct{ CreateDeploymentKey struct{ Secret string } }
@@ -48,12 +51,12 @@ func newSite(t *testing.T) *site {
 func (s *site) join() {
 	n := &clustertest.Node{Name: "a", Dir: s.t.TempDir(), Network: clustertest.NewFakeNetwork(0), Host: fake.NewHost(clustertest.PulledImage())}
 	s.Nodes = append(s.Nodes, n)
-	n.Network.ServeHTTP(s.t, modelmock.New(modelmock.Config{Model: "m"}))
+	n.Network.ServeHTTP(s.t, modelmock.New(s.engine))
 	s.Join(s.t, n, s.Manager)
 }
 
-// serve starts the gateway.
-func (s *site) serve() {
+// serve starts the gateway, and returns a function that stops it.
+func (s *site) serve() (stop func()) {
 	listen := func() net.Listener {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -63,10 +66,14 @@ func (s *site) serve() {
 	}
 	web := listen()
 	s.url = "http://" + web.Addr().String()
-	gw, err := gateway.New(gateway.Config{
+	cfg := gateway.Config{
 		Stores: s.Manager.Stores(), Cluster: listen(), HTTP: web, ModelsURL: s.url + "/v1", PageURL: s.Manager.URL,
 		Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
-	})
+	}
+	if s.more != nil {
+		s.more(&cfg)
+	}
+	gw, err := gateway.New(cfg)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -77,7 +84,9 @@ func (s *site) serve() {
 			s.t.Errorf("gateway: %v", err)
 		}
 	})
-	s.t.Cleanup(func() { cancel(); run.Wait() })
+	stop = func() { cancel(); run.Wait() }
+	s.t.Cleanup(stop)
+	return stop
 }
 
 func (s *site) revision() managertest.Vars {

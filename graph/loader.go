@@ -87,6 +87,11 @@ type loaderSet struct {
 	proxyNames          *loader[string]
 	scopeLimits         *loader[*int64]
 	holderProjects      *bySelection[*ent.Project]
+	chatAnswers         *loader[[]*ent.ChatAnswer]
+	chatVotes           *loader[[]*ent.ChatVote]
+	chatContents        *loader[[]byte] // of the attachments of a prompt
+	chatDeployments     *bySelection[*ent.Deployment]
+	chatEndpoints       *loader[*ent.ChatEndpoint]
 }
 
 type loadersKey struct{}
@@ -151,6 +156,9 @@ func (r *Resolver) newLoaders() *loaderSet {
 		proxyNames:     load(r, r.loadProxyNames),
 		scopeLimits:    load(r, r.Folders.EffectiveLimits),
 		holderProjects: loadSelected(r, r.loadHolderProjects),
+
+		chatAnswers: load(r, r.loadChatAnswers), chatVotes: load(r, r.loadChatVotes), chatContents: load(r, r.loadChatContents),
+		chatDeployments: loadSelected(r, r.loadChatDeployments), chatEndpoints: load(r, r.loadChatEndpoints),
 	}
 }
 

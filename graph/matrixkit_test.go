@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/sessionevent"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/conversation"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
@@ -282,6 +283,28 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 			SetEngine([]byte(`{"Port":8000}`)).SetImage("i:1").SetVfolderID(k["Vfolder"]).SetCreator(u).SaveX(ctx).ID
 		k["DeploymentReplica"+which] = c.DeploymentReplica.Create().SetDeploymentID(of).SetRevision(1).SetSessionID(k["Session"]).SaveX(ctx).ID
 		k["DeploymentEvent"+which] = c.DeploymentEvent.Create().SetDeploymentID(of).SetKind("created").SaveX(ctx).ID
+	}
+	k["ChatEndpoint"] = c.ChatEndpoint.Create().SetName(name).SetAddress("https://api.example.org/v1").SetModels([]string{"m"}).SetAudience([]uuid.UUID{d.ID}).SaveX(ctx).ID
+	deployed, outside := conversation.Model{Name: "m", DeploymentID: new(k["Deployment"])}, conversation.Model{Name: "m", EndpointID: new(k["ChatEndpoint"])}
+	for _, which := range []string{"", "+shared"} {
+		chat := c.Chat.Create().SetTitle(name + which).SetShared(which != "").SetDomainID(d.ID).SetOwnerID(u.ID).SetNextNumber(2).
+			SetAsks([]conversation.Column{{Model: deployed}, {Number: 1, Model: outside}}).SaveX(ctx).ID
+		k["Chat"+which] = chat
+		turn := c.ChatTurn.Create().SetChatID(chat).SetPrompt("hello").SetFiles([]conversation.Attachment{{Name: "a", Type: "text/plain", Size: 1}}).SaveX(ctx).ID
+		k["ChatTurn"+which] = turn
+		c.ChatContent.Create().SetChatID(chat).SetTurnID(turn).SetData([]byte("x")).ExecX(ctx)
+		answer := func(m conversation.Model) *ent.ChatAnswerCreate {
+			return c.ChatAnswer.Create().SetChatID(chat).SetTurnID(turn).SetOwnerID(u.ID).SetPlace(0).SetAsked(conversation.Asked{Model: m}).
+				SetStatus("done").SetText("hello").SetMeasured(&conversation.Metrics{}).SetSessionID(k["Session"]).SetEndedAt(time.Now())
+		}
+		k["ChatAnswer"+which] = answer(deployed).SaveX(ctx).ID
+		k["ChatAnswer+outside"+which] = answer(outside).SaveX(ctx).ID
+		for i, m := range []conversation.Model{deployed, outside} {
+			replay := c.ChatReplay.Create().SetChatID(chat).SetModel(m).SetPlace(0).SaveX(ctx)
+			k[fmt.Sprint("ChatAnswer+replay", i, which)] = answer(m).SetReplayID(replay.ID).SetOriginal(k["ChatAnswer"+which]).SaveX(ctx).ID
+		}
+		c.ChatAnswer.Create().SetChatID(chat).SetTurnID(turn).SetOwnerID(u.ID).SetPlace(1).SetAsked(conversation.Asked{}).ExecX(ctx) // waits
+		c.ChatVote.Create().SetChatID(chat).SetTurnID(turn).SetDomainID(d.ID).SetAnswers([]uuid.UUID{k["ChatAnswer"+which]}).SetBlind(false).ExecX(ctx)
 	}
 	k["DeploymentKey"] = c.DeploymentKey.Create().SetName(name).SetPrefix("x").SetHash(hash()).SetDomainID(d.ID).SetUser(u).SetDeploymentID(k["Deployment"]).SaveX(ctx).ID
 	k["Session+restart"] = c.Session.Create().SetName(name + "-again").SetType("batch").SetStatus(lifecycle.Terminated).SetTerminatedAt(time.Now()).SetSlots(resource.Slots{}).

@@ -228,6 +228,10 @@ func (x *table) queries() {
 			x.attachments()
 			continue
 		}
+		if f.Name == "chat" || f.Name == "exportChat" {
+			x.chats(f)
+			continue
+		}
 		if requires(f) {
 			x.named(s, f)
 			continue
@@ -359,8 +363,33 @@ func (x *table) named(s *ast.Schema, f *ast.FieldDefinition) {
 	}
 }
 
+// chats requests the chat of each scope by its id.
+func (x *table) chats(f *ast.FieldDefinition) {
+	row, selects := x.report.row(f.Name+"(id)"), ""
+	if f.Type.Name() == "Chat" {
+		selects = " { id }"
+	}
+	for _, c := range x.columns {
+		cells := ""
+		for _, scope := range matrixScopes {
+			owner, _, _ := x.at(c, scope)
+			var got map[string]any
+			errs := c.as.Ask(x.t, "query($id: ID!) { x: "+f.Name+"(id: $id)"+selects+" }", managertest.Vars{"id": x.kits[owner.ID]["Chat"]}, &got)
+			switch {
+			case len(errs) > 0:
+				cells += verdictOf(errs.Code())
+			case got["x"] == nil:
+				cells += "-"
+			default:
+				cells += "y"
+			}
+		}
+		row.add(cells)
+	}
+}
+
 // kinds maps arguments of queries to the types of the objects that they name.
-var kinds = map[string]string{"user": "User", "project": "Project", "domain": "Domain", "resourceGroup": "ResourceGroup", "checker": "IdleChecker"}
+var kinds = map[string]string{"user": "User", "project": "Project", "domain": "Domain", "resourceGroup": "ResourceGroup", "checker": "IdleChecker", "deployment": "Deployment"}
 
 // narrowed requests the objects that belong to the object of an argument.
 func (x *table) narrowed(f *ast.FieldDefinition, arg, shown, args string) {

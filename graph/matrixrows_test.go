@@ -9,6 +9,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/conversation"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/identity/identitytest"
 	"github.com/berthhq/berth/manager/managertest"
@@ -104,6 +105,29 @@ var matrix = map[string]cell{
 	"createDeploymentKey":   func(f *fixture) vars { return vars{"name": f.name(), "deployment": f.deployment()} },
 	"updateDeploymentKey":   func(f *fixture) vars { return vars{"id": f.modelKey(), "tokenBudget": 5} },
 	"revokeDeploymentKey":   func(f *fixture) vars { return vars{"id": f.modelKey()} },
+	"createChat":            func(f *fixture) vars { return vars{"columns": []vars{f.asked()}} },
+	"updateChat":            func(f *fixture) vars { return vars{"id": f.chat(), "shared": true} },
+	"deleteChat":            func(f *fixture) vars { return vars{"id": f.chat()} },
+	"sendChatPrompt":        func(f *fixture) vars { return vars{"chat": f.chat(), "prompt": "hello"} },
+	"regenerateChatAnswer":  func(f *fixture) vars { return vars{"turn": f.turn(f.chat()), "column": 0} },
+	"stopChatAnswers":       func(f *fixture) vars { return vars{"chat": f.chat()} },
+	"voteChatAnswer": func(f *fixture) vars {
+		turn := f.turn(f.chat())
+		return vars{"turn": turn, "answers": []uuid.UUID{f.answer(turn, 0), f.answer(turn, 1)}}
+	},
+	"replayChat": func(f *fixture) vars {
+		chat := f.chat()
+		f.answer(f.turn(chat), 0)
+		return vars{"chat": chat, "column": 0, "model": vars{"endpoint": f.endpoint(), "name": "m"}}
+	},
+	"importChat": func(*fixture) vars {
+		return vars{"document": `{"format": "berth.chat/1", "title": "", "columns": [{"number": 0}], "turns": []}`}
+	},
+	"createChatEndpoint": func(f *fixture) vars {
+		return vars{"name": f.name(), "url": "https://api.example.org/v1", "models": []string{"m"}}
+	},
+	"updateChatEndpoint": func(f *fixture) vars { return vars{"id": f.endpoint(), "enabled": false} },
+	"deleteChatEndpoint": func(f *fixture) vars { return vars{"id": f.endpoint()} },
 	"createSession": func(f *fixture) vars {
 		return vars{"image": f.startable().Reference, "project": f.project.ID, "slots": vars{"cpu": "1"}}
 	},
@@ -427,6 +451,34 @@ func (f *fixture) deployment() uuid.UUID {
 			SetEngine([]byte(`{"Port":8000}`)).SetImage("i:1").ExecX(ctx)
 	}
 	return id
+}
+
+// endpoint returns an endpoint of chats for all domains.
+func (f *fixture) endpoint() uuid.UUID {
+	return f.Client.ChatEndpoint.Create().SetName(f.name() + "-" + uuid.NewString()[:8]).SetAddress("https://api.example.org/v1").SetModels([]string{"m"}).
+		SaveX(f.System(f.t)).ID
+}
+
+// asked describes a column of a chat.
+func (f *fixture) asked() vars { return vars{"model": vars{"endpoint": f.endpoint(), "name": "m"}} }
+
+// chat returns a chat of the owner with two columns.
+func (f *fixture) chat() uuid.UUID {
+	m := conversation.Model{Name: "m", EndpointID: new(f.endpoint())}
+	return f.Client.Chat.Create().SetDomainID(f.domain.ID).SetOwnerID(f.owner.ID).SetNextNumber(2).
+		SetAsks([]conversation.Column{{Number: 0, Model: m}, {Number: 1, Model: m}}).SaveX(f.System(f.t)).ID
+}
+
+// turn returns a prompt of a chat.
+func (f *fixture) turn(chat uuid.UUID) uuid.UUID {
+	return f.Client.ChatTurn.Create().SetChatID(chat).SetPrompt("hello").SaveX(f.System(f.t)).ID
+}
+
+// answer returns an answer to a prompt that has ended.
+func (f *fixture) answer(turn uuid.UUID, column int) uuid.UUID {
+	t := f.Client.ChatTurn.GetX(f.System(f.t), turn)
+	return f.Client.ChatAnswer.Create().SetChatID(t.ChatID).SetTurnID(turn).SetOwnerID(f.owner.ID).SetPlace(column).SetAsked(conversation.Asked{}).
+		SetStatus("done").SetText("hello").SetEndedAt(time.Now()).SaveX(f.System(f.t)).ID
 }
 
 // modelKey returns a key of the owner for a deployment.

@@ -23,6 +23,7 @@ var followed = map[string]struct{ kind, argument, selects string }{
 	"taskChanged":         {"Task", "id", "{ id }"},
 	"kernelLogs":          {"Kernel", "kernel", "{ offset }"},
 	"kernelStats":         {"Session", "session", "{ kernelId }"},
+	"chatUpdates":         {"Chat", "id", "{ chat { id } answer { id } }"},
 	"queueChanged":        {"ResourceGroup", "resourceGroup", "{ totalCount }"},
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/build"
+	"github.com/berthhq/berth/manager/chat"
 	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/deployment"
 	"github.com/berthhq/berth/manager/deployment/key"
@@ -74,6 +75,7 @@ type Resolver struct {
 	Templates      *template.Service
 	Deployments    *deployment.Service
 	DeploymentKeys *key.Service
+	Chats          *chat.Service
 	Leadership     *leader.Service
 	Recovery       *recovery.Service
 	Scheduler      *scheduler.Scheduler
@@ -213,3 +215,11 @@ func (r *Resolver) DryRun() exec.DryRunResolver               { return dryRunRes
 func (r *Resolver) ResourceGroupAccess() exec.ResourceGroupAccessResolver {
 	return resourceGroupAccessResolver{r}
 }
+func (r *Resolver) Chat() exec.ChatResolver                     { return chatResolver{r} }
+func (r *Resolver) ChatTurn() exec.ChatTurnResolver             { return chatTurnResolver{r} }
+func (r *Resolver) ChatAnswer() exec.ChatAnswerResolver         { return chatAnswerResolver{r} }
+func (r *Resolver) ChatReplay() exec.ChatReplayResolver         { return chatReplayResolver{r} }
+func (r *Resolver) ChatModel() exec.ChatModelResolver           { return chatModelResolver{r} }
+func (r *Resolver) ChatParameters() exec.ChatParametersResolver { return chatParametersResolver{r} }
+func (r *Resolver) ChatAttachment() exec.ChatAttachmentResolver { return chatAttachmentResolver{r} }
+func (r *Resolver) ChatEndpoint() exec.ChatEndpointResolver     { return chatEndpointResolver{r} }

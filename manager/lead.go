@@ -57,6 +57,7 @@ func (m *Manager) drive(ctx context.Context, g *errgroup.Group, epoch int64, rec
 		func(ctx context.Context) { m.tasks.Lead(ctx, epoch) },
 		m.builds.Lead,
 		m.deployments.Lead,
+		m.chats.Lead,
 		m.audit.Lead,
 	)
 }

@@ -37,6 +37,8 @@ import (
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/build"
+	"github.com/berthhq/berth/manager/chat"
+	"github.com/berthhq/berth/manager/chat/live"
 	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/core"
 	"github.com/berthhq/berth/manager/deployment"
@@ -102,6 +104,7 @@ type Manager struct {
 	prepulls    *prepull.Service
 	builds      *build.Service
 	deployments *deployment.Service
+	chats       *chat.Service
 	apps        *app.Service
 	templates   *template.Service
 	graph       *graph.Resolver
@@ -221,6 +224,7 @@ func (m *Manager) wireSessions(signer *ticket.Ring) error {
 	m.idle = idle.New(idle.Config{
 		Client: m.client, Bus: m.bus, Policies: m.policies, Sessions: m.core.Sessions, Redis: m.redis, Measurements: measurements, Logger: m.log,
 	})
+	m.chats = chat.New(chat.Config{Client: m.client, Bus: m.bus, Keys: m.keys, Live: live.Store{Redis: m.redis}, Logger: m.log})
 	m.apps, err = app.New(app.Config{Client: m.client, Bus: m.bus, Redis: m.redis, Keys: m.keys, Agents: m.core.Agents, Gateways: m.liveGateways, Logger: m.log})
 	return err
 }
@@ -239,7 +243,7 @@ func (m *Manager) wireHub() {
 func (m *Manager) resolver() *graph.Resolver {
 	return &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.core.Agents, Occupancy: m.core.Occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity,
-		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Builds: m.builds, Deployments: m.deployments, DeploymentKeys: key.New(key.Config{Client: m.client, Bus: m.bus}), Prepulls: m.prepulls, Providers: m.providers, SignUps: m.signups, Policies: m.policies,
+		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Builds: m.builds, Deployments: m.deployments, DeploymentKeys: key.New(key.Config{Client: m.client, Bus: m.bus}), Chats: m.chats, Prepulls: m.prepulls, Providers: m.providers, SignUps: m.signups, Policies: m.policies,
 		Groups: group.New(group.Config{Client: m.client, Bus: m.bus}), Roles: role.New(role.Config{Client: m.client, Open: m.auth}),
 		Sessions: m.core.Sessions, Stats: m.stats, Folders: m.folders, ObjectStores: m.objects,
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),

@@ -59,6 +59,7 @@ and agents must reach --cluster.`,
 	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "address at which agents reach --cluster, if different")
 	f.StringVar(&o.http, "http", "127.0.0.1:8422", "address of apps that have hosts of their own, and of models")
 	f.StringVar(&cfg.AppsURL, "apps-url", "", "URL of apps for browsers with * for their name, such as https://*.apps.example.org")
+	f.StringSliceVar(&cfg.ChatNetworks, "chat-network", nil, "internal hosts and networks that endpoints of chats can have")
 	f.StringVar(&cfg.ModelsURL, "models-url", "", "base URL of the APIs of models for programs, such as https://models.example.org/v1 (default off)")
 	f.StringVar(&o.ssh, "ssh", "", "address of SSH into sessions, such as :8425 (default off)")
 	f.StringVar(&o.sshHost, "ssh-host", "", "host name of --ssh for people (default the host of --public-url)")
@@ -169,6 +170,7 @@ func (p *platform) openGateway() error {
 		page = "http://" + p.listener.Addr().String()
 	}
 	cfg := gateway.Config{Cluster: tunnels, PageURL: page, Registry: p.metrics, Logger: p.log.With("part", "gateway")}
+	cfg.ChatNetworks = p.chatReach
 	if p.models != "off" {
 		cfg.ModelsURL = cmp.Or(p.models, strings.TrimSuffix(page, "/")+"/v1")
 	}

@@ -40,7 +40,7 @@ type upOptions struct {
 	mock                             int
 	fixtures                         []string
 	pluginFile, volumeFile, caBundle string
-	reach                            []string
+	reach, chatReach                 []string
 	floors                           floorOptions
 	stopSessions                     bool
 	networks                         networkLists
@@ -86,6 +86,7 @@ unless --stop-sessions is given.`,
 	f.StringSliceVar(&o.fixtures, "fixture", nil, "offer the accelerators of this simulated machine: a name of berthd fixture ls, or a YAML file; repeatable")
 	pathFlag(cmd, &o.pluginFile, "plugin-file", "", "YAML file of accelerator plugins and their settings")
 	pathFlag(cmd, &o.volumeFile, "volume-file", "", "YAML file of further volumes with their plugins and options, see docs/storage")
+	f.StringSliceVar(&o.chatReach, "chat-network", nil, "internal hosts and networks that endpoints of chats can have")
 	f.StringSliceVar(&o.reach, "object-storage-network", nil, "internal hosts and networks that users can name as object storages")
 	o.networks.flags(cmd)
 	caFlag(cmd, &o.caBundle)

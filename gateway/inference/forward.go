@@ -75,7 +75,7 @@ func (x *exchange) serve() {
 	var tried []*replica
 	last := errNoReplica
 	for len(tried) < x.cfg.Tries {
-		pick := func() *replica { return x.Model.set.pick(x.blocks, tried, time.Now()) }
+		pick := func() *replica { return x.Model.set.pickIn(x.Group, x.blocks, tried, time.Now()) }
 		chosen := pick()
 		if chosen == nil && len(tried) == 0 {
 			if chosen, last = x.await(pick); x.req.Context().Err() != nil {

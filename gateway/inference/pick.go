@@ -78,11 +78,16 @@ type candidate struct {
 // a group is chosen by weight, so that every group gets its share. In the group, the replica with the longest known prefix has precedence unless it has too much to do; otherwise the
 // better of two random ones gets the request. It returns nil if none can take it.
 func (s *set) pick(blocks []uint64, tried []*replica, now time.Time) *replica {
+	return s.pickIn(0, blocks, tried, now)
+}
+
+// pickIn is pick among the replicas of one group; 0: of all.
+func (s *set) pickIn(group int, blocks []uint64, tried []*replica, now time.Time) *replica {
 	s.mu.Lock()
 	all := slices.Clone(s.replicas)
 	s.mu.Unlock()
 	for {
-		open := oneGroup(candidates(all, tried, now))
+		open := of(group, all, tried, now)
 		if len(open) == 0 {
 			return nil
 		}
@@ -90,12 +95,27 @@ func (s *set) pick(blocks []uint64, tried []*replica, now time.Time) *replica {
 		if chosen == nil {
 			chosen = lighter(open)
 		}
-		if chosen.take(now) {
+		if chosen.takeIn(now, group != 0) {
 			s.prefixes.add(blocks, chosen.ID)
 			return chosen.replica
 		}
 		tried = append(slices.Clone(tried), chosen.replica) // another request took the last place
 	}
+}
+
+// of returns the replicas of a group that can get a request that names it; 0: those of a group that is chosen by weight.
+func of(group int, all, tried []*replica, now time.Time) (open []candidate) {
+	if group == 0 {
+		return oneGroup(candidates(all, tried, now))
+	}
+	for _, r := range all {
+		s := r.look(now)
+		if s.named && s.group == group && !slices.Contains(tried, r) {
+			s.weight = max(s.weight, 1) // the group has no share, and is chosen by name
+			open = append(open, candidate{r, s})
+		}
+	}
+	return open
 }
 
 // candidates returns the replicas that can get a request.

@@ -15,6 +15,8 @@ type Target struct {
 	Weight int
 	// Group is the part of the replicas that it belongs to, such as a revision. A group gets the sum of its weights.
 	Group int
+	// Named says that a request that names the group can get the replica although its weight is 0.
+	Named bool
 	// Limit is the number of requests that the replica gets at a time; 0 = no limit.
 	Limit int
 }
@@ -43,7 +45,7 @@ type replica struct {
 func (r *replica) change(t Target) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.Transport, r.Weight, r.Group, r.Limit = t.Transport, t.Weight, t.Group, t.Limit
+	r.Transport, r.Weight, r.Group, r.Named, r.Limit = t.Transport, t.Weight, t.Group, t.Named, t.Limit
 }
 
 func (r *replica) transport() http.RoundTripper {
@@ -58,6 +60,7 @@ type state struct {
 	weight      int
 	group       int
 	open        bool // can get a request
+	named       bool // can get a request that names its group
 	out         bool // ejected: it only gets a probe
 }
 
@@ -65,18 +68,22 @@ func (r *replica) look(now time.Time) state {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := state{outstanding: r.outstanding, weight: r.Weight, group: r.Group, out: !r.ejected.IsZero()}
-	s.open = r.Weight > 0 && (r.Limit == 0 || r.outstanding < r.Limit)
+	free := r.Limit == 0 || r.outstanding < r.Limit
 	if s.out {
-		s.open = s.open && !r.probing && now.After(r.ejected)
+		free = free && !r.probing && now.After(r.ejected)
 	}
+	s.open, s.named = free && r.Weight > 0, free && (r.Weight > 0 || r.Named)
 	return s
 }
 
 // take counts a request, and reports whether the replica can have it.
-func (r *replica) take(now time.Time) bool {
+func (r *replica) take(now time.Time) bool { return r.takeIn(now, false) }
+
+// takeIn is take for a request that names the replica's group or not.
+func (r *replica) takeIn(now time.Time, named bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.Weight == 0 || r.Limit > 0 && r.outstanding >= r.Limit {
+	if r.Weight == 0 && !(named && r.Named) || r.Limit > 0 && r.outstanding >= r.Limit {
 		return false
 	}
 	if !r.ejected.IsZero() {

@@ -27,6 +27,8 @@ type Access struct {
 	Model *Model
 	// Tenant separates what is known of prompts: the caches of different tenants are not compared.
 	Tenant string
+	// Group is the only group of replicas that gets the request, such as a revision; 0: any.
+	Group int
 	// Count gets the record of every request that has ended.
 	Count func(Record)
 }

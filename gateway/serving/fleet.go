@@ -42,7 +42,8 @@ type model struct {
 	replicas map[string]*replica
 	last     time.Time // request
 	ended    bool      // it gets no requests again
-	gone     bool      // it has no replica
+	weights  map[int]int
+	gone     bool // it has no replica
 
 	stale atomic.Bool // an event came during the first read
 	wake  atomic.Bool // a request began to wait, and no report says so
@@ -194,7 +195,7 @@ func (f *fleet) apply(d *model, now *state) {
 			}
 		}
 		next[id] = r
-		targets = append(targets, inference.Target{ID: id, Transport: r.transport, Weight: now.weight(row), Group: row.revision, Limit: now.concurrency})
+		targets = append(targets, inference.Target{ID: id, Transport: r.transport, Weight: now.weight(row), Group: row.revision, Named: now.named(row), Limit: now.concurrency})
 	}
 	for id, r := range d.replicas {
 		if next[id] == nil {
@@ -204,6 +205,7 @@ func (f *fleet) apply(d *model, now *state) {
 	d.replicas = next
 	d.model.Update(targets...)
 	d.model.Report(now.progress())
+	d.weights = now.weights
 	d.version = now.version // after Update, because the report promises it
 }
 

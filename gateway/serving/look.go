@@ -119,6 +119,11 @@ func (s *state) weight(r row) int {
 	return s.weights[r.revision] * shareUnit / ready
 }
 
+// named reports whether a replica gets the requests that name its revision, which need no share.
+func (s *state) named(r row) bool {
+	return !s.ending && r.phase == deploymentreplica.PhaseReady && r.gets()
+}
+
 // stages are the texts for users about the start of a replica's session.
 var stages = map[lifecycle.Status]string{
 	lifecycle.Pending: "waiting for capacity", lifecycle.Scheduled: "preparing the machine", lifecycle.Preparing: "pulling the image",

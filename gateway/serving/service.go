@@ -136,6 +136,9 @@ func (s *Service) watch(ctx context.Context) {
 
 // Open implements inference.Models.
 func (s *Service) Open(ctx context.Context, secret, name string) (*inference.Access, error) {
+	if a := askOf(ctx); a != nil {
+		return s.openFor(ctx, a)
+	}
 	h, err := s.holder(ctx, secret)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,8 @@ var entities = map[id.Kind]access.Entity{
 	id.SessionGroup: access.Session, id.SessionArray: access.Session, id.SessionTemplate: access.Template, id.SessionEvent: access.Session, id.SessionMount: access.Session, id.SessionDependency: access.Session,
 	id.Deployment: access.Deployment, id.DeploymentRevision: access.Deployment, id.DeploymentReplica: access.Deployment, id.DeploymentEvent: access.Deployment,
 	id.DeploymentKey: access.Credential,
-	id.IdleChecker:   access.ResourceGroup, id.IdleBinding: access.ResourceGroup,
+	id.Chat:          access.Deployment, id.ChatTurn: access.Deployment, id.ChatAnswer: access.Deployment, id.ChatEndpoint: access.System,
+	id.IdleChecker: access.ResourceGroup, id.IdleBinding: access.ResourceGroup,
 	id.StorageProxy: access.Volume, id.Volume: access.Volume, id.VolumeGrant: access.Volume, id.ObjectStorage: access.ObjectStorage,
 	id.QuotaScope: access.Vfolder, id.Vfolder: access.Vfolder, id.Task: access.Task, id.AuditEntry: access.Audit,
 }
@@ -107,6 +108,12 @@ func (s *Service) scopes(ctx context.Context, object uuid.UUID) (domain, project
 			return uuid.Nil, uuid.Nil, err
 		}
 		return x.DomainID, value(x.ProjectID), nil
+	case id.Chat:
+		x, err := c.Chat.Get(ctx, object)
+		if err != nil {
+			return uuid.Nil, uuid.Nil, err
+		}
+		return x.DomainID, uuid.Nil, nil
 	case id.Invitation:
 		x, err := c.Invitation.Get(ctx, object)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentkey"
 	"github.com/berthhq/berth/ent/externalidentity"
@@ -330,6 +331,7 @@ func retireImages(tx *ent.Tx, id uuid.UUID) func(context.Context) (int, error) {
 // tiesOf are the tables with relations between a user and other objects.
 func tiesOf(tx *ent.Tx, id uuid.UUID) []removal {
 	return []removal{
+		{"chats", tx.Chat.Delete().Where(chat.OwnerID(id)).Exec},
 		{"deployments", tx.Deployment.Delete().Where(deployment.OwnerID(id)).Exec},
 		{"image builds", tx.ImageBuild.Delete().Where(imagebuild.OwnerID(id)).Exec},
 		{"memberships", tx.Membership.Delete().Where(membership.UserID(id)).Exec},
