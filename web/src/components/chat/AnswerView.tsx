@@ -89,7 +89,7 @@ export const AnswerView = memo(function AnswerView({ answer: a, name, versions, 
             variant={adopted ? "light" : "subtle"}
             size="compact-xs"
             aria-pressed={adopted}
-            aria-label={t("Continue only with {{name}}", { name })}
+            aria-label={t("Continue only with this answer of {{name}}", { name })}
             onClick={() => actions.adopt?.(a)}
           >
             {t("Continue only with this")}

@@ -27,8 +27,7 @@ export function Attachments({ files, onRemove }: { files: readonly Shown[]; onRe
             type="button"
             disabled={f.data === null}
             onClick={() => setOpen(f)}
-            title={visible(f.name)}
-            aria-label={t("Show {{name}}", { name: visible(f.name) })}
+            title={t("Show {{name}}", { name: visible(f.name) })}
           >
             {f.data !== null && f.type.startsWith("image/") ? (
               <img src={`data:${f.type};base64,${f.data}`} alt="" />

@@ -60,7 +60,7 @@ export function Bar({ chat, steps, picks, heads, models, onChat, children }: Pro
             }}
           />
         ) : null}
-        <CopyLink value={`${location.origin}/chat/${chat.id}`} label={t("Copy the link of this chat")} />
+        <CopyLink value={`${location.origin}/chat/${chat.id}`} label={t("Copy link of this chat")} />
         <Menu position="bottom-end" withinPortal>
           <Menu.Target>
             <Button variant="default">{t("More")}</Button>

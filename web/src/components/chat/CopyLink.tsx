@@ -6,7 +6,7 @@ export function CopyLink({ value, label }: { value: string; label: string }) {
   return (
     <CopyButton value={value} timeout={1500}>
       {({ copied, copy }) => (
-        <Button variant="subtle" onClick={copy} aria-label={label} title={label}>
+        <Button variant="subtle" onClick={copy} aria-label={copied ? undefined : label} title={label}>
           {copied ? t("Copied") : t("Copy link")}
         </Button>
       )}

@@ -85,7 +85,7 @@ export function NewChat({ models, loaded }: { models: readonly Model[]; loaded: 
                 draft.columns.map((c) => c.model),
                 draft.prompt,
               )}
-              label={t("Copy a link to this draft")}
+              label={t("Copy link to this draft")}
             />
           </span>
         ) : null}
