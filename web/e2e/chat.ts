@@ -217,7 +217,7 @@ async function keep() {
   const second = page.waitForEvent("download");
   await more("Export as Markdown");
   assert.match(readFileSync((await (await second).path())!, "utf8"), /Who are you\?/);
-  await page.getByRole("switch", { name: "Shared" }).check({ force: true });
+  await page.getByRole("switch", { name: "Shared" }).click({ force: true });
   const list = page.getByRole("navigation", { name: "Chats" });
   await list.getByText("· shared").waitFor();
   await button("Actions of Who are you?", list).first().click();

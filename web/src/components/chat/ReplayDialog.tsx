@@ -36,7 +36,10 @@ export default function ReplayDialog({ chat, turn, heads, models, own, onClose }
   const replays = [...(data?.chat?.replays ?? [])].reverse();
   const [openId, setOpenId] = useState<string | null>(null);
   const open = replays.find((r) => r.id === openId) ?? replays[0];
-  const looking = replays.some((r) => r.answers.some((a) => runs(a.repeated)));
+  // Pushed answers end before they are compared.
+  const looking = replays.some((r) =>
+    r.answers.some((a) => runs(a.repeated) || (a.equal === null && a.repeated.status === "DONE")),
+  );
   useEvery(() => {
     if (looking) refetch();
   }, 1500);
@@ -107,7 +110,7 @@ function Comparison({ replay }: { replay: Replay }) {
     <section className="stack" aria-label={t("Differences")}>
       <p role="status">
         {t(
-          "{{name}}: {{done}} of {{all}} answers are repeated, {{equal}} are equal, and {{share}} of the words on average.",
+          "{{name}}: {{done}} of {{all}} answers are repeated, and {{equal}} of them are equal. On average, {{share}} of the words are the same.",
           {
             name: labelOf(replay.model),
             done: ended.length,

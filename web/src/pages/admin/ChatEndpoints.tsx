@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
+import { isSuper } from "../../components/admin/nav";
 import { type Column, Table } from "../../components/admin/Table";
 import { usePages } from "../../components/admin/usePages";
 import { Confirm } from "../../components/Confirm";
@@ -9,6 +10,7 @@ import { Empty, FailureNote } from "../../components/Note";
 import { Status } from "../../components/Status";
 import { useAction } from "../../hooks/useAction";
 import { toast } from "../../hooks/useToasts";
+import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 
 /** Lists the addresses outside the cluster that chats can use. */
@@ -16,6 +18,7 @@ export function ChatEndpoints() {
   const list = usePages({ query: EndpointsQuery, variables: {}, pick: (data) => data.chatEndpoints });
   const update = useAction(UpdateEndpoint, true);
   const remove = useAction(DeleteEndpoint);
+  const can = isSuper(useViewer());
   const [edited, edit] = useState<Endpoint | "new" | null>(null);
   const [deleting, setDeleting] = useState<Endpoint | null>(null);
   const columns: Column<Endpoint>[] = [
@@ -25,7 +28,7 @@ export function ChatEndpoints() {
       head: t("Address"),
       cell: (e) => (
         <>
-          <code>{e.url}</code>
+          {e.url ? <code>{e.url}</code> : <span className="dim">{t("hidden")}</span>}
           <div className="dim">{e.hasKey ? t("with a key") : t("without a key")}</div>
         </>
       ),
@@ -36,51 +39,53 @@ export function ChatEndpoints() {
       wide: true,
       cell: (e) => (e.domains.length > 0 ? e.domains.map((d) => d.name).join(", ") : t("all domains")),
     },
-    {
-      head: t("Actions"),
-      num: true,
-      cell: (e) => (
-        <span className="nowrap">
-          <Button
-            variant="subtle"
-            size="compact-xs"
-            aria-label={e.enabled ? t("Disable {{name}}", { name: e.name }) : t("Enable {{name}}", { name: e.name })}
-            onClick={() => void update.run({ input: { id: e.id, enabled: !e.enabled } })}
-          >
-            {e.enabled ? t("Disable") : t("Enable")}
-          </Button>
-          <Button
-            variant="subtle"
-            size="compact-xs"
-            aria-label={t("Edit {{name}}", { name: e.name })}
-            onClick={() => edit(e)}
-          >
-            {t("Edit")}
-          </Button>
-          <Button
-            variant="subtle"
-            color="red"
-            size="compact-xs"
-            aria-label={t("Delete {{name}}", { name: e.name })}
-            onClick={() => {
-              remove.clear();
-              setDeleting(e);
-            }}
-          >
-            {t("Delete")}
-          </Button>
-        </span>
-      ),
-    },
   ];
+  const actions: Column<Endpoint> = {
+    head: t("Actions"),
+    num: true,
+    cell: (e) => (
+      <span className="nowrap">
+        <Button
+          variant="subtle"
+          size="compact-xs"
+          aria-label={e.enabled ? t("Disable {{name}}", { name: e.name }) : t("Enable {{name}}", { name: e.name })}
+          onClick={() => void update.run({ input: { id: e.id, enabled: !e.enabled } })}
+        >
+          {e.enabled ? t("Disable") : t("Enable")}
+        </Button>
+        <Button
+          variant="subtle"
+          size="compact-xs"
+          aria-label={t("Edit {{name}}", { name: e.name })}
+          onClick={() => edit(e)}
+        >
+          {t("Edit")}
+        </Button>
+        <Button
+          variant="subtle"
+          color="red"
+          size="compact-xs"
+          aria-label={t("Delete {{name}}", { name: e.name })}
+          onClick={() => {
+            remove.clear();
+            setDeleting(e);
+          }}
+        >
+          {t("Delete")}
+        </Button>
+      </span>
+    ),
+  };
   return (
     <>
       <div className="page-head">
         <h1>{t("Chat endpoints")}</h1>
         <span className="dim">{t("Models outside the cluster")}</span>
-        <Button className="push" onClick={() => edit("new")}>
-          {t("New endpoint")}
-        </Button>
+        {can ? (
+          <Button className="push" onClick={() => edit("new")}>
+            {t("New endpoint")}
+          </Button>
+        ) : null}
       </div>
       <FailureNote failure={list.failure} />
       {!list.loading && !list.failure && list.rows.length === 0 ? (
@@ -93,7 +98,9 @@ export function ChatEndpoints() {
           </Empty>
         </div>
       ) : null}
-      {list.rows.length > 0 ? <Table label={t("Chat endpoints")} rows={list.rows} columns={columns} /> : null}
+      {list.rows.length > 0 ? (
+        <Table label={t("Chat endpoints")} rows={list.rows} columns={can ? [...columns, actions] : columns} />
+      ) : null}
       {list.more ? (
         <div className="row" style={{ justifyContent: "center" }}>
           <Button variant="default" loading={list.loading} onClick={list.more}>
