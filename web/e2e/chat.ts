@@ -226,7 +226,7 @@ async function keep() {
   await field(rename, "Title").fill(`Renamed ${run}`);
   await submit(rename, "Rename");
   await heading(`Renamed ${run}`);
-  await page.locator('input[type="file"][accept*="json"]').setInputFiles({
+  await list.locator('input[type="file"]').setInputFiles({
     name: "chat.json",
     mimeType: "application/json",
     buffer: Buffer.from(json),
@@ -237,7 +237,7 @@ async function keep() {
   await button(`Actions of Renamed ${run}`, list).click();
   await page.getByRole("menuitem", { name: "Delete" }).click();
   const confirm = page.getByRole("dialog", { name: `Delete Renamed ${run}?` });
-  await checkPage("chat-delete");
+  await stage.screenshot(page, "chat-delete");
   await submit(confirm, "Delete");
   await list.getByText("No chat contains this text").waitFor();
 }
