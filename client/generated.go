@@ -577,6 +577,200 @@ type ChangePasswordInput struct {
 	EndCredentials bool   `json:"endCredentials,omitempty"`
 }
 
+// Chat is a conversation with one or several models.
+type Chat struct {
+	ID string `json:"id"`
+	// At most 200 characters. It begins as the first line of the first prompt.
+	Title string `json:"title"`
+	// Reports whether the names of the models are hidden until a vote.
+	Blind bool `json:"blind"`
+	// Reports whether the users of the domain can read it with its link.
+	Shared bool `json:"shared"`
+	// Reports whether the viewer owns it.
+	Own       bool      `json:"own"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Of the last prompt or answer.
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// ChatAnswer is what a model answered to a prompt.
+type ChatAnswer struct {
+	ID     string `json:"id"`
+	Turn   string `json:"turn"`
+	Column int    `json:"column"`
+	// The answer before it that the model saw; null: none.
+	Previous *string `json:"previous"`
+	Status   Enum    `json:"status"`
+	// Why it waits, failed or was interrupted; otherwise empty.
+	Message string `json:"message"`
+	Text    string `json:"text"`
+	// What the model thought before the answer; empty if it says nothing of it.
+	Reasoning string `json:"reasoning"`
+	// Revision that answered; null if it is not known.
+	Revision  *int      `json:"revision"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null until then.
+	EndedAt *time.Time `json:"endedAt"`
+	// Null in a blind chat before the vote.
+	Model *ChatModel `json:"model"`
+	// Null before the end, and in a blind chat before the vote.
+	Metrics *ChatAnswerMetricsChatMetrics `json:"metrics"`
+}
+
+// ChatAnswerMetricsChatMetrics includes the requested fields of the GraphQL type ChatMetrics.
+// The GraphQL type's documentation follows.
+//
+// What the gateway measured. Null in a blind chat before the vote.
+type ChatAnswerMetricsChatMetrics struct {
+	// Milliseconds until the first token; null before it.
+	FirstToken *float64 `json:"firstToken"`
+	// Milliseconds of the whole answer; null before the end.
+	Duration *float64 `json:"duration"`
+	// Milliseconds until a replica could take the request.
+	Waited *float64 `json:"waited"`
+	// Null if the engine did not report them, as for the next two.
+	PromptTokens     *int `json:"promptTokens"`
+	CompletionTokens *int `json:"completionTokens"`
+	// Tokens of the prompt that the engine had in its cache.
+	CachedTokens *int `json:"cachedTokens"`
+	// Tokens of the answer after the first, in a second; null if it is not known.
+	TokensPerSecond *float64 `json:"tokensPerSecond"`
+}
+
+type ChatAttachmentInput struct {
+	// 1 to 255 characters.
+	Name string `json:"name"`
+	// image/png, image/jpeg, image/gif, image/webp, or text/plain for all other files, which must be UTF-8.
+	Type string `json:"type"`
+	// The content in Base64; at most 4 MiB of images and 1 MiB of text, and 8 MiB for all attachments of a prompt.
+	Data string `json:"data"`
+}
+
+type ChatColumnInput struct {
+	// Number of a column that stays; default: the next free number.
+	Number *int           `json:"number,omitempty"`
+	Model  ChatModelInput `json:"model"`
+	// Default: those of the engine.
+	Parameters *ChatParametersInput `json:"parameters,omitempty"`
+}
+
+type ChatContinuationInput struct {
+	Column int    `json:"column"`
+	Answer string `json:"answer"`
+}
+
+// ChatEndpoint is an address outside the cluster, whose models chats can use.
+type ChatEndpoint struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Such as https://api.example.com/v1. Empty for viewers who cannot change it.
+	URL string `json:"url"`
+	// Names of the models that chats can use.
+	Models []string `json:"models"`
+	// Domains whose users can use it; empty: all.
+	Domains []Ref `json:"domains"`
+	Enabled bool  `json:"enabled"`
+	// Reports whether requests carry a key.
+	HasKey    bool      `json:"hasKey"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// ChatModel includes the GraphQL fields of ChatModel requested by the fragment ChatModel.
+// The GraphQL type's documentation follows.
+//
+// A model that a chat can use: a deployment, or a model of an endpoint outside the cluster.
+type ChatModel struct {
+	// Name of the deployment, or of the model at the endpoint.
+	Name string `json:"name"`
+	// The only revision that is asked; null: the one that the router picks.
+	Revision *int `json:"revision"`
+	// Null: a model of an endpoint, or the viewer cannot see it any longer.
+	Deployment *Ref `json:"deployment"`
+	// Null: a deployment, or the endpoint was deleted.
+	Endpoint *Ref `json:"endpoint"`
+}
+
+// Either a deployment, or an endpoint with the name of a model; the others are null.
+type ChatModelInput struct {
+	Deployment string `json:"deployment,omitempty"`
+	// Default: any revision of the deployment that gets requests.
+	Revision *int   `json:"revision,omitempty"`
+	Endpoint string `json:"endpoint,omitempty"`
+	// Name of the model at the endpoint.
+	Name string `json:"name,omitempty"`
+}
+
+// How a model is asked. Default: the engine's, and no instruction and no schema.
+type ChatParametersInput struct {
+	// At most 32 KiB.
+	System string `json:"system,omitempty"`
+	// 0 to 2.
+	Temperature *float64 `json:"temperature,omitempty"`
+	// Above 0, to 1.
+	TopP *float64 `json:"topP,omitempty"`
+	// 1 to 1000000.
+	MaxTokens *int `json:"maxTokens,omitempty"`
+	// -2 to 2.
+	PresencePenalty *float64 `json:"presencePenalty,omitempty"`
+	// -2 to 2.
+	FrequencyPenalty *float64 `json:"frequencyPenalty,omitempty"`
+	Seed             *int     `json:"seed,omitempty"`
+	// At most 4, each of 1 to 100 characters.
+	Stop []string `json:"stop,omitzero"`
+	// A JSON schema of at most 32 KiB.
+	Schema string `json:"schema,omitempty"`
+}
+
+// ChatReplay includes the GraphQL fields of ChatReplay requested by the fragment ChatReplay.
+// The GraphQL type's documentation follows.
+//
+// Answers of a chat that were repeated with another model or revision. Every prompt was sent with the recorded conversation before it.
+type ChatReplay struct {
+	ID string `json:"id"`
+	// Column of the answers that were repeated.
+	Column    int       `json:"column"`
+	CreatedAt time.Time `json:"createdAt"`
+	Model     ChatModel `json:"model"`
+}
+
+// ChatTurn is a prompt, and the answers to it.
+type ChatTurn struct {
+	ID string `json:"id"`
+	// The turn before; null: the first. Turns with the same one are branches.
+	Previous    *string                             `json:"previous"`
+	Prompt      string                              `json:"prompt"`
+	CreatedAt   time.Time                           `json:"createdAt"`
+	Attachments []ChatTurnAttachmentsChatAttachment `json:"attachments"`
+	// By column, and the oldest first. Answers of replays are not among them.
+	Answers []ChatAnswer            `json:"answers"`
+	Votes   []ChatTurnVotesChatVote `json:"votes"`
+}
+
+// ChatTurnAttachmentsChatAttachment includes the requested fields of the GraphQL type ChatAttachment.
+// The GraphQL type's documentation follows.
+//
+// A file of a prompt.
+type ChatTurnAttachmentsChatAttachment struct {
+	Name string `json:"name"`
+	// image/png, image/jpeg, image/gif, image/webp, or text/plain.
+	Type string `json:"type"`
+	// Bytes.
+	Size int `json:"size"`
+}
+
+// ChatTurnVotesChatVote includes the requested fields of the GraphQL type ChatVote.
+// The GraphQL type's documentation follows.
+//
+// Which of the answers to a prompt was the best.
+type ChatTurnVotesChatVote struct {
+	// Null: none of them was better.
+	Winner *string `json:"winner"`
+	// The answers that were compared.
+	Answers []string `json:"answers"`
+	// Reports whether the names of the models were hidden.
+	Blind bool `json:"blind"`
+}
+
 type CloneVfolderInput struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -664,6 +858,27 @@ type CreateAccessTokenInput struct {
 	Scopes    []Enum     `json:"scopes,omitzero"`
 	Project   string     `json:"project,omitempty"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+}
+
+type CreateChatEndpointInput struct {
+	// 1 to 64 characters, unique.
+	Name string `json:"name"`
+	// Such as https://api.example.com/v1.
+	URL string `json:"url"`
+	// Sent as a bearer token. Default: none.
+	Key string `json:"key,omitempty"`
+	// 1 to 100.
+	Models []string `json:"models"`
+	// Default: all.
+	Domains []string `json:"domains,omitzero"`
+}
+
+type CreateChatInput struct {
+	// Default: the first line of the first prompt.
+	Title   string            `json:"title,omitempty"`
+	Columns []ChatColumnInput `json:"columns"`
+	// Hides the names of the models until a vote, and puts the columns into a random order. It needs 2 columns. Default: false.
+	Blind bool `json:"blind,omitempty"`
 }
 
 type CreateDeploymentInput struct {
@@ -1072,6 +1287,14 @@ type DeleteAgentInput struct {
 	ID string `json:"id"`
 	// True: the machine's certificate is refused from now on, even if the agent is alive. Default false.
 	Expel bool `json:"expel,omitempty"`
+}
+
+type DeleteChatEndpointInput struct {
+	ID string `json:"id"`
+}
+
+type DeleteChatInput struct {
+	ID string `json:"id"`
 }
 
 // Ends the replicas after their requests, and then the deployment.
@@ -2708,6 +2931,11 @@ type Import struct {
 	Failed  int `json:"failed"`
 }
 
+type ImportChatInput struct {
+	// JSON of at most 8 MiB.
+	Document string `json:"document"`
+}
+
 type ImportFolderInput struct {
 	Vfolder string `json:"vfolder"`
 	// Target directory in the folder. Default: the top of the folder.
@@ -3375,6 +3603,11 @@ type Recovery struct {
 	Reason string    `json:"reason"`
 }
 
+type RegenerateChatAnswerInput struct {
+	Turn   string `json:"turn"`
+	Column int    `json:"column"`
+}
+
 type RegenerateRecoveryCodesInput struct {
 	Code string `json:"code"`
 }
@@ -3490,6 +3723,17 @@ type RenameImageInput struct {
 type RenameSessionInput struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
+}
+
+type ReplayChatInput struct {
+	Chat string `json:"chat"`
+	// The last turn; default: the newest.
+	Turn string `json:"turn,omitempty"`
+	// Column of the answers to compare with.
+	Column int            `json:"column"`
+	Model  ChatModelInput `json:"model"`
+	// Default: those of the answers.
+	Parameters *ChatParametersInput `json:"parameters,omitempty"`
 }
 
 // RequestedSession is a session with its request, which is nil if the viewer cannot enter it.
@@ -3690,6 +3934,20 @@ type ScanResult struct {
 	// Why it failed or was skipped.
 	Message   string    `json:"message"`
 	ScannedAt time.Time `json:"scannedAt"`
+}
+
+type SendChatPromptInput struct {
+	Chat string `json:"chat"`
+	// The turn before; null: the prompt begins a conversation.
+	Previous string `json:"previous,omitempty"`
+	// 1 character to 256 KiB; it can be empty with an attachment.
+	Prompt string `json:"prompt"`
+	// At most 32. Default: none.
+	Attachments []ChatAttachmentInput `json:"attachments,omitzero"`
+	// Answers of the previous turn with which columns continue. Default: the newest answer of each column that has text.
+	After []ChatContinuationInput `json:"after,omitzero"`
+	// Columns that get the prompt. Default: all.
+	Columns []int `json:"columns,omitzero"`
 }
 
 // Session is a session with the fields of a list.
@@ -4323,6 +4581,12 @@ type StarterImage struct {
 	Image *ImageRef `json:"image"`
 }
 
+type StopChatAnswersInput struct {
+	Chat string `json:"chat"`
+	// Default: all.
+	Answers []string `json:"answers,omitzero"`
+}
+
 // StorageProxy is a storage proxy that has joined the cluster.
 type StorageProxy struct {
 	Name    string `json:"name"`
@@ -4518,6 +4782,26 @@ type UpdateAgentInput struct {
 	Force *bool `json:"force,omitempty"`
 	// The reason for schedulable: false, at most 200 characters. Everyone who can see the agent can read it.
 	CordonReason *string `json:"cordonReason,omitempty"`
+}
+
+// Fields that are null stay unchanged.
+type UpdateChatEndpointInput struct {
+	ID      string   `json:"id"`
+	Name    *string  `json:"name,omitempty"`
+	URL     *string  `json:"url,omitempty"`
+	Key     *string  `json:"key,omitempty"`
+	Models  []string `json:"models,omitzero"`
+	Domains []string `json:"domains,omitzero"`
+	Enabled *bool    `json:"enabled,omitempty"`
+}
+
+// Fields that are null stay unchanged.
+type UpdateChatInput struct {
+	ID    string  `json:"id"`
+	Title *string `json:"title,omitempty"`
+	// Replaces all; the columns of a blind chat cannot change before the vote.
+	Columns []ChatColumnInput `json:"columns,omitzero"`
+	Shared  *bool             `json:"shared,omitempty"`
 }
 
 // Fields that are null stay unchanged.
@@ -5144,6 +5428,14 @@ type VolumePerformance struct {
 	WriteLatencyMicros  *float64  `json:"writeLatencyMicros"`
 }
 
+type VoteChatAnswerInput struct {
+	Turn string `json:"turn"`
+	// Answers that were compared; 2 to 8, each of another column.
+	Answers []string `json:"answers"`
+	// Null: none was better.
+	Winner string `json:"winner,omitempty"`
+}
+
 // __acceptVfolderShareInput is used internally by genqlient
 type __acceptVfolderShareInput struct {
 	Input AcceptVfolderShareInput `json:"input"`
@@ -5217,6 +5509,16 @@ type __copyFilesInput struct {
 // __createAccessTokenInput is used internally by genqlient
 type __createAccessTokenInput struct {
 	Input CreateAccessTokenInput `json:"input"`
+}
+
+// __createChatEndpointInput is used internally by genqlient
+type __createChatEndpointInput struct {
+	Input CreateChatEndpointInput `json:"input"`
+}
+
+// __createChatInput is used internally by genqlient
+type __createChatInput struct {
+	Input CreateChatInput `json:"input"`
 }
 
 // __createDeploymentInput is used internally by genqlient
@@ -5357,6 +5659,16 @@ type __deleteAgentInput struct {
 // __deleteBuildCacheInput is used internally by genqlient
 type __deleteBuildCacheInput struct {
 	Project string `json:"project"`
+}
+
+// __deleteChatEndpointInput is used internally by genqlient
+type __deleteChatEndpointInput struct {
+	Input DeleteChatEndpointInput `json:"input"`
+}
+
+// __deleteChatInput is used internally by genqlient
+type __deleteChatInput struct {
+	Input DeleteChatInput `json:"input"`
 }
 
 // __deleteDeploymentInput is used internally by genqlient
@@ -5519,6 +5831,11 @@ type __handOverVfolderInput struct {
 	Input HandOverVfolderInput `json:"input"`
 }
 
+// __importChatInput is used internally by genqlient
+type __importChatInput struct {
+	Input ImportChatInput `json:"input"`
+}
+
 // __importFolderInput is used internally by genqlient
 type __importFolderInput struct {
 	Input ImportFolderInput `json:"input"`
@@ -5615,6 +5932,32 @@ type __queryAuditEntriesInput struct {
 	Where Where  `json:"where,omitzero"`
 }
 
+// __queryChatByIDInput is used internally by genqlient
+type __queryChatByIDInput struct {
+	ID string `json:"id"`
+}
+
+// __queryChatEndpointsInput is used internally by genqlient
+type __queryChatEndpointsInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
+}
+
+// __queryChatTurnsInput is used internally by genqlient
+type __queryChatTurnsInput struct {
+	ID    string `json:"id"`
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+}
+
+// __queryChatsInput is used internally by genqlient
+type __queryChatsInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Text  string `json:"text,omitempty"`
+}
+
 // __queryDeploymentEventsInput is used internally by genqlient
 type __queryDeploymentEventsInput struct {
 	ID string `json:"id"`
@@ -5672,6 +6015,11 @@ type __queryEffectiveLimitsInput struct {
 	Project       string `json:"project,omitempty"`
 	User          string `json:"user,omitempty"`
 	ResourceGroup string `json:"resourceGroup,omitempty"`
+}
+
+// __queryExportChatInput is used internally by genqlient
+type __queryExportChatInput struct {
+	ID string `json:"id"`
 }
 
 // __queryFilesInput is used internally by genqlient
@@ -6060,6 +6408,11 @@ type __queryWhyInput struct {
 	ID string `json:"id"`
 }
 
+// __regenerateChatAnswerInput is used internally by genqlient
+type __regenerateChatAnswerInput struct {
+	Input RegenerateChatAnswerInput `json:"input"`
+}
+
 // __regenerateRecoveryCodesInput is used internally by genqlient
 type __regenerateRecoveryCodesInput struct {
 	Input RegenerateRecoveryCodesInput `json:"input"`
@@ -6083,6 +6436,11 @@ type __renameImageInput struct {
 // __renameSessionInput is used internally by genqlient
 type __renameSessionInput struct {
 	Input RenameSessionInput `json:"input"`
+}
+
+// __replayChatInput is used internally by genqlient
+type __replayChatInput struct {
+	Input ReplayChatInput `json:"input"`
 }
 
 // __resetTotpInput is used internally by genqlient
@@ -6185,6 +6543,11 @@ type __scanRegistryInput struct {
 	Input ScanRegistryInput `json:"input"`
 }
 
+// __sendChatPromptInput is used internally by genqlient
+type __sendChatPromptInput struct {
+	Input SendChatPromptInput `json:"input"`
+}
+
 // __sessionChangedInput is used internally by genqlient
 type __sessionChangedInput struct {
 	ID string `json:"id,omitempty"`
@@ -6240,6 +6603,11 @@ type __stopAppInput struct {
 	Input AppActionInput `json:"input"`
 }
 
+// __stopChatAnswersInput is used internally by genqlient
+type __stopChatAnswersInput struct {
+	Input StopChatAnswersInput `json:"input"`
+}
+
 // __sweepRegistryInput is used internally by genqlient
 type __sweepRegistryInput struct {
 	Input SweepRegistryInput `json:"input"`
@@ -6278,6 +6646,16 @@ type __unshareAppInput struct {
 // __updateAgentInput is used internally by genqlient
 type __updateAgentInput struct {
 	Input UpdateAgentInput `json:"input"`
+}
+
+// __updateChatEndpointInput is used internally by genqlient
+type __updateChatEndpointInput struct {
+	Input UpdateChatEndpointInput `json:"input"`
+}
+
+// __updateChatInput is used internally by genqlient
+type __updateChatInput struct {
+	Input UpdateChatInput `json:"input"`
 }
 
 // __updateDeploymentInput is used internally by genqlient
@@ -6378,6 +6756,11 @@ type __updateVfolderInput struct {
 // __updateVfolderShareInput is used internally by genqlient
 type __updateVfolderShareInput struct {
 	Input UpdateVfolderShareInput `json:"input"`
+}
+
+// __voteChatAnswerInput is used internally by genqlient
+type __voteChatAnswerInput struct {
+	Input VoteChatAnswerInput `json:"input"`
 }
 
 // acceptVfolderSharePayload includes the requested fields of the GraphQL type VfolderSharePayload.
@@ -6560,6 +6943,26 @@ type copyFilesResponse struct {
 // createAccessTokenResponse is returned by createAccessToken on success.
 type createAccessTokenResponse struct {
 	Payload NewToken `json:"payload"`
+}
+
+// createChatEndpointPayload includes the requested fields of the GraphQL type ChatEndpointPayload.
+type createChatEndpointPayload struct {
+	Endpoint ChatEndpoint `json:"endpoint"`
+}
+
+// createChatEndpointResponse is returned by createChatEndpoint on success.
+type createChatEndpointResponse struct {
+	Payload createChatEndpointPayload `json:"payload"`
+}
+
+// createChatPayload includes the requested fields of the GraphQL type ChatPayload.
+type createChatPayload struct {
+	Chat Chat `json:"chat"`
+}
+
+// createChatResponse is returned by createChat on success.
+type createChatResponse struct {
+	Payload createChatPayload `json:"payload"`
 }
 
 // createDeploymentKeyResponse is returned by createDeploymentKey on success.
@@ -6830,6 +7233,26 @@ type deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload struct {
 type deleteBuildCacheResponse struct {
 	// Removes the results of a project's builds from the registry. Machines keep theirs. Results are also removed 30 days after their last use, and the oldest when they exceed 50 GiB or what the project's limit of image bytes leaves.
 	DeleteBuildCache deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload `json:"deleteBuildCache"`
+}
+
+// deleteChatEndpointPayloadDeleteChatEndpointPayload includes the requested fields of the GraphQL type DeleteChatEndpointPayload.
+type deleteChatEndpointPayloadDeleteChatEndpointPayload struct {
+	ID string `json:"id"`
+}
+
+// deleteChatEndpointResponse is returned by deleteChatEndpoint on success.
+type deleteChatEndpointResponse struct {
+	Payload deleteChatEndpointPayloadDeleteChatEndpointPayload `json:"payload"`
+}
+
+// deleteChatPayloadDeleteChatPayload includes the requested fields of the GraphQL type DeleteChatPayload.
+type deleteChatPayloadDeleteChatPayload struct {
+	ID string `json:"id"`
+}
+
+// deleteChatResponse is returned by deleteChat on success.
+type deleteChatResponse struct {
+	Payload deleteChatPayloadDeleteChatPayload `json:"payload"`
 }
 
 // deleteDeploymentPayload includes the requested fields of the GraphQL type DeploymentPayload.
@@ -7304,6 +7727,17 @@ type handOverVfolderResponse struct {
 	Payload FolderTask `json:"payload"`
 }
 
+// importChatPayload includes the requested fields of the GraphQL type ChatPayload.
+type importChatPayload struct {
+	Chat Chat `json:"chat"`
+}
+
+// importChatResponse is returned by importChat on success.
+type importChatResponse struct {
+	// Adds a chat that exportChat, or another program with the same form, wrote.
+	Payload importChatPayload `json:"payload"`
+}
+
 // importFolderPayloadFolderTransferPayload includes the requested fields of the GraphQL type FolderTransferPayload.
 type importFolderPayloadFolderTransferPayload struct {
 	Task Task `json:"task"`
@@ -7656,6 +8090,111 @@ type queryBuildCachesResponse struct {
 	BuildCaches []BuildCache `json:"buildCaches"`
 }
 
+// queryChatByIDResponse is returned by queryChatByID on success.
+type queryChatByIDResponse struct {
+	// A chat of the viewer, or one that is shared with its link. Null if there is none.
+	Chat *Chat `json:"chat"`
+}
+
+// queryChatEndpointsChatEndpointsChatEndpointConnection includes the requested fields of the GraphQL type ChatEndpointConnection.
+type queryChatEndpointsChatEndpointsChatEndpointConnection struct {
+	Edges    []*queryChatEndpointsChatEndpointsChatEndpointConnectionEdgesChatEndpointEdge `json:"edges"`
+	PageInfo pageInfo                                                                      `json:"pageInfo"`
+}
+
+// GetEdges returns queryChatEndpointsChatEndpointsChatEndpointConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryChatEndpointsChatEndpointsChatEndpointConnection) GetEdges() []*queryChatEndpointsChatEndpointsChatEndpointConnectionEdgesChatEndpointEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryChatEndpointsChatEndpointsChatEndpointConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryChatEndpointsChatEndpointsChatEndpointConnection) GetPageInfo() pageInfo {
+	return v.PageInfo
+}
+
+// queryChatEndpointsChatEndpointsChatEndpointConnectionEdgesChatEndpointEdge includes the requested fields of the GraphQL type ChatEndpointEdge.
+type queryChatEndpointsChatEndpointsChatEndpointConnectionEdgesChatEndpointEdge struct {
+	Node *ChatEndpoint `json:"node"`
+}
+
+// GetNode returns queryChatEndpointsChatEndpointsChatEndpointConnectionEdgesChatEndpointEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryChatEndpointsChatEndpointsChatEndpointConnectionEdgesChatEndpointEdge) GetNode() *ChatEndpoint {
+	return v.Node
+}
+
+// queryChatEndpointsResponse is returned by queryChatEndpoints on success.
+type queryChatEndpointsResponse struct {
+	ChatEndpoints queryChatEndpointsChatEndpointsChatEndpointConnection `json:"chatEndpoints"`
+}
+
+// queryChatTurnsChat includes the requested fields of the GraphQL type Chat.
+// The GraphQL type's documentation follows.
+//
+// A conversation with one or several models side by side.
+type queryChatTurnsChat struct {
+	ID string `json:"id"`
+	// The oldest first.
+	Turns queryChatTurnsChatTurnsChatTurnConnection `json:"turns"`
+}
+
+// queryChatTurnsChatTurnsChatTurnConnection includes the requested fields of the GraphQL type ChatTurnConnection.
+type queryChatTurnsChatTurnsChatTurnConnection struct {
+	Edges    []*queryChatTurnsChatTurnsChatTurnConnectionEdgesChatTurnEdge `json:"edges"`
+	PageInfo pageInfo                                                      `json:"pageInfo"`
+}
+
+// GetEdges returns queryChatTurnsChatTurnsChatTurnConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryChatTurnsChatTurnsChatTurnConnection) GetEdges() []*queryChatTurnsChatTurnsChatTurnConnectionEdgesChatTurnEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryChatTurnsChatTurnsChatTurnConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryChatTurnsChatTurnsChatTurnConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// queryChatTurnsChatTurnsChatTurnConnectionEdgesChatTurnEdge includes the requested fields of the GraphQL type ChatTurnEdge.
+type queryChatTurnsChatTurnsChatTurnConnectionEdgesChatTurnEdge struct {
+	Node *ChatTurn `json:"node"`
+}
+
+// GetNode returns queryChatTurnsChatTurnsChatTurnConnectionEdgesChatTurnEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryChatTurnsChatTurnsChatTurnConnectionEdgesChatTurnEdge) GetNode() *ChatTurn {
+	return v.Node
+}
+
+// queryChatTurnsResponse is returned by queryChatTurns on success.
+type queryChatTurnsResponse struct {
+	// A chat of the viewer, or one that is shared with its link. Null if there is none.
+	Chat *queryChatTurnsChat `json:"chat"`
+}
+
+// queryChatsChatsChatConnection includes the requested fields of the GraphQL type ChatConnection.
+type queryChatsChatsChatConnection struct {
+	Edges    []*queryChatsChatsChatConnectionEdgesChatEdge `json:"edges"`
+	PageInfo pageInfo                                      `json:"pageInfo"`
+}
+
+// GetEdges returns queryChatsChatsChatConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryChatsChatsChatConnection) GetEdges() []*queryChatsChatsChatConnectionEdgesChatEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryChatsChatsChatConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryChatsChatsChatConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// queryChatsChatsChatConnectionEdgesChatEdge includes the requested fields of the GraphQL type ChatEdge.
+type queryChatsChatsChatConnectionEdgesChatEdge struct {
+	Node *Chat `json:"node"`
+}
+
+// GetNode returns queryChatsChatsChatConnectionEdgesChatEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryChatsChatsChatConnectionEdgesChatEdge) GetNode() *Chat { return v.Node }
+
+// queryChatsResponse is returned by queryChats on success.
+type queryChatsResponse struct {
+	// Chats of the viewer.
+	Chats queryChatsChatsChatConnection `json:"chats"`
+}
+
 // queryClusterResponse is returned by queryCluster on success.
 type queryClusterResponse struct {
 	Cluster Overview `json:"cluster"`
@@ -7784,6 +8323,12 @@ type queryDryRunResponse struct {
 type queryEffectiveLimitsResponse struct {
 	// How much a user can still use in a project of a domain on a resource group. Default: the viewer in their project. Without a resource group, limits that are restricted to one are left out.
 	EffectiveLimits []EffectiveLimit `json:"effectiveLimits"`
+}
+
+// queryExportChatResponse is returned by queryExportChat on success.
+type queryExportChatResponse struct {
+	// The chat with all branches as JSON, in the form that importChat reads.
+	ExportChat string `json:"exportChat"`
 }
 
 // queryFilesResponse is returned by queryFiles on success.
@@ -9079,6 +9624,17 @@ type queryWhyResponse struct {
 	Cluster ClusterState    `json:"cluster"`
 }
 
+// regenerateChatAnswerPayloadChatTurnPayload includes the requested fields of the GraphQL type ChatTurnPayload.
+type regenerateChatAnswerPayloadChatTurnPayload struct {
+	Turn ChatTurn `json:"turn"`
+}
+
+// regenerateChatAnswerResponse is returned by regenerateChatAnswer on success.
+type regenerateChatAnswerResponse struct {
+	// Asks for another answer to a prompt in one column.
+	Payload regenerateChatAnswerPayloadChatTurnPayload `json:"payload"`
+}
+
 // regenerateRecoveryCodesPayload includes the requested fields of the GraphQL type RecoveryCodesPayload.
 type regenerateRecoveryCodesPayload struct {
 	// Each code works once. The codes are shown only once.
@@ -9129,6 +9685,16 @@ type renameSessionPayload struct {
 // renameSessionResponse is returned by renameSession on success.
 type renameSessionResponse struct {
 	Payload renameSessionPayload `json:"payload"`
+}
+
+// replayChatPayloadChatReplayPayload includes the requested fields of the GraphQL type ChatReplayPayload.
+type replayChatPayloadChatReplayPayload struct {
+	Replay ChatReplay `json:"replay"`
+}
+
+// replayChatResponse is returned by replayChat on success.
+type replayChatResponse struct {
+	Payload replayChatPayloadChatReplayPayload `json:"payload"`
 }
 
 // resetTotpPayloadResetTotpPayload includes the requested fields of the GraphQL type ResetTotpPayload.
@@ -9329,6 +9895,17 @@ type scanRegistryResponse struct {
 // scanRegistryScanRegistryScanRegistryPayload includes the requested fields of the GraphQL type ScanRegistryPayload.
 type scanRegistryScanRegistryScanRegistryPayload struct {
 	Task Task `json:"task"`
+}
+
+// sendChatPromptPayloadChatTurnPayload includes the requested fields of the GraphQL type ChatTurnPayload.
+type sendChatPromptPayloadChatTurnPayload struct {
+	Turn ChatTurn `json:"turn"`
+}
+
+// sendChatPromptResponse is returned by sendChatPrompt on success.
+type sendChatPromptResponse struct {
+	// Sends a prompt to the models of the columns.
+	Payload sendChatPromptPayloadChatTurnPayload `json:"payload"`
 }
 
 // sessionAppLog includes the GraphQL fields of Session requested by the fragment sessionAppLog.
@@ -9581,6 +10158,17 @@ type stopAppResponse struct {
 	Payload stopAppPayload `json:"payload"`
 }
 
+// stopChatAnswersPayloadChatPayload includes the requested fields of the GraphQL type ChatPayload.
+type stopChatAnswersPayloadChatPayload struct {
+	Chat Chat `json:"chat"`
+}
+
+// stopChatAnswersResponse is returned by stopChatAnswers on success.
+type stopChatAnswersResponse struct {
+	// Stops answers that have not ended; others stay as they are.
+	Payload stopChatAnswersPayloadChatPayload `json:"payload"`
+}
+
 // sweepRegistryResponse is returned by sweepRegistry on success.
 type sweepRegistryResponse struct {
 	// Starts a task that frees what no image of the registry for images of sessions needs, while the registry serves, or returns the one that has not ended.
@@ -9664,6 +10252,26 @@ type updateAgentResponse struct {
 // updateAgentUpdateAgentAgentPayload includes the requested fields of the GraphQL type AgentPayload.
 type updateAgentUpdateAgentAgentPayload struct {
 	Agent Agent `json:"agent"`
+}
+
+// updateChatEndpointPayload includes the requested fields of the GraphQL type ChatEndpointPayload.
+type updateChatEndpointPayload struct {
+	Endpoint ChatEndpoint `json:"endpoint"`
+}
+
+// updateChatEndpointResponse is returned by updateChatEndpoint on success.
+type updateChatEndpointResponse struct {
+	Payload updateChatEndpointPayload `json:"payload"`
+}
+
+// updateChatPayload includes the requested fields of the GraphQL type ChatPayload.
+type updateChatPayload struct {
+	Chat Chat `json:"chat"`
+}
+
+// updateChatResponse is returned by updateChat on success.
+type updateChatResponse struct {
+	Payload updateChatPayload `json:"payload"`
 }
 
 // updateDeploymentKeyPayload includes the requested fields of the GraphQL type DeploymentKeyPayload.
@@ -9884,6 +10492,17 @@ type volumeGrants struct {
 type volumeOrphans struct {
 	// Differences between the volume and the database; found by scanning the volume now.
 	Orphans VolumeOrphans `json:"orphans"`
+}
+
+// voteChatAnswerPayloadChatPayload includes the requested fields of the GraphQL type ChatPayload.
+type voteChatAnswerPayloadChatPayload struct {
+	Chat Chat `json:"chat"`
+}
+
+// voteChatAnswerResponse is returned by voteChatAnswer on success.
+type voteChatAnswerResponse struct {
+	// Replaces the viewer's vote on a prompt. In a blind chat, it shows the names.
+	Payload voteChatAnswerPayloadChatPayload `json:"payload"`
 }
 
 // The mutation executed by acceptVfolderShare.
@@ -10996,6 +11615,100 @@ func createAccessToken(
 	}
 
 	data_ = &createAccessTokenResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by createChat.
+const createChat_Operation = `
+mutation CreateChat ($input: CreateChatInput!) {
+	payload: createChat(input: $input) {
+		chat {
+			... Chat
+		}
+	}
+}
+fragment Chat on Chat {
+	id
+	title
+	blind
+	shared
+	own
+	createdAt
+	updatedAt
+}
+`
+
+func createChat(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CreateChatInput,
+) (data_ *createChatResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateChat",
+		Query:  createChat_Operation,
+		Variables: &__createChatInput{
+			Input: input,
+		},
+	}
+
+	data_ = &createChatResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by createChatEndpoint.
+const createChatEndpoint_Operation = `
+mutation CreateChatEndpoint ($input: CreateChatEndpointInput!) {
+	payload: createChatEndpoint(input: $input) {
+		endpoint {
+			... ChatEndpoint
+		}
+	}
+}
+fragment ChatEndpoint on ChatEndpoint {
+	id
+	name
+	url
+	models
+	domains {
+		id
+		name
+	}
+	enabled
+	hasKey
+	createdAt
+}
+`
+
+func createChatEndpoint(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CreateChatEndpointInput,
+) (data_ *createChatEndpointResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateChatEndpoint",
+		Query:  createChatEndpoint_Operation,
+		Variables: &__createChatEndpointInput{
+			Input: input,
+		},
+	}
+
+	data_ = &createChatEndpointResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -12862,6 +13575,74 @@ func deleteBuildCache(
 	return data_, err_
 }
 
+// The mutation executed by deleteChat.
+const deleteChat_Operation = `
+mutation DeleteChat ($input: DeleteChatInput!) {
+	payload: deleteChat(input: $input) {
+		id
+	}
+}
+`
+
+func deleteChat(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteChatInput,
+) (data_ *deleteChatResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteChat",
+		Query:  deleteChat_Operation,
+		Variables: &__deleteChatInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteChatResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by deleteChatEndpoint.
+const deleteChatEndpoint_Operation = `
+mutation DeleteChatEndpoint ($input: DeleteChatEndpointInput!) {
+	payload: deleteChatEndpoint(input: $input) {
+		id
+	}
+}
+`
+
+func deleteChatEndpoint(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteChatEndpointInput,
+) (data_ *deleteChatEndpointResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteChatEndpoint",
+		Query:  deleteChatEndpoint_Operation,
+		Variables: &__deleteChatEndpointInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteChatEndpointResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by deleteDeployment.
 const deleteDeployment_Operation = `
 mutation DeleteDeployment ($input: DeleteDeploymentInput!) {
@@ -14391,6 +15172,51 @@ func handOverVfolder(
 	return data_, err_
 }
 
+// The mutation executed by importChat.
+const importChat_Operation = `
+mutation ImportChat ($input: ImportChatInput!) {
+	payload: importChat(input: $input) {
+		chat {
+			... Chat
+		}
+	}
+}
+fragment Chat on Chat {
+	id
+	title
+	blind
+	shared
+	own
+	createdAt
+	updatedAt
+}
+`
+
+func importChat(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input ImportChatInput,
+) (data_ *importChatResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ImportChat",
+		Query:  importChat_Operation,
+		Variables: &__importChatInput{
+			Input: input,
+		},
+	}
+
+	data_ = &importChatResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by importFolder.
 const importFolder_Operation = `
 mutation ImportFolder ($input: ImportFolderInput!) {
@@ -15497,6 +16323,277 @@ func queryBuildCaches(
 	return data_, err_
 }
 
+// The query executed by queryChatByID.
+const queryChatByID_Operation = `
+query ChatByID ($id: ID!) {
+	chat(id: $id) {
+		... Chat
+	}
+}
+fragment Chat on Chat {
+	id
+	title
+	blind
+	shared
+	own
+	createdAt
+	updatedAt
+}
+`
+
+func queryChatByID(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+) (data_ *queryChatByIDResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ChatByID",
+		Query:  queryChatByID_Operation,
+		Variables: &__queryChatByIDInput{
+			ID: id,
+		},
+	}
+
+	data_ = &queryChatByIDResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryChatEndpoints.
+const queryChatEndpoints_Operation = `
+query ChatEndpoints ($first: Int, $after: Cursor, $where: ChatEndpointWhereInput) {
+	chatEndpoints(first: $first, after: $after, orderBy: [{field:NAME}], where: $where) {
+		edges {
+			node {
+				... ChatEndpoint
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment ChatEndpoint on ChatEndpoint {
+	id
+	name
+	url
+	models
+	domains {
+		id
+		name
+	}
+	enabled
+	hasKey
+	createdAt
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func queryChatEndpoints(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	where Where,
+) (data_ *queryChatEndpointsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ChatEndpoints",
+		Query:  queryChatEndpoints_Operation,
+		Variables: &__queryChatEndpointsInput{
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &queryChatEndpointsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryChatTurns.
+const queryChatTurns_Operation = `
+query ChatTurns ($id: ID!, $first: Int, $after: Cursor) {
+	chat(id: $id) {
+		id
+		turns(first: $first, after: $after, orderBy: [{field:CREATED_AT}]) {
+			edges {
+				node {
+					... ChatTurn
+				}
+			}
+			pageInfo {
+				... pageInfo
+			}
+		}
+	}
+}
+fragment ChatTurn on ChatTurn {
+	id
+	previous
+	prompt
+	createdAt
+	attachments {
+		name
+		type
+		size
+	}
+	answers {
+		... ChatAnswer
+	}
+	votes {
+		winner
+		answers
+		blind
+	}
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment ChatAnswer on ChatAnswer {
+	id
+	turn
+	column
+	previous
+	status
+	message
+	text
+	reasoning
+	revision
+	createdAt
+	endedAt
+	model {
+		... ChatModel
+	}
+	metrics {
+		firstToken
+		duration
+		waited
+		promptTokens
+		completionTokens
+		cachedTokens
+		tokensPerSecond
+	}
+}
+fragment ChatModel on ChatModel {
+	name
+	revision
+	deployment {
+		id
+		name
+	}
+	endpoint {
+		id
+		name
+	}
+}
+`
+
+func queryChatTurns(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+	first *int,
+	after string,
+) (data_ *queryChatTurnsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ChatTurns",
+		Query:  queryChatTurns_Operation,
+		Variables: &__queryChatTurnsInput{
+			ID:    id,
+			First: first,
+			After: after,
+		},
+	}
+
+	data_ = &queryChatTurnsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryChats.
+const queryChats_Operation = `
+query Chats ($first: Int, $after: Cursor, $text: String) {
+	chats(first: $first, after: $after, orderBy: [{field:UPDATED_AT,direction:DESC}], text: $text) {
+		edges {
+			node {
+				... Chat
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment Chat on Chat {
+	id
+	title
+	blind
+	shared
+	own
+	createdAt
+	updatedAt
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func queryChats(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	text string,
+) (data_ *queryChatsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Chats",
+		Query:  queryChats_Operation,
+		Variables: &__queryChatsInput{
+			First: first,
+			After: after,
+			Text:  text,
+		},
+	}
+
+	data_ = &queryChatsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryCluster.
 const queryCluster_Operation = `
 query Cluster {
@@ -16503,6 +17600,38 @@ func queryEffectiveLimits(
 	}
 
 	data_ = &queryEffectiveLimitsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryExportChat.
+const queryExportChat_Operation = `
+query ExportChat ($id: ID!) {
+	exportChat(id: $id)
+}
+`
+
+func queryExportChat(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+) (data_ *queryExportChatResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ExportChat",
+		Query:  queryExportChat_Operation,
+		Variables: &__queryExportChatInput{
+			ID: id,
+		},
+	}
+
+	data_ = &queryExportChatResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -21869,6 +22998,98 @@ func queryWhy(
 	return data_, err_
 }
 
+// The mutation executed by regenerateChatAnswer.
+const regenerateChatAnswer_Operation = `
+mutation RegenerateChatAnswer ($input: RegenerateChatAnswerInput!) {
+	payload: regenerateChatAnswer(input: $input) {
+		turn {
+			... ChatTurn
+		}
+	}
+}
+fragment ChatTurn on ChatTurn {
+	id
+	previous
+	prompt
+	createdAt
+	attachments {
+		name
+		type
+		size
+	}
+	answers {
+		... ChatAnswer
+	}
+	votes {
+		winner
+		answers
+		blind
+	}
+}
+fragment ChatAnswer on ChatAnswer {
+	id
+	turn
+	column
+	previous
+	status
+	message
+	text
+	reasoning
+	revision
+	createdAt
+	endedAt
+	model {
+		... ChatModel
+	}
+	metrics {
+		firstToken
+		duration
+		waited
+		promptTokens
+		completionTokens
+		cachedTokens
+		tokensPerSecond
+	}
+}
+fragment ChatModel on ChatModel {
+	name
+	revision
+	deployment {
+		id
+		name
+	}
+	endpoint {
+		id
+		name
+	}
+}
+`
+
+func regenerateChatAnswer(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input RegenerateChatAnswerInput,
+) (data_ *regenerateChatAnswerResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "RegenerateChatAnswer",
+		Query:  regenerateChatAnswer_Operation,
+		Variables: &__regenerateChatAnswerInput{
+			Input: input,
+		},
+	}
+
+	data_ = &regenerateChatAnswerResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by regenerateRecoveryCodes.
 const regenerateRecoveryCodes_Operation = `
 mutation RegenerateRecoveryCodes ($input: RegenerateRecoveryCodesInput!) {
@@ -22192,6 +23413,62 @@ func renameSession(
 	}
 
 	data_ = &renameSessionResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by replayChat.
+const replayChat_Operation = `
+mutation ReplayChat ($input: ReplayChatInput!) {
+	payload: replayChat(input: $input) {
+		replay {
+			... ChatReplay
+		}
+	}
+}
+fragment ChatReplay on ChatReplay {
+	id
+	column
+	createdAt
+	model {
+		... ChatModel
+	}
+}
+fragment ChatModel on ChatModel {
+	name
+	revision
+	deployment {
+		id
+		name
+	}
+	endpoint {
+		id
+		name
+	}
+}
+`
+
+func replayChat(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input ReplayChatInput,
+) (data_ *replayChatResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReplayChat",
+		Query:  replayChat_Operation,
+		Variables: &__replayChatInput{
+			Input: input,
+		},
+	}
+
+	data_ = &replayChatResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -23514,6 +24791,98 @@ func scanRegistry(
 	return data_, err_
 }
 
+// The mutation executed by sendChatPrompt.
+const sendChatPrompt_Operation = `
+mutation SendChatPrompt ($input: SendChatPromptInput!) {
+	payload: sendChatPrompt(input: $input) {
+		turn {
+			... ChatTurn
+		}
+	}
+}
+fragment ChatTurn on ChatTurn {
+	id
+	previous
+	prompt
+	createdAt
+	attachments {
+		name
+		type
+		size
+	}
+	answers {
+		... ChatAnswer
+	}
+	votes {
+		winner
+		answers
+		blind
+	}
+}
+fragment ChatAnswer on ChatAnswer {
+	id
+	turn
+	column
+	previous
+	status
+	message
+	text
+	reasoning
+	revision
+	createdAt
+	endedAt
+	model {
+		... ChatModel
+	}
+	metrics {
+		firstToken
+		duration
+		waited
+		promptTokens
+		completionTokens
+		cachedTokens
+		tokensPerSecond
+	}
+}
+fragment ChatModel on ChatModel {
+	name
+	revision
+	deployment {
+		id
+		name
+	}
+	endpoint {
+		id
+		name
+	}
+}
+`
+
+func sendChatPrompt(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input SendChatPromptInput,
+) (data_ *sendChatPromptResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SendChatPrompt",
+		Query:  sendChatPrompt_Operation,
+		Variables: &__sendChatPromptInput{
+			Input: input,
+		},
+	}
+
+	data_ = &sendChatPromptResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The subscription executed by sessionChanged.
 const sessionChanged_Operation = `
 subscription SessionChanged ($id: ID) {
@@ -24102,6 +25471,51 @@ func stopApp(
 	return data_, err_
 }
 
+// The mutation executed by stopChatAnswers.
+const stopChatAnswers_Operation = `
+mutation StopChatAnswers ($input: StopChatAnswersInput!) {
+	payload: stopChatAnswers(input: $input) {
+		chat {
+			... Chat
+		}
+	}
+}
+fragment Chat on Chat {
+	id
+	title
+	blind
+	shared
+	own
+	createdAt
+	updatedAt
+}
+`
+
+func stopChatAnswers(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input StopChatAnswersInput,
+) (data_ *stopChatAnswersResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "StopChatAnswers",
+		Query:  stopChatAnswers_Operation,
+		Variables: &__stopChatAnswersInput{
+			Input: input,
+		},
+	}
+
+	data_ = &stopChatAnswersResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by sweepRegistry.
 const sweepRegistry_Operation = `
 mutation SweepRegistry ($input: SweepRegistryInput!) {
@@ -24561,6 +25975,100 @@ func updateAgent(
 	}
 
 	data_ = &updateAgentResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by updateChat.
+const updateChat_Operation = `
+mutation UpdateChat ($input: UpdateChatInput!) {
+	payload: updateChat(input: $input) {
+		chat {
+			... Chat
+		}
+	}
+}
+fragment Chat on Chat {
+	id
+	title
+	blind
+	shared
+	own
+	createdAt
+	updatedAt
+}
+`
+
+func updateChat(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UpdateChatInput,
+) (data_ *updateChatResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateChat",
+		Query:  updateChat_Operation,
+		Variables: &__updateChatInput{
+			Input: input,
+		},
+	}
+
+	data_ = &updateChatResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by updateChatEndpoint.
+const updateChatEndpoint_Operation = `
+mutation UpdateChatEndpoint ($input: UpdateChatEndpointInput!) {
+	payload: updateChatEndpoint(input: $input) {
+		endpoint {
+			... ChatEndpoint
+		}
+	}
+}
+fragment ChatEndpoint on ChatEndpoint {
+	id
+	name
+	url
+	models
+	domains {
+		id
+		name
+	}
+	enabled
+	hasKey
+	createdAt
+}
+`
+
+func updateChatEndpoint(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UpdateChatEndpointInput,
+) (data_ *updateChatEndpointResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateChatEndpoint",
+		Query:  updateChatEndpoint_Operation,
+		Variables: &__updateChatEndpointInput{
+			Input: input,
+		},
+	}
+
+	data_ = &updateChatEndpointResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -26080,6 +27588,51 @@ func updateVfolderShare(
 	}
 
 	data_ = &updateVfolderShareResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by voteChatAnswer.
+const voteChatAnswer_Operation = `
+mutation VoteChatAnswer ($input: VoteChatAnswerInput!) {
+	payload: voteChatAnswer(input: $input) {
+		chat {
+			... Chat
+		}
+	}
+}
+fragment Chat on Chat {
+	id
+	title
+	blind
+	shared
+	own
+	createdAt
+	updatedAt
+}
+`
+
+func voteChatAnswer(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input VoteChatAnswerInput,
+) (data_ *voteChatAnswerResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "VoteChatAnswer",
+		Query:  voteChatAnswer_Operation,
+		Variables: &__voteChatAnswerInput{
+			Input: input,
+		},
+	}
+
+	data_ = &voteChatAnswerResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

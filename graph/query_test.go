@@ -18,6 +18,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/berthhq/berth/ent/loginattempt"
+	"github.com/berthhq/berth/internal/conversation"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/manager/managertest"
@@ -478,6 +479,7 @@ func TestSubscriptionsToOthers(t *testing.T) {
 			SetEmail("friend@example.org").SetPermission("read_only").SaveX(ctx).ID,
 	}
 	ids["taskChanged"] = w.Client.Task.Create().SetKind("test").SetInput([]byte("{}")).SetDomainID(w.A.ID).SetCreatorID(w.A.Member.ID).SaveX(ctx).ID
+	ids["chatUpdates"] = w.Client.Chat.Create().SetDomainID(w.A.ID).SetOwner(w.A.Member).SetNextNumber(0).SetAsks([]conversation.Column{}).SaveX(ctx).ID
 	hidden := w.Client.ResourceGroup.Create().SetName("hidden").SetPublic(false).SaveX(ctx)
 	ids["queueChanged"] = hidden.ID
 	ids["agentChanged"] = w.Client.Agent.Create().SetName("hidden").SetResourceGroup(hidden).SaveX(ctx).ID

@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/app"
 	"github.com/berthhq/berth/cmd/berth/audit"
 	"github.com/berthhq/berth/cmd/berth/chat"
+	"github.com/berthhq/berth/cmd/berth/chats"
 	"github.com/berthhq/berth/cmd/berth/cli"
 	"github.com/berthhq/berth/cmd/berth/deploy"
 	"github.com/berthhq/berth/cmd/berth/folder"
@@ -70,6 +71,7 @@ func commands(a *cli.App) []*cobra.Command {
 		image.Command(a),
 		deploy.Command(a),
 		chat.Command(a),
+		chats.Command(a),
 		agent.Command(a),
 		preset.Command(a),
 		account.TokenCommand(a),

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	entchat "github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
 	"github.com/berthhq/berth/ent/deploymentreplica"
 	"github.com/berthhq/berth/gateway/serving"
@@ -339,5 +340,5 @@ func (r *run) end(ctx context.Context, status chatanswer.Status, note string) er
 	if err := up.Exec(ctx); err != nil {
 		return err
 	}
-	return r.Client.Chat.UpdateOneID(r.answer.ChatID).SetUpdatedAt(clock.Now()).Exec(ctx)
+	return r.Client.Chat.Update().Where(entchat.ID(r.answer.ChatID)).SetUpdatedAt(clock.Now()).Exec(ctx) // it may be deleted
 }

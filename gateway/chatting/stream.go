@@ -35,6 +35,7 @@ type chunk struct {
 	Choices []struct {
 		Delta   message `json:"delta"`
 		Message message `json:"message"`
+		Finish  *string `json:"finish_reason"`
 	} `json:"choices"`
 	Usage *usage          `json:"usage"`
 	Error json.RawMessage `json:"error"`
@@ -50,7 +51,7 @@ type reader struct {
 	think  thinking
 	usage  *usage
 	failed string // what an error event says
-	done   bool   // the stream says that it is complete
+	done   bool   // the stream says that it is complete, as its end or as the reason why the model finished
 }
 
 // Write reads a part of a stream of server-sent events.
@@ -107,6 +108,9 @@ func (r *reader) object(data []byte) bool {
 	}
 	if len(c.Choices) == 0 {
 		return c.Usage != nil
+	}
+	if f := c.Choices[0].Finish; f != nil && *f != "" {
+		r.done = true
 	}
 	for _, m := range []message{c.Choices[0].Delta, c.Choices[0].Message} {
 		p := live.Part{Reasoning: first(m.ReasoningContent, m.Reasoning)}

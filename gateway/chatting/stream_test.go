@@ -63,6 +63,9 @@ func TestEndsOfStreams(t *testing.T) {
 	if got, r := readAll(`data: {"choices":[{"delta":{"content":"x"}}]}`+"\n", 9); got.Text != "x" || r.done {
 		t.Errorf("a stream without its end: %+v, done %v", got, r.done)
 	}
+	if got, r := readAll(`data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}`+"\n\n", 9); got.Text != "x" || !r.done {
+		t.Errorf("a stream that ends with a reason: %+v, done %v", got, r.done)
+	}
 	long := "data: " + strings.Repeat("x", maxLine+1) + "\n"
 	if _, r := readAll(long, 1<<20); r.failed == "" || len(r.line) > maxLine {
 		t.Error("a line that is too long was read")

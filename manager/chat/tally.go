@@ -56,15 +56,22 @@ func (s *Service) Tallies(ctx context.Context, only *uuid.UUID) ([]*Tally, error
 
 // see adds those of the deployments and endpoints that the viewer can see.
 func (s *Service) see(ctx context.Context, seen map[uuid.UUID]bool, deployments, endpoints []uuid.UUID) error {
-	d, err := s.Client.Deployment.Query().Where(deployment.IDIn(deployments...)).IDs(ctx)
-	if err != nil {
-		return fmt.Errorf("read deployments: %w", err)
+	var found []uuid.UUID
+	if len(deployments) > 0 {
+		ids, err := s.Client.Deployment.Query().Where(deployment.IDIn(deployments...)).IDs(ctx)
+		if err != nil {
+			return fmt.Errorf("read deployments: %w", err)
+		}
+		found = append(found, ids...)
 	}
-	e, err := s.Client.ChatEndpoint.Query().Where(chatendpoint.IDIn(endpoints...)).IDs(ctx)
-	if err != nil {
-		return fmt.Errorf("read endpoints: %w", err)
+	if len(endpoints) > 0 {
+		ids, err := s.Client.ChatEndpoint.Query().Where(chatendpoint.IDIn(endpoints...)).IDs(ctx)
+		if err != nil {
+			return fmt.Errorf("read endpoints: %w", err)
+		}
+		found = append(found, ids...)
 	}
-	for _, one := range append(d, e...) {
+	for _, one := range found {
 		seen[one] = true
 	}
 	return nil
