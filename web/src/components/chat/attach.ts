@@ -9,11 +9,10 @@ export interface Attachment {
 
 export const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-const mebi = 1 << 20;
-export const mostImage = 4 * mebi;
-export const mostText = mebi;
-export const mostTogether = 8 * mebi;
-export const mostFiles = 20;
+/** Bytes of all images, and of all texts of a prompt. */
+export const mostImages = 4 << 20;
+export const mostTexts = 1 << 20;
+export const mostFiles = 32;
 
 /** A file that was refused: a sentence for the page, with its values. */
 export interface Refusal {
@@ -62,20 +61,24 @@ export async function attach(files: readonly File[], before: readonly Attachment
   return { added, refused };
 }
 
+const isImage = (a: Attachment) => a.type.startsWith("image/");
+const bytesOf = (all: readonly Attachment[]) => all.reduce((sum, a) => sum + a.size, 0);
+
 async function one(file: File, others: readonly Attachment[], add: (a: Attachment) => void): Promise<string | null> {
-  if (others.length >= mostFiles) return "{{name}} was not attached: a prompt can have at most 20 files.";
-  if (file.size > mostImage) return "{{name}} is too large: an image can have 4 MiB, a text 1 MiB.";
-  const together = others.reduce((sum, a) => sum + a.size, 0);
-  if (together + file.size > mostTogether) {
-    return "{{name}} was not attached: all files of a prompt can have 8 MiB together.";
-  }
+  if (others.length >= mostFiles) return "{{name}} was not attached: a prompt can have at most 32 files.";
+  if (file.size > mostImages) return "{{name}} is too large: the images of a prompt can have 4 MiB, its texts 1 MiB.";
   const bytes = new Uint8Array(await file.arrayBuffer());
   const image = imageType(bytes);
   if (!image && file.type.startsWith("image/") && file.type !== "image/svg+xml") {
     return "{{name}} is not an image that models read: use PNG, JPEG, GIF or WebP.";
   }
   if (!image && !isText(bytes)) return "{{name}} is neither an image nor a text in UTF-8.";
-  if (!image && bytes.length > mostText) return "{{name}} is too large: a text can have 1 MiB.";
+  if (image && bytesOf(others.filter(isImage)) + bytes.length > mostImages) {
+    return "{{name}} was not attached: the images of a prompt can have 4 MiB together.";
+  }
+  if (!image && bytesOf(others.filter((a) => !isImage(a))) + bytes.length > mostTexts) {
+    return "{{name}} was not attached: the texts of a prompt can have 1 MiB together.";
+  }
   const name = [...(file.name || "file")].slice(0, 255).join("");
   add({ name, type: image ?? "text/plain", size: bytes.length, data: toBase64(bytes) });
   return null;
