@@ -88,6 +88,17 @@ it("adds an answer that began elsewhere to its turn", () => {
   expect(store.shown().turns[0]!.answers.map((a) => a.id)).toEqual(["a", "b"]);
 });
 
+it("begins again with the newest page if turns between are missing", () => {
+  const { store } = opened();
+  const newest = { ...turn([], "far"), createdAt: "2027-01-01T00:00:00Z" };
+  const page = { totalCount: 90, pageInfo: { hasPreviousPage: true, startCursor: "c" }, edges: [{ node: newest }] };
+  store.addPage(page, false);
+  expect(store.shown()).toMatchObject({ total: 90, before: "c" });
+  expect(store.shown().turns.map((one) => one.id)).toEqual(["far"]);
+  store.addPage(page, false);
+  expect(store.shown().turns.map((one) => one.id)).toEqual(["far"]);
+});
+
 it("adds earlier turns before the loaded ones", () => {
   const { store } = opened();
   const page = (previous: boolean, ids: string[]) => ({

@@ -79,10 +79,14 @@ export class ChatStore {
 
   /** Adds the newest turns, or those before the loaded ones. */
   addPage(page: TurnPage, older: boolean) {
-    const first = this.now.turns.length === 0;
+    const read = (page.edges ?? []).flatMap((e) => (e?.node ? [e.node] : []));
     const cursor = page.pageInfo.hasPreviousPage ? String(page.pageInfo.startCursor) : null;
+    // After a long absence, the turns between the loaded ones and the newest page are not known: begin with that page.
+    const known = new Set(this.now.turns.map((turn) => turn.id));
+    const first = !older && !read.some((turn) => known.has(turn.id));
+    if (first && cursor !== null) this.now = { ...this.now, turns: [] };
     this.now = { ...this.now, total: page.totalCount, before: older || first ? cursor : this.now.before };
-    this.addTurns((page.edges ?? []).flatMap((e) => (e?.node ? [e.node] : [])));
+    this.addTurns(read);
   }
 
   addTurns(read: readonly Turn[]) {

@@ -6,8 +6,9 @@ import { useGeneration } from "../../api/live";
 import { type Answer, ChatQuery, ChatUpdates } from "./chat";
 import { ChatStore } from "./store";
 
-/** Turns of one page of a chat. */
-const pageSize = 30;
+/** Turns that are read when a chat opens, and with each page of earlier ones. */
+const firstTurns = 12;
+const earlierTurns = 30;
 
 export interface OpenChat {
   store: ChatStore;
@@ -33,7 +34,11 @@ export function useChat(id: string): OpenChat {
   const read = useCallback(
     async (before: string | null) => {
       const result = await client
-        .query(ChatQuery, { id, last: pageSize, before }, { requestPolicy: "network-only" })
+        .query(
+          ChatQuery,
+          { id, last: before === null ? firstTurns : earlierTurns, before },
+          { requestPolicy: "network-only" },
+        )
         .toPromise();
       setLoading(false);
       setFailure(result.error ? fromGraphQL(result.error) : null);
