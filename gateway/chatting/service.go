@@ -91,14 +91,16 @@ func New(cfg Config) *Service {
 func (s *Service) Run(ctx context.Context) error {
 	ctx = viewer.SystemContext(ctx)
 	events := s.Bus.Subscribe(ctx, event.Chat)
-	look, report := time.NewTicker(lookEvery), time.NewTicker(reportEvery)
+	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	defer report.Stop()
 	s.report(ctx)
+	var reports sync.WaitGroup
+	reports.Go(func() { s.reportUntil(ctx) })
 	s.look(ctx)
 	for {
 		select {
 		case <-ctx.Done():
+			reports.Wait()
 			s.leave(ctx)
 			return nil
 		case e, ok := <-events:
@@ -112,8 +114,6 @@ func (s *Service) Run(ctx context.Context) error {
 			case e.By == chat.ByStopping:
 				s.stop(ctx, e.ID)
 			}
-		case <-report.C:
-			s.report(ctx)
 		case <-look.C:
 			s.look(ctx)
 		}
@@ -123,6 +123,20 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) warn(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
 		s.Logger.WarnContext(ctx, what, "error", err)
+	}
+}
+
+// reportUntil reports until ctx ends. The other loop can wait for the database, and the answers run meanwhile.
+func (s *Service) reportUntil(ctx context.Context) {
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.report(ctx)
+		}
 	}
 }
 

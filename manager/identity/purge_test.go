@@ -13,6 +13,8 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/accesstoken"
+	entchat "github.com/berthhq/berth/ent/chat"
+	"github.com/berthhq/berth/ent/chatturn"
 	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
@@ -21,6 +23,7 @@ import (
 	enttask "github.com/berthhq/berth/ent/task"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/ent/vfolder"
+	"github.com/berthhq/berth/internal/conversation"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/id"
 	"github.com/berthhq/berth/internal/lifecycle"
@@ -169,6 +172,8 @@ func (m *morgue) person(t *testing.T, name string, folders int) *ent.User {
 	m.Client.SSHKey.Create().SetUser(u).SetName("s").SetPublicKey(name).SetFingerprint(name).ExecX(ctx)
 	m.Client.RecoveryCode.Create().SetUser(u).SetHash(mark).ExecX(ctx)
 	m.Client.GroupGrant.Create().SetResourceGroupID(m.group).SetUser(u).ExecX(ctx)
+	chat := m.Client.Chat.Create().SetDomainID(m.A.ID).SetOwner(u).SetNextNumber(0).SetAsks([]conversation.Column{}).SaveX(ctx)
+	m.Client.ChatTurn.Create().SetChat(chat).SetPrompt(name).ExecX(ctx)
 	m.Client.Session.Create().SetName("s").SetType("batch").SetStatus(lifecycle.Running).SetSlots(resource.Slots{}).
 		SetDomainID(m.A.ID).SetProjectID(m.A.Project.ID).SetOwnerID(u.ID).SetResourceGroupID(m.group).SetImageID(m.image).ExecX(ctx)
 	for i := range folders {
@@ -245,7 +250,8 @@ func (m *morgue) purged(t *testing.T, u *ent.User, one uuid.UUID, heir *uuid.UUI
 	if after.Username != "deleted-"+u.ID.String() || after.FullName != fmt.Sprintf("%s <%s>", u.FullName, u.Email) || strings.Contains(after.Email, u.Username+"@") {
 		t.Errorf("the user is now %v", after)
 	}
-	left := m.Client.LoginSession.Query().Where(loginsession.UserID(u.ID)).CountX(ctx) +
+	left := m.Client.Chat.Query().Where(entchat.OwnerID(u.ID)).CountX(ctx) + m.Client.ChatTurn.Query().Where(chatturn.Prompt(u.Username)).CountX(ctx) +
+		m.Client.LoginSession.Query().Where(loginsession.UserID(u.ID)).CountX(ctx) +
 		m.Client.AccessToken.Query().Where(accesstoken.UserID(u.ID)).CountX(ctx) +
 		m.Client.Keypair.Query().Where(keypair.UserID(u.ID)).CountX(ctx) +
 		m.Client.Membership.Query().Where(membership.UserID(u.ID)).CountX(ctx) +
