@@ -1,4 +1,4 @@
-import { Component, memo, type ReactNode, useMemo } from "react";
+import { Component, memo, type ReactNode, useDeferredValue, useMemo } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import remarkMath from "remark-math";
@@ -120,7 +120,9 @@ function same(a: { block: Block; done: boolean }, b: { block: Block; done: boole
 
 /** Renders the Markdown of an answer. HTML in it is shown as text. */
 export default function Markdown({ text, done }: { text: string; done: boolean }) {
-  const blocks = useMemo(() => split(visible(text)), [text]);
+  // Growing answers are rendered in small parts, between which the browser can scroll and type.
+  const shown = useDeferredValue(text);
+  const blocks = useMemo(() => split(visible(shown)), [shown]);
   return (
     <div className="chat-markdown prose">
       {blocks.map((block, i) => (
