@@ -28,6 +28,7 @@ func TestPages(t *testing.T) {
 		{"templates, clones, restarts and arrays", "sessions"},
 		{"images of sessions and registries", "images"},
 		{"models that are served", "serving"},
+		{"chats", "chat"},
 	} {
 		t.Run(walk.name, func(t *testing.T) {
 			secrets := filepath.Join(t.TempDir(), "secrets")

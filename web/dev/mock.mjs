@@ -10,6 +10,7 @@ import { buildSchema, execute, GraphQLError, graphql, subscribe } from "graphql"
 import { useServer } from "graphql-ws/use/ws";
 import { WebSocketServer } from "ws";
 import * as apps from "./apps.mjs";
+import * as chat from "./chat.mjs";
 import { fieldResolver } from "./fill.mjs";
 import * as serving from "./serving.mjs";
 import * as w from "./world.mjs";
@@ -117,6 +118,7 @@ const withFiles = (f) => ({
   mountedBy: w.sessions.filter((s) => !s.terminatedAt && s.mounts.some((m) => m.vfolder === f)),
 });
 const everything = () => [
+  ...chat.all(),
   ...serving.deployments,
   ...w.sessions,
   ...w.folders.map(withFiles),
@@ -177,6 +179,7 @@ const root = {
   accessTokens: conn(tokens),
   loginSessions: conn(logins),
   ...serving.root(conn, `http://127.0.0.1:${process.env.PORT ?? 8420}/v1`),
+  ...chat.root(conn),
   ...apps.root(({ session }) => find(w.sessions, session)),
   createSession: ({ input }) => {
     if (Number(input.slots["cuda.shares"] ?? 0) > 4)

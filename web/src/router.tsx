@@ -92,6 +92,23 @@ const deployment = createRoute({
   validateSearch: (search): { tab?: string } => ({ tab: text(search.tab) }),
 });
 
+const chatList = createRoute({
+  getParentRoute: () => frame,
+  path: "/chat",
+  component: lazyRouteComponent(() => import("./pages/Chat"), "NewChatPage"),
+  validateSearch: (search): { models?: string; prompt?: string } => ({
+    models: text(search.models),
+    // A prompt such as 42 is parsed as a number.
+    prompt: search.prompt === undefined ? undefined : text(String(search.prompt)),
+  }),
+});
+
+const chat = createRoute({
+  getParentRoute: () => frame,
+  path: "/chat/$id",
+  component: lazyRouteComponent(() => import("./pages/Chat"), "ChatPage"),
+});
+
 const queue = createRoute({
   getParentRoute: () => frame,
   path: "/queue",
@@ -299,6 +316,12 @@ const agents = createRoute({
   component: lazyRouteComponent(() => import("./pages/admin/Agents"), "Agents"),
 });
 
+const chatEndpoints = createRoute({
+  getParentRoute: () => admin,
+  path: "chat-endpoints",
+  component: lazyRouteComponent(() => import("./pages/admin/ChatEndpoints"), "ChatEndpoints"),
+});
+
 const audit = createRoute({
   getParentRoute: () => admin,
   path: "audit",
@@ -322,6 +345,8 @@ export const router = createRouter({
       oneSession,
       serving,
       deployment,
+      chatList,
+      chat,
       queue,
       data,
       folder,
@@ -357,6 +382,7 @@ export const router = createRouter({
         volumes,
         images,
         agents,
+        chatEndpoints,
         audit,
         retention,
       ]),

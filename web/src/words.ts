@@ -125,6 +125,14 @@ export const words = {
     RUNNING: "Running",
     FAILED: "Failed",
   } satisfies Record<Value<"AppStatus">, string>,
+  ChatAnswerStatus: {
+    WAITING: "Waiting",
+    RUNNING: "Answering",
+    DONE: "Done",
+    STOPPED: "Stopped",
+    FAILED: "Failed",
+    INTERRUPTED: "Interrupted",
+  } satisfies Record<Value<"ChatAnswerStatus">, string>,
   CredentialStatus: states satisfies Record<Value<"CredentialStatus">, string>,
   DeploymentEventKind: {
     CREATED: "Created",

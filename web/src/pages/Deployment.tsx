@@ -1,7 +1,8 @@
 import { Button, Tabs } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
+import { TallyTable } from "../components/chat/TallyTable";
 import { FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
 import { Address } from "../components/serving/Address";
@@ -69,6 +70,15 @@ function Detail({ deployment: d, address, refetch }: Props) {
           {t("{{ready}} of {{wanted}} replicas ready", { ready: d.ready.totalCount, wanted: d.wanted })}
         </span>
         <div className="push row">
+          {over ? null : (
+            <Button
+              variant="default"
+              renderRoot={(props) => <Link to="/chat" search={{ models: d.name }} {...props} />}
+              aria-label={t("Chat with {{name}}", { name: d.name })}
+            >
+              {t("Chat")}
+            </Button>
+          )}
           {can("UPDATE") ? (
             <Button variant="default" onClick={revise.open}>
               {t("New revision")}
@@ -108,6 +118,10 @@ function Detail({ deployment: d, address, refetch }: Props) {
             <Facts deployment={d} />
             <Replicas deployment={d} />
             {over ? null : <Address deployment={d} address={address} />}
+            <section className="panel pad stack small" aria-label={t("Votes of chats")}>
+              <h2>{t("Votes of chats")}</h2>
+              <TallyTable deployment={d.id} />
+            </section>
           </Tabs.Panel>
           <Tabs.Panel value="load">
             <LoadHistory id={d.id} />

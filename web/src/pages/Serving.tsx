@@ -151,6 +151,9 @@ function DeploymentTable({ rows }: { rows: Row[] }) {
             <th scope="col" className="roomy">
               {t("Created")}
             </th>
+            <th scope="col" className="num">
+              {t("Actions")}
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -174,6 +177,13 @@ function DeploymentTable({ rows }: { rows: Row[] }) {
                 {d.owner.email} <span className="dim">{d.project.name}</span>
               </td>
               <td className="nowrap dim roomy">{when(d.createdAt)}</td>
+              <td className="num">
+                {d.endedAt ? null : (
+                  <Link to="/chat" search={{ models: d.name }} aria-label={t("Chat with {{name}}", { name: d.name })}>
+                    {t("Chat")}
+                  </Link>
+                )}
+              </td>
             </tr>
           ))}
         </tbody>

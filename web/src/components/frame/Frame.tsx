@@ -39,6 +39,7 @@ const places = [
   { to: "/", label: "Home", key: "g h" },
   { to: "/sessions", label: "Sessions", key: "g s" },
   { to: "/serving", label: "Serving", key: "g v" },
+  { to: "/chat", label: "Chat", key: "g t" },
   { to: "/queue", label: "Queue", key: "g q" },
   { to: "/data", label: "Data", key: "g d" },
   { to: "/cluster", label: "Cluster", key: "g c" },

@@ -8,10 +8,12 @@ const keys: [string[], string][] = [
   [["G", "H"], "Go to Home"],
   [["G", "S"], "Go to Sessions"],
   [["G", "V"], "Go to Serving"],
+  [["G", "T"], "Go to Chat"],
   [["G", "Q"], "Go to Queue"],
   [["G", "D"], "Go to Data"],
   [["G", "C"], "Go to Cluster"],
   [["G", "A"], "Go to Admin"],
+  [["1"], "In a chat: the first answer is the best (2 to 8: the others, 0: none)"],
   [["?"], "Show this help"],
   [["Esc"], "Close the open window or menu"],
 ];

@@ -17,6 +17,7 @@ const PaletteQuery = graphql(`
     sessions(first: 50, orderBy: [{ field: CREATED_AT, direction: DESC }]) { edges { node { id version name status } } }
     vfolders(first: 50) { edges { node { id name } } }
     deployments(first: 50, where: { endedAtIsNil: true }) { edges { node { id name } } }
+    chats(first: 50, orderBy: [{ field: UPDATED_AT, direction: DESC }]) { edges { node { id title } } }
   }
 `);
 
@@ -38,7 +39,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
 
   const entries: Entry[] = [
     { label: t("Launch a session"), kind: t("action"), run: () => launch() },
-    ...["Home", "Sessions", "Serving", "Queue", "Data", "Cluster"].map((p) => ({
+    ...["Home", "Sessions", "Serving", "Chat", "Queue", "Data", "Cluster"].map((p) => ({
       label: t(p),
       kind: t("page"),
       run: go(p === "Home" ? "/" : `/${p.toLowerCase()}`),
@@ -63,6 +64,9 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
     ),
     ...(data?.deployments.edges ?? []).flatMap((e) =>
       e?.node ? [{ label: e.node.name, kind: t("deployment"), run: go(`/serving/${e.node.id}`) }] : [],
+    ),
+    ...(data?.chats.edges ?? []).flatMap((e) =>
+      e?.node ? [{ label: e.node.title || t("Untitled"), kind: t("chat"), run: go(`/chat/${e.node.id}`) }] : [],
     ),
     { label: t("Light theme"), kind: t("action"), run: () => setColorScheme("light") },
     { label: t("Dark theme"), kind: t("action"), run: () => setColorScheme("dark") },
