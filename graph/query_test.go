@@ -478,6 +478,9 @@ func TestSubscriptionsToOthers(t *testing.T) {
 			SetEmail("friend@example.org").SetPermission("read_only").SaveX(ctx).ID,
 	}
 	ids["taskChanged"] = w.Client.Task.Create().SetKind("test").SetInput([]byte("{}")).SetDomainID(w.A.ID).SetCreatorID(w.A.Member.ID).SaveX(ctx).ID
+	ids["deploymentChanged"] = w.Client.Deployment.Create().SetName("d").SetDomainID(w.A.ID).SetProject(w.A.Project).SetOwner(w.A.Member).
+		SetWanted(1).SetCurrent(1).SetTarget(1).SetWeights(map[int]int{1: 100}).
+		SetStrategy([]byte("{}")).SetScaling([]byte("{}")).SetProgress([]byte("{}")).SaveX(ctx).ID
 	hidden := w.Client.ResourceGroup.Create().SetName("hidden").SetPublic(false).SaveX(ctx)
 	ids["queueChanged"] = hidden.ID
 	ids["agentChanged"] = w.Client.Agent.Create().SetName("hidden").SetResourceGroup(hidden).SaveX(ctx).ID

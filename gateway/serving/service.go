@@ -122,7 +122,7 @@ func (s *Service) watch(ctx context.Context) {
 				s.fleet.refresh(ctx, uuid.Nil)
 			case e.Topic == event.Login:
 				s.recheck(ctx, e.ID)
-			case e.By != byWaiting:
+			case e.By != byWaiting && e.By != event.BySamples:
 				s.forget(e.ID)
 				s.fleet.refresh(ctx, e.ID)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/deployment/load"
 	"github.com/berthhq/berth/manager/deployment/scale"
 )
 
@@ -29,6 +30,9 @@ type term struct {
 	calls map[uuid.UUID]scale.State
 	// retry is when the session of a replica can be requested again after a refusal.
 	retry map[uuid.UUID]time.Time
+	// loads are those that were last announced, and when.
+	loads     map[uuid.UUID]load.Total
+	announced time.Time
 }
 
 // Lead keeps the deployments served until ctx ends. Only the leader calls it.

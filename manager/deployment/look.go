@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -13,6 +15,8 @@ import (
 	"github.com/berthhq/berth/ent/deploymentreplica"
 	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/manager/deployment/load"
 )
 
@@ -105,9 +109,29 @@ func (t *term) observe(ctx context.Context) ([]*seen, error) {
 	loads, err := t.Loads.Read(ctx, ids...)
 	if err != nil { // the replicas are kept as they are; only numbers and drains wait
 		t.Logger.WarnContext(ctx, "read the load of deployments", "error", err)
+	} else {
+		t.announce(ctx, ids, loads)
 	}
 	for _, d := range all {
 		d.load, d.reported = loads[d.ID]
 	}
 	return all, nil
+}
+
+// announceEvery is the time between two announcements of loads. It is shorter than lookEvery, so that none of the regular looks is
+// too early.
+const announceEvery = lookEvery - 100*time.Millisecond
+
+// announce publishes an event about each deployment whose load has changed since the last time, for those who look at it.
+func (t *term) announce(ctx context.Context, ids []uuid.UUID, loads map[uuid.UUID]load.Total) {
+	now := clock.Now()
+	if now.Sub(t.announced) < announceEvery {
+		return
+	}
+	for _, id := range ids {
+		if !reflect.DeepEqual(t.loads[id], loads[id]) {
+			t.Bus.Publish(ctx, event.Event{Topic: event.Deployment, ID: id, By: event.BySamples})
+		}
+	}
+	t.announced, t.loads = now, loads
 }

@@ -337,6 +337,14 @@ const made = (d, input) =>
     createdAt: ago(0),
   });
 
+/** Sends a deployment, or all of them, every second. */
+export async function* changes(id) {
+  for (;;) {
+    for (const d of deployments) if (!id || d.id === id) yield { deploymentChanged: d };
+    await new Promise((r) => setTimeout(r, 1000));
+  }
+}
+
 /** The fields of the root types; models is the address of the mock's models. */
 export const root = (conn, models) => ({
   deployments: (a) => {

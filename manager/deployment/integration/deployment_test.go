@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/ent/deploymentreplica"
 	entsession "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/clustertest"
 	"github.com/berthhq/berth/manager/deployment/load"
@@ -241,8 +242,17 @@ func TestScalesWithLoad(t *testing.T) {
 			return len(s.live(t, id, deploymentreplica.PhaseReady)) == replicas
 		})
 	}
+	news := s.Bus(t).Subscribe(t.Context(), event.Deployment)
 	under(100, 3)
 	under(8, 2)
+	managertest.Eventually(t, "the leader announces the load", func() bool {
+		for range len(news) {
+			if e := <-news; e.ID == id && e.By == event.BySamples {
+				return true
+			}
+		}
+		return false
+	})
 	under(0, 1)
 	var up *ent.DeploymentEvent
 	for _, e := range s.events(t, id, deploymentevent.KindScaled) {

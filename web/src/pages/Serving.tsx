@@ -1,13 +1,15 @@
 import { Button } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
+import { useSubscription } from "urql";
 import { graphql, type ResultOf, type VariablesOf } from "../api/graphql";
 import { FilterBox } from "../components/admin/Filter";
 import { nodesOf } from "../components/admin/usePages";
 import { when } from "../components/format";
 import { Empty, FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
-import { DeploymentParts, measured, rate, useEvery } from "../components/serving/serving";
+import { DeploymentParts, measured, rate } from "../components/serving/serving";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
@@ -25,6 +27,7 @@ const DeploymentsQuery = graphql(
 `,
   [DeploymentParts],
 );
+const DeploymentsChanged = graphql(`subscription DeploymentsChanged { deploymentChanged { id } }`);
 type Where = NonNullable<VariablesOf<typeof DeploymentsQuery>["where"]>;
 type Row = ResultOf<typeof DeploymentParts>;
 
@@ -44,7 +47,11 @@ export function Serving() {
     ...(search.ended ? {} : { endedAtIsNil: true }),
   };
   const { data, failure, refetch, fetching } = useLiveQuery({ query: DeploymentsQuery, variables: { first, where } });
-  useEvery(refetch);
+  const again = useDebouncedCallback(refetch, { delay: 1000, maxWait: 1000 });
+  useSubscription({ query: DeploymentsChanged }, (_, change) => {
+    again();
+    return change;
+  });
   const rows = nodesOf(data?.deployments);
   const total = data?.deployments.totalCount ?? 0;
   const filtered = Boolean(search.q);

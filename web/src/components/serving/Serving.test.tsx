@@ -1,6 +1,7 @@
 import { screen, within } from "@testing-library/react";
 import { GraphQLError } from "graphql";
 import { beforeAll, expect, it, vi } from "vitest";
+import { Deployment as DeploymentPage } from "../../pages/Deployment";
 import { list } from "../../testing/api";
 import { stage } from "../../testing/stage";
 import { Change } from "./Change";
@@ -145,6 +146,25 @@ it("shows markup of an answer as text, and revokes the key of the request", asyn
   expect(answer.children.length).toBe(0);
   await vi.waitFor(() => expect(api.sent("RevokeDeploymentKey")).toEqual([{ input: { id: "k1" } }]));
   vi.unstubAllGlobals();
+});
+
+it("shows the load and the history as they change", async () => {
+  const d = { __typename: "Deployment", ...deployment({ load: { requestsPerSecond: 2, replicas: [] } }) };
+  const { api, router } = await stage(<DeploymentPage />, { path: "/serving/$id", answers: { node: d } });
+  const figures = async () => within(await screen.findByRole("region", { name: "Load" })).getAllByRole("definition");
+  expect((await figures())[0]?.textContent).toBe("2");
+  const reads = api.sent("Deployment").length;
+  await api.push("deploymentChanged", { ...d, load: { requestsPerSecond: 7.5, replicas: [] } });
+  await vi.waitFor(async () => expect((await figures())[0]?.textContent).toBe("7.5"));
+  expect(api.sent("Deployment").length).toBe(reads);
+
+  const events = { ...list([{ id: "e1", kind: "REFUSED", message: "no room" }]), totalCount: 1 };
+  api.answers = { node: { ...d, events: { ...list([]), totalCount: 0 } } };
+  await router.navigate({ to: "/serving/$id", params: { id: "$id" }, search: { tab: "history" } } as never);
+  await screen.findByText("No events yet");
+  api.answers = { node: { ...d, events } };
+  await api.push("deploymentChanged", { ...d, events });
+  expect(await screen.findByText("no room")).toBeDefined();
 });
 
 it("shows what the form lacks and what the server refuses at the fields", async () => {
