@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/graph/model"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/modelapi"
 	"github.com/berthhq/berth/manager/deployment"
 	"github.com/berthhq/berth/manager/deployment/key"
 	deploymentload "github.com/berthhq/berth/manager/deployment/load"
@@ -23,6 +24,7 @@ import (
 type (
 	deploymentResolver         struct{ *Resolver }
 	deploymentRevisionResolver struct{ *Resolver }
+	deploymentKeyResolver      struct{ *Resolver }
 )
 
 func (r queryResolver) Deployments(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.DeploymentOrder, where *ent.DeploymentWhereInput) (*ent.DeploymentConnection, error) {
@@ -108,6 +110,10 @@ func (r deploymentRevisionResolver) Request(ctx context.Context, x *ent.Deployme
 
 func (deploymentRevisionResolver) Engine(_ context.Context, x *ent.DeploymentRevision) (*deployment.Engine, error) {
 	return deployment.EngineOf(x)
+}
+
+func (deploymentKeyResolver) Apis(_ context.Context, k *ent.DeploymentKey) ([]modelapi.API, error) {
+	return key.APIs(k), nil
 }
 
 // DeploymentChanged sends the current state if a deployment is given, then each change of visible ones.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthhq/berth/internal/modelapi"
 	"github.com/berthhq/berth/internal/modelmock"
 )
 
@@ -82,7 +83,7 @@ func newChooser(b *testing.B, by string, engines int, engine modelmock.Config) (
 	return c, srv.URL
 }
 
-func (c *chooser) Open(context.Context, string, string) (*Access, error) {
+func (c *chooser) Open(context.Context, string, string, modelapi.API) (*Access, error) {
 	n := c.next.Add(1)
 	a := &Access{Model: c.all, Tenant: "t", Count: func(r Record) {
 		c.mu.Lock()

@@ -45,7 +45,7 @@ func (r *Router) exchange(a api, rw http.ResponseWriter, req *http.Request) {
 		refuseError(rw, err)
 		return
 	}
-	access, err := r.cfg.Models.Open(req.Context(), KeyOf(req), b.model)
+	access, err := r.cfg.Models.Open(req.Context(), KeyOf(req), b.model, a.group)
 	if err != nil {
 		refuseError(rw, err)
 		return

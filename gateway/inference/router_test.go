@@ -17,6 +17,7 @@ import (
 
 	"github.com/containerd/errdefs"
 
+	"github.com/berthhq/berth/internal/modelapi"
 	"github.com/berthhq/berth/internal/modelmock"
 )
 
@@ -62,7 +63,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func (w *world) Open(_ context.Context, key, model string) (*Access, error) {
+func (w *world) Open(_ context.Context, key, model string, _ modelapi.API) (*Access, error) {
 	switch {
 	case key != "secret":
 		return nil, errdefs.ErrUnauthenticated

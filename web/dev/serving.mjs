@@ -294,12 +294,14 @@ deployment("night-owl", "ASLEEP", {
   lastRequestAt: ago(9000),
 });
 
+const apis = ["CHAT", "COMPLETIONS", "EMBEDDINGS", "RERANK", "AUDIO", "IMAGES", "OTHER"];
 const keys = [
   {
     __typename: "DeploymentKey",
     id: randomUUID(),
     name: "assistant",
     prefix: "bmk_7Qf2",
+    apis: ["CHAT", "COMPLETIONS"],
     requestsPerMinute: 600,
     tokensPerMinute: 0,
     tokenBudget: 2_000_000,
@@ -352,7 +354,13 @@ export const root = (conn, models) => ({
     return conn(deployments.filter((d) => !endedAtIsNil || !d.endedAt))({ ...a, where });
   },
   deploymentKeys: (a) =>
-    conn(keys.filter((k) => !a.where?.deploymentID || k.deployment?.id === a.where.deploymentID))({
+    conn(
+      keys.filter(
+        (k) =>
+          (!a.where?.deploymentID || k.deployment?.id === a.where.deploymentID) &&
+          (!a.where?.deploymentIDIsNil || !k.deployment),
+      ),
+    )({
       first: a.first,
       where: { revokedAtIsNil: true },
     }),
@@ -425,6 +433,7 @@ export const root = (conn, models) => ({
       ...keys[0],
       usedRequests: 0,
       usedTokens: 0,
+      apis,
       requestsPerMinute: 0,
       tokenBudget: 0,
       ...input,

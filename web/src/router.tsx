@@ -181,6 +181,11 @@ const sshKeys = createRoute({
   path: "ssh-keys",
   component: lazyRouteComponent(() => import("./pages/account/SshKeys"), "SshKeys"),
 });
+const modelKeys = createRoute({
+  getParentRoute: () => account,
+  path: "model-keys",
+  component: lazyRouteComponent(() => import("./pages/account/ModelKeys"), "ModelKeys"),
+});
 const ownImages = createRoute({
   getParentRoute: () => account,
   path: "images",
@@ -337,6 +342,7 @@ export const router = createRouter({
         tokens,
         keypairs,
         sshKeys,
+        modelKeys,
         ownImages,
         limits,
         activity,

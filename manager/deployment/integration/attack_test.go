@@ -3,6 +3,7 @@ package integration
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berthhq/berth/ent/deploymentreplica"
 	"github.com/berthhq/berth/ent/session"
@@ -67,4 +68,36 @@ func TestRightsOfTheOwner(t *testing.T) {
 	managertest.Eventually(t, "the reason is shown", func() bool {
 		return strings.Contains(s.Client.Deployment.GetX(s.System(t), id).Message, "the owner of the deployment is not active")
 	})
+}
+
+// Policies limit the deployments of a user, a project and a domain; those that have ended do not count.
+func TestLimitOfDeployments(t *testing.T) {
+	s := newSite(t)
+	create := func(name string) managertest.Errors {
+		in := managertest.Vars{"name": name, "revision": revision(healthy, nil), "replicas": 0, "scaling": managertest.Vars{"min": 0}}
+		return s.Member.Ask(t, `mutation($in: CreateDeploymentInput!) { createDeployment(input: $in) { deployment { id } } }`, managertest.Vars{"in": in}, nil)
+	}
+	policy := s.CreatePolicy(t, s.A.Member, "few", managertest.Vars{"maxDeployments": 1})
+	if errs := create("a"); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	errs := create("b")
+	if errs.Code() != "RESOURCE_EXHAUSTED" || !strings.Contains(errs.String(), "few") || !strings.Contains(errs.String(), "deployments") {
+		t.Errorf("the second deployment: %s", errs)
+	}
+	var got struct {
+		EffectiveLimits []struct{ What, Used, Limit, Policy string }
+	}
+	s.Member.Must(t, `{ effectiveLimits { what used limit policy } }`, nil, &got)
+	if len(got.EffectiveLimits) != 1 || got.EffectiveLimits[0].What != "deployments" || got.EffectiveLimits[0].Used != "1" || got.EffectiveLimits[0].Limit != "1" {
+		t.Errorf("the limits are %+v", got)
+	}
+	s.UpdatePolicy(t, policy, managertest.Vars{"maxDeployments": 2})
+	if errs := create("b"); len(errs) > 0 {
+		t.Error(errs)
+	}
+	s.Client.Deployment.Update().SetEndedAt(time.Now()).SetStatus("ended").ExecX(s.System(t))
+	if errs := create("c"); len(errs) > 0 {
+		t.Errorf("ended deployments count: %s", errs)
+	}
 }

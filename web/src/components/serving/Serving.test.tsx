@@ -118,11 +118,25 @@ it("shows a new key once", async () => {
   const dialog = await screen.findByRole("dialog", { name: "New key" });
   await user.type(within(dialog).getByLabelText(/^Name/), "ci");
   await user.type(within(dialog).getByLabelText("Tokens in all"), "500");
+  for (const api of ["audio", "images", "other APIs"]) await user.click(within(dialog).getByLabelText(api));
   await user.click(within(dialog).getByRole("button", { name: "Create" }));
   expect(await screen.findByText("bmk_secret")).toBeDefined();
-  expect(api.sent("CreateDeploymentKey")[0]).toMatchObject({ input: { name: "ci", deployment: "d1" } });
+  expect(api.sent("CreateDeploymentKey")[0]).toMatchObject({
+    input: { name: "ci", deployment: "d1", apis: ["CHAT", "COMPLETIONS", "EMBEDDINGS", "RERANK"] },
+  });
   await user.click(screen.getByRole("button", { name: "I have saved it" }));
   expect(screen.queryByText("bmk_secret")).toBeNull();
+});
+
+it("lists the viewer's keys for all deployments, and the others on request", async () => {
+  const key = { id: "k1", name: "ci", prefix: "bmk_s", apis: ["CHAT"], user: { email: "ada@berth.example" } };
+  const { api, user } = await stage(<Keys deployment={null} />, { answers: { deploymentKeys: list([key]) } });
+  expect(await screen.findByText("for all of your deployments")).toBeDefined();
+  expect(screen.getByText("chat")).toBeDefined();
+  const filters = () => api.sent("DeploymentKeys").map((v) => v.where);
+  expect(filters()[0]).toEqual({ userID: "ada", deploymentIDIsNil: true, revokedAtIsNil: true });
+  await user.click(screen.getByRole("button", { name: "Those for one deployment too" }));
+  await vi.waitFor(() => expect(filters()).toContainEqual({ userID: "ada", revokedAtIsNil: true }));
 });
 
 it("shows markup of an answer as text, and revokes the key of the request", async () => {

@@ -1,0 +1,2 @@
+ALTER TABLE "deployment_keys" ADD COLUMN "apis" jsonb NOT NULL DEFAULT '[]';
+ALTER TABLE "resource_policies" ADD COLUMN "max_deployments" bigint NULL;
