@@ -695,6 +695,8 @@ type CreateDeploymentKeyInput struct {
 	Name string `json:"name"`
 	// Default: all deployments that the viewer can see.
 	Deployment string `json:"deployment,omitempty"`
+	// Default: all.
+	Apis []Enum `json:"apis,omitzero"`
 	// Default: never.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	// 0 = no limit, the default.
@@ -912,6 +914,7 @@ type CreateResourcePolicyInput struct {
 	MaxLogins               *int   `json:"maxLogins,omitempty"`
 	MaxCustomizedImages     *int   `json:"maxCustomizedImages,omitempty"`
 	MaxImageBytes           *int64 `json:"maxImageBytes,omitempty"`
+	MaxDeployments          *int   `json:"maxDeployments,omitempty"`
 }
 
 type CreateResourcePresetInput struct {
@@ -1395,6 +1398,8 @@ type DeploymentKey struct {
 	Name string `json:"name"`
 	// The first characters of the key.
 	Prefix string `json:"prefix"`
+	// The APIs that it can use.
+	Apis []Enum `json:"apis"`
 	// 0 = no limit.
 	RequestsPerMinute int `json:"requestsPerMinute"`
 	// 0 = no limit.
@@ -1950,7 +1955,7 @@ type DryRunRefusalsRefusal struct {
 
 // EffectiveLimit is how much of one resource can still be used, and which policy limits it.
 type EffectiveLimit struct {
-	// Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, public app time, folders, scope bytes, disk bytes, logins.
+	// Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, public app time, folders, scope bytes, disk bytes, logins, own images, deployments.
 	What  string `json:"what"`
 	Limit string `json:"limit"`
 	Used  string `json:"used"`
@@ -3243,9 +3248,11 @@ type Policy struct {
 	// Number of images that a user can have made of sessions.
 	MaxCustomizedImages *int `json:"maxCustomizedImages"`
 	// Bytes that these images add to public images; for a project: those of the images that are shared with it.
-	MaxImageBytes *int64    `json:"maxImageBytes"`
-	MaxLogins     *int      `json:"maxLogins"`
-	CreatedAt     time.Time `json:"createdAt"`
+	MaxImageBytes *int64 `json:"maxImageBytes"`
+	// Number of deployments that have not ended. Without such a limit, a user can have 200.
+	MaxDeployments *int      `json:"maxDeployments"`
+	MaxLogins      *int      `json:"maxLogins"`
+	CreatedAt      time.Time `json:"createdAt"`
 	// Where the policy is attached, as far as the viewer can see.
 	Attachments []Attachment `json:"attachments"`
 }
@@ -4731,6 +4738,7 @@ type UpdateResourcePolicyInput struct {
 	MaxLogins               *int    `json:"maxLogins,omitempty"`
 	MaxCustomizedImages     *int    `json:"maxCustomizedImages,omitempty"`
 	MaxImageBytes           *int64  `json:"maxImageBytes,omitempty"`
+	MaxDeployments          *int    `json:"maxDeployments,omitempty"`
 }
 
 // Fields that are null stay unchanged.
@@ -10268,6 +10276,7 @@ fragment Policy on ResourcePolicy {
 	maxDiskBytes
 	maxCustomizedImages
 	maxImageBytes
+	maxDeployments
 	maxLogins
 	createdAt
 	attachments {
@@ -11166,6 +11175,7 @@ fragment DeploymentKey on DeploymentKey {
 	id
 	name
 	prefix
+	apis
 	requestsPerMinute
 	tokensPerMinute
 	tokenBudget
@@ -12000,6 +12010,7 @@ fragment Policy on ResourcePolicy {
 	maxDiskBytes
 	maxCustomizedImages
 	maxImageBytes
+	maxDeployments
 	maxLogins
 	createdAt
 	attachments {
@@ -15782,6 +15793,7 @@ fragment DeploymentKey on DeploymentKey {
 	id
 	name
 	prefix
+	apis
 	requestsPerMinute
 	tokensPerMinute
 	tokenBudget
@@ -19015,6 +19027,7 @@ fragment Policy on ResourcePolicy {
 	maxDiskBytes
 	maxCustomizedImages
 	maxImageBytes
+	maxDeployments
 	maxLogins
 	createdAt
 	attachments {
@@ -19109,6 +19122,7 @@ fragment Policy on ResourcePolicy {
 	maxDiskBytes
 	maxCustomizedImages
 	maxImageBytes
+	maxDeployments
 	maxLogins
 	createdAt
 	attachments {
@@ -22823,6 +22837,7 @@ fragment DeploymentKey on DeploymentKey {
 	id
 	name
 	prefix
+	apis
 	requestsPerMinute
 	tokensPerMinute
 	tokenBudget
@@ -24727,6 +24742,7 @@ fragment DeploymentKey on DeploymentKey {
 	id
 	name
 	prefix
+	apis
 	requestsPerMinute
 	tokensPerMinute
 	tokenBudget
@@ -25618,6 +25634,7 @@ fragment Policy on ResourcePolicy {
 	maxDiskBytes
 	maxCustomizedImages
 	maxImageBytes
+	maxDeployments
 	maxLogins
 	createdAt
 	attachments {
