@@ -86,6 +86,7 @@ var rules = []rule{
 	{"gateway/inference", []string{"internal/"}, "the router knows models through an interface"},
 	{"manager/deployment/rollout", nil, "the decision is pure"},
 	{"manager/deployment/scale", nil, "the decision is pure"},
+	{"manager/deployment/expression", nil, "expressions know samples alone"},
 	{"manager/deployment/variant", nil, "engines are data"},
 	{"manager/deployment/definition", []string{"internal/yamltext"}, "a file is read where nothing else is known"},
 	{"gateway/serving", []string{"gateway/inference", "manager", "ent", "internal/"}, "a gateway serves models with the services of a manager"},

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,6 +18,7 @@ import (
 	"github.com/berthhq/berth/ent/kernel"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/manager/deployment/expression"
 	"github.com/berthhq/berth/manager/deployment/load"
 )
 
@@ -28,6 +30,8 @@ type seen struct {
 	rows     map[int]*ent.DeploymentRevision
 	load     load.Total
 	reported bool // a gateway reports
+	// expressions are those of the rules, each parsed once.
+	expressions []*expression.Expression
 }
 
 // look observes all deployments that have not ended, decides about each, and carries the decisions out.
@@ -106,6 +110,7 @@ func (t *term) observe(ctx context.Context) ([]*seen, error) {
 		}
 		d.engines[r.Number], d.rows[r.Number] = *e, r
 	}
+	t.parse(all)
 	loads, err := t.Loads.Read(ctx, ids...)
 	if err != nil { // the replicas are kept as they are; only numbers and drains wait
 		t.Logger.WarnContext(ctx, "read the load of deployments", "error", err)
@@ -116,6 +121,35 @@ func (t *term) observe(ctx context.Context) ([]*seen, error) {
 		d.load, d.reported = loads[d.ID]
 	}
 	return all, nil
+}
+
+// parse notes the expressions of the rules. They were checked before they were stored.
+func (t *term) parse(all []*seen) {
+	now := map[string]*expression.Expression{}
+	for _, d := range all {
+		s, err := stored[Scaling](d.Scaling)
+		if err != nil {
+			continue // number reports it
+		}
+		for _, target := range s.Targets {
+			text, is := strings.CutPrefix(target.Metric, ofExpression)
+			if !is {
+				continue
+			}
+			e := t.expressions[text]
+			if e == nil {
+				e = now[text]
+			}
+			if e == nil {
+				if e, err = expression.Parse(text); err != nil {
+					continue // of another version: its value is unknown
+				}
+			}
+			now[text] = e
+			d.expressions = append(d.expressions, e)
+		}
+	}
+	t.expressions = now
 }
 
 // announceEvery is the time between two announcements of loads. It is shorter than lookEvery, so that none of the regular looks is

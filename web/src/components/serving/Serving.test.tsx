@@ -30,6 +30,7 @@ const replica = (id: string, phase: string, more: object = {}) => ({
   },
 });
 
+const scaling = { min: 1, max: 2, zeroAfter: 900, upAfter: 30, downAfter: 300, targets: [], schedules: [] };
 const deployment = (more: object = {}) =>
   ({
     id: "d1",
@@ -47,7 +48,7 @@ const deployment = (more: object = {}) =>
     ],
     load: null,
     strategy: { kind: "CANARY", steps: [10], stepTime: 60, deadline: 600 },
-    scaling: { min: 1, max: 2, zeroAfter: 900, upAfter: 30, downAfter: 300, targets: [], schedules: [] },
+    scaling,
     replicas: { totalCount: 0, edges: [] },
     project: { id: "p1", name: "vision" },
     owner: { id: "ada", email: "ada@berth.example" },
@@ -105,6 +106,22 @@ it("shows a refused number at its field", async () => {
   expect(max.getAttribute("aria-invalid")).toBe("true");
   expect(api.sent("UpdateDeployment")[0]).toMatchObject({ input: { id: "d1", scaling: { min: 1, max: 50 } } });
   expect(api.sent("UpdateDeployment")[0]).not.toHaveProperty("input.replicas");
+});
+
+it("shows where an expression of a target is wrong", async () => {
+  const targets = [{ metric: "promql:sum(x", perReplica: 2, sum: false }];
+  const { user } = await stage(<ScalingForm deployment={deployment({ scaling: { ...scaling, targets } })} editable />, {
+    answers: {
+      updateDeployment: () => {
+        throw new GraphQLError("at character 6: unclosed left parenthesis", {
+          extensions: { code: "INVALID_ARGUMENT", field: "scaling.targets[0].metric" },
+        });
+      },
+    },
+  });
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  const group = within(screen.getByRole("group", { name: "Targets" }));
+  expect(await group.findByText("at character 6: unclosed left parenthesis")).toBeDefined();
 });
 
 it("shows a new key once", async () => {
