@@ -1639,8 +1639,10 @@ type DeploymentTarget struct {
 
 type DeploymentTargetInput struct {
 	// requests (in flight), waiting (requests that wait for a replica), requestRate (in a second), tokenRate (tokens of answers in a second),
-	// session: with a metric of the session's page such as session:cuda_util (percent), or the name of a metric of the engine, such as
-	// vllm:gpu_cache_usage_perc.
+	// session: with a metric of the session's page such as session:cuda_util (percent), the name of a metric of the engine, such as
+	// vllm:gpu_cache_usage_perc, or promql: with an expression over the metrics of the engines, such as
+	// promql:sum(rate(vllm:generation_tokens_total[1m])). An expression looks back 15 minutes at most; several values are averaged, or
+	// added if sum is true.
 	Metric string `json:"metric"`
 	// Above 0.
 	PerReplica float64 `json:"perReplica"`
