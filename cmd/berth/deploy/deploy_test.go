@@ -114,7 +114,13 @@ func TestUpdateStartsFromTheCurrentRevision(t *testing.T) {
 	if got["options"] != nil || got["health"] != nil || got["port"] != 9000.0 || !cmp.Equal(got["request"].(map[string]any)["command"], []any{"/serve"}) {
 		t.Errorf("%v", got)
 	}
-	if r := f.Run("deploy", "update", "llama", "--shared=false", "--target", "none"); r.Code != 0 || f.Count("AddDeploymentRevision") != 2 {
+	if r := f.Run("deploy", "update", "llama", "--health", "none"); r.Code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if got := sent(t, said["AddDeploymentRevision"])["revision"].(map[string]any); got["health"] != "" || got["metrics"] != "/metrics" {
+		t.Errorf("%v", got)
+	}
+	if r := f.Run("deploy", "update", "llama", "--shared=false", "--target", "none"); r.Code != 0 || f.Count("AddDeploymentRevision") != 3 {
 		t.Fatalf("%+v", r)
 	}
 	expect(t, sent(t, said["UpdateDeployment"]), `{"id":"`+idLlama+`","shared":false,"scaling":{"targets":[]}}`)

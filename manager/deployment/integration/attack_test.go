@@ -23,7 +23,7 @@ func TestHostileRevisions(t *testing.T) {
 		"a line break in the path":           {"revision.metrics", managertest.Vars{"metrics": "/metrics\r\nHost: evil"}},
 		"a path above the folder":            {"revision.subpath", managertest.Vars{"model": "m", "subpath": "../other"}},
 		"a folder of another user":           {"revision.model", managertest.Vars{"model": "secrets"}},
-		"an argument as a value of options":  {"revision.options", managertest.Vars{"variant": "vllm", "options": managertest.Vars{"toolCallParser": "--api-key"}}},
+		"an argument as a value of options":  {"revision.options.toolCallParser", managertest.Vars{"variant": "vllm", "options": managertest.Vars{"toolCallParser": "--api-key"}}},
 		"a command beside that of a variant": {"revision.request.command", managertest.Vars{"variant": "vllm"}},
 		"a name for the session":             {"revision.request.name", managertest.Vars{"request": clustertest.SessionInput(managertest.Vars{"name": "x"}, "sleep", "600")}},
 		"another project":                    {"revision.request.project", managertest.Vars{"request": clustertest.SessionInput(managertest.Vars{"project": s.B.Project.ID}, "sleep", "600")}},

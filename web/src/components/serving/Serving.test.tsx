@@ -207,8 +207,8 @@ it("shows what the form lacks and what the server refuses at the fields", async 
       images: list([{ id: "i1", name: "vllm:1", reference: "r/vllm:1", minimumSlots: {}, apps: [] }]),
       vfolders: list([{ id: "f1", name: "weights", permissions: ["READ_FILES"] }]),
       createDeployment: () => {
-        throw new GraphQLError("options.dtype: is not a type", {
-          extensions: { code: "INVALID_ARGUMENT", field: "revision.options" },
+        throw new GraphQLError("is not a type", {
+          extensions: { code: "INVALID_ARGUMENT", field: "revision.options.dtype" },
         });
       },
     },
