@@ -1518,7 +1518,7 @@ type DeploymentRevisionInput struct {
 	// Port of the engine. Default: that of the variant.
 	Port *int `json:"port,omitempty"`
 	// Path that a healthy engine answers with healthStatus; empty: the port is enough. Default: that of the variant.
-	Health string `json:"health,omitempty"`
+	Health *string `json:"health,omitempty"`
 	// 100 to 599. Default: 200.
 	HealthStatus *int `json:"healthStatus,omitempty"`
 	// Seconds between two checks, 1 to 3600. Default: 5.
@@ -1529,8 +1529,8 @@ type DeploymentRevisionInput struct {
 	Retries *int `json:"retries,omitempty"`
 	// Seconds until a replica must be ready after its container has started, 1 to 86400. Default: 1800.
 	StartTimeout *float64 `json:"startTimeout,omitempty"`
-	// Path of Prometheus metrics. Default: that of the variant.
-	Metrics string `json:"metrics,omitempty"`
+	// Path of Prometheus metrics; empty: none. Default: that of the variant.
+	Metrics *string `json:"metrics,omitempty"`
 	// At most 1000 characters. Default: empty.
 	Comment string `json:"comment,omitempty"`
 }
@@ -1605,7 +1605,7 @@ type DeploymentStrategy struct {
 	Steps []int `json:"steps"`
 	// CANARY: seconds that a step lasts at least.
 	StepTime int `json:"stepTime"`
-	// Seconds after which a change that has not ended is rolled back.
+	// Seconds after which a change that has not ended is rolled back. A CANARY with too few requests to judge it gets all of them, if none has failed.
 	Deadline int `json:"deadline"`
 }
 
