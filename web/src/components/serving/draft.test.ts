@@ -189,7 +189,7 @@ test("an error of the server is at the field of the form", () => {
   expect(atField(null)).toBeNull();
 });
 
-it("asks for the open port alone although the variant has a health check", () => {
+test("asks for the open port alone although the variant has a health check", () => {
   const open = revision({ engine: { ...revision().engine, health: "" } });
   expect(draftOf(open, variants)).toMatchObject({ portOnly: true, health: "" });
   expect(revisionInput({ ...draftOf(open, variants) }, open)).toMatchObject({ health: "" });
