@@ -104,7 +104,7 @@ export function KeyDialog({ deployment, now, onClose, onMade }: Props) {
                 onChange={setPicked}
                 error={wrong.apis ?? (picked.length === 0 ? t("Choose at least one API.") : undefined)}
               >
-                <div className="row" style={{ flexWrap: "wrap", margin: "6px 0" }}>
+                <div className="row" style={{ flexWrap: "wrap", gap: "6px 16px", margin: "6px 0" }}>
                   {apis.map((api) => (
                     <Checkbox key={api} value={api} label={word("ModelAPI", api)} />
                   ))}

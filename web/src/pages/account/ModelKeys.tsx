@@ -1,4 +1,5 @@
 import { Keys } from "../../components/serving/Keys";
+import "../../components/serving/serving.css";
 import { t } from "../../i18n";
 
 /** The viewer's keys for all deployments that they can see. */
