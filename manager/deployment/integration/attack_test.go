@@ -1,7 +1,10 @@
 package integration
 
 import (
+	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,8 +96,18 @@ func TestLimitOfDeployments(t *testing.T) {
 		t.Errorf("the limits are %+v", got)
 	}
 	s.UpdatePolicy(t, policy, managertest.Vars{"maxDeployments": 2})
-	if errs := create("b"); len(errs) > 0 {
-		t.Error(errs)
+	var made atomic.Int32
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			if errs := create(fmt.Sprint("b", i)); len(errs) == 0 {
+				made.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if made.Load() != 1 {
+		t.Errorf("%d of 4 requests at the same time took the last place", made.Load())
 	}
 	s.Client.Deployment.Update().SetEndedAt(time.Now()).SetStatus("ended").ExecX(s.System(t))
 	if errs := create("c"); len(errs) > 0 {
