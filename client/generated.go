@@ -910,6 +910,8 @@ type CreateDeploymentKeyInput struct {
 	Name string `json:"name"`
 	// Default: all deployments that the viewer can see.
 	Deployment string `json:"deployment,omitempty"`
+	// Default: all.
+	Apis []Enum `json:"apis,omitzero"`
 	// Default: never.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	// 0 = no limit, the default.
@@ -1127,6 +1129,7 @@ type CreateResourcePolicyInput struct {
 	MaxLogins               *int   `json:"maxLogins,omitempty"`
 	MaxCustomizedImages     *int   `json:"maxCustomizedImages,omitempty"`
 	MaxImageBytes           *int64 `json:"maxImageBytes,omitempty"`
+	MaxDeployments          *int   `json:"maxDeployments,omitempty"`
 }
 
 type CreateResourcePresetInput struct {
@@ -1618,6 +1621,8 @@ type DeploymentKey struct {
 	Name string `json:"name"`
 	// The first characters of the key.
 	Prefix string `json:"prefix"`
+	// The APIs that it can use.
+	Apis []Enum `json:"apis"`
 	// 0 = no limit.
 	RequestsPerMinute int `json:"requestsPerMinute"`
 	// 0 = no limit.
@@ -1736,7 +1741,7 @@ type DeploymentRevisionInput struct {
 	// Port of the engine. Default: that of the variant.
 	Port *int `json:"port,omitempty"`
 	// Path that a healthy engine answers with healthStatus; empty: the port is enough. Default: that of the variant.
-	Health string `json:"health,omitempty"`
+	Health *string `json:"health,omitempty"`
 	// 100 to 599. Default: 200.
 	HealthStatus *int `json:"healthStatus,omitempty"`
 	// Seconds between two checks, 1 to 3600. Default: 5.
@@ -1747,8 +1752,8 @@ type DeploymentRevisionInput struct {
 	Retries *int `json:"retries,omitempty"`
 	// Seconds until a replica must be ready after its container has started, 1 to 86400. Default: 1800.
 	StartTimeout *float64 `json:"startTimeout,omitempty"`
-	// Path of Prometheus metrics. Default: that of the variant.
-	Metrics string `json:"metrics,omitempty"`
+	// Path of Prometheus metrics; empty: none. Default: that of the variant.
+	Metrics *string `json:"metrics,omitempty"`
 	// At most 1000 characters. Default: empty.
 	Comment string `json:"comment,omitempty"`
 }
@@ -1823,7 +1828,7 @@ type DeploymentStrategy struct {
 	Steps []int `json:"steps"`
 	// CANARY: seconds that a step lasts at least.
 	StepTime int `json:"stepTime"`
-	// Seconds after which a change that has not ended is rolled back.
+	// Seconds after which a change that has not ended is rolled back. A CANARY with too few requests to judge it gets all of them, if none has failed.
 	Deadline int `json:"deadline"`
 }
 
@@ -1857,8 +1862,10 @@ type DeploymentTarget struct {
 
 type DeploymentTargetInput struct {
 	// requests (in flight), waiting (requests that wait for a replica), requestRate (in a second), tokenRate (tokens of answers in a second),
-	// session: with a metric of the session's page such as session:cuda_util (percent), or the name of a metric of the engine, such as
-	// vllm:gpu_cache_usage_perc.
+	// session: with a metric of the session's page such as session:cuda_util (percent), the name of a metric of the engine, such as
+	// vllm:gpu_cache_usage_perc, or promql: with an expression over the metrics of the engines, such as
+	// promql:sum(rate(vllm:generation_tokens_total[1m])). An expression looks back 15 minutes at most; several values are averaged, or
+	// added if sum is true.
 	Metric string `json:"metric"`
 	// Above 0.
 	PerReplica float64 `json:"perReplica"`
@@ -2173,7 +2180,7 @@ type DryRunRefusalsRefusal struct {
 
 // EffectiveLimit is how much of one resource can still be used, and which policy limits it.
 type EffectiveLimit struct {
-	// Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, public app time, folders, scope bytes, disk bytes, logins.
+	// Slot name, pending with a slot name, or: sessions, pending sessions, containers per session, priority, session lifetime, idle timeout, public app time, folders, scope bytes, disk bytes, logins, own images, deployments.
 	What  string `json:"what"`
 	Limit string `json:"limit"`
 	Used  string `json:"used"`
@@ -3471,9 +3478,11 @@ type Policy struct {
 	// Number of images that a user can have made of sessions.
 	MaxCustomizedImages *int `json:"maxCustomizedImages"`
 	// Bytes that these images add to public images; for a project: those of the images that are shared with it.
-	MaxImageBytes *int64    `json:"maxImageBytes"`
-	MaxLogins     *int      `json:"maxLogins"`
-	CreatedAt     time.Time `json:"createdAt"`
+	MaxImageBytes *int64 `json:"maxImageBytes"`
+	// Number of deployments that have not ended. Without such a limit, a user can have 200.
+	MaxDeployments *int      `json:"maxDeployments"`
+	MaxLogins      *int      `json:"maxLogins"`
+	CreatedAt      time.Time `json:"createdAt"`
 	// Where the policy is attached, as far as the viewer can see.
 	Attachments []Attachment `json:"attachments"`
 }
@@ -5039,6 +5048,7 @@ type UpdateResourcePolicyInput struct {
 	MaxLogins               *int    `json:"maxLogins,omitempty"`
 	MaxCustomizedImages     *int    `json:"maxCustomizedImages,omitempty"`
 	MaxImageBytes           *int64  `json:"maxImageBytes,omitempty"`
+	MaxDeployments          *int    `json:"maxDeployments,omitempty"`
 }
 
 // Fields that are null stay unchanged.
@@ -10974,6 +10984,7 @@ fragment Policy on ResourcePolicy {
 	maxDiskBytes
 	maxCustomizedImages
 	maxImageBytes
+	maxDeployments
 	maxLogins
 	createdAt
 	attachments {
@@ -11966,6 +11977,7 @@ fragment DeploymentKey on DeploymentKey {
 	id
 	name
 	prefix
+	apis
 	requestsPerMinute
 	tokensPerMinute
 	tokenBudget
@@ -12800,6 +12812,7 @@ fragment Policy on ResourcePolicy {
 	maxDiskBytes
 	maxCustomizedImages
 	maxImageBytes
+	maxDeployments
 	maxLogins
 	createdAt
 	attachments {
@@ -16966,6 +16979,7 @@ fragment DeploymentKey on DeploymentKey {
 	id
 	name
 	prefix
+	apis
 	requestsPerMinute
 	tokensPerMinute
 	tokenBudget
@@ -20231,6 +20245,7 @@ fragment Policy on ResourcePolicy {
 	maxDiskBytes
 	maxCustomizedImages
 	maxImageBytes
+	maxDeployments
 	maxLogins
 	createdAt
 	attachments {
@@ -20325,6 +20340,7 @@ fragment Policy on ResourcePolicy {
 	maxDiskBytes
 	maxCustomizedImages
 	maxImageBytes
+	maxDeployments
 	maxLogins
 	createdAt
 	attachments {
@@ -24288,6 +24304,7 @@ fragment DeploymentKey on DeploymentKey {
 	id
 	name
 	prefix
+	apis
 	requestsPerMinute
 	tokensPerMinute
 	tokenBudget
@@ -26423,6 +26440,7 @@ fragment DeploymentKey on DeploymentKey {
 	id
 	name
 	prefix
+	apis
 	requestsPerMinute
 	tokensPerMinute
 	tokenBudget
@@ -27314,6 +27332,7 @@ fragment Policy on ResourcePolicy {
 	maxDiskBytes
 	maxCustomizedImages
 	maxImageBytes
+	maxDeployments
 	maxLogins
 	createdAt
 	attachments {

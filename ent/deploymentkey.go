@@ -3,6 +3,7 @@
 package ent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -28,6 +29,8 @@ type DeploymentKey struct {
 	Prefix string `json:"prefix,omitempty"`
 	// Hash holds the value of the "hash" field.
 	Hash []byte `json:"-"`
+	// Apis holds the value of the "apis" field.
+	Apis []string `json:"apis,omitempty"`
 	// RequestsPerMinute holds the value of the "requests_per_minute" field.
 	RequestsPerMinute int `json:"requests_per_minute,omitempty"`
 	// TokensPerMinute holds the value of the "tokens_per_minute" field.
@@ -98,7 +101,7 @@ func (*DeploymentKey) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case deploymentkey.FieldDeploymentID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
-		case deploymentkey.FieldHash:
+		case deploymentkey.FieldHash, deploymentkey.FieldApis:
 			values[i] = new([]byte)
 		case deploymentkey.FieldRequestsPerMinute, deploymentkey.FieldTokensPerMinute, deploymentkey.FieldTokenBudget, deploymentkey.FieldUsedRequests, deploymentkey.FieldUsedTokens:
 			values[i] = new(sql.NullInt64)
@@ -152,6 +155,14 @@ func (_m *DeploymentKey) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field hash", values[i])
 			} else if value != nil {
 				_m.Hash = *value
+			}
+		case deploymentkey.FieldApis:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field apis", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Apis); err != nil {
+					return fmt.Errorf("unmarshal field apis: %w", err)
+				}
 			}
 		case deploymentkey.FieldRequestsPerMinute:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -279,6 +290,9 @@ func (_m *DeploymentKey) String() string {
 	builder.WriteString(_m.Prefix)
 	builder.WriteString(", ")
 	builder.WriteString("hash=<sensitive>")
+	builder.WriteString(", ")
+	builder.WriteString("apis=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Apis))
 	builder.WriteString(", ")
 	builder.WriteString("requests_per_minute=")
 	builder.WriteString(fmt.Sprintf("%v", _m.RequestsPerMinute))

@@ -58,6 +58,12 @@ func (_c *DeploymentKeyCreate) SetHash(v []byte) *DeploymentKeyCreate {
 	return _c
 }
 
+// SetApis sets the "apis" field.
+func (_c *DeploymentKeyCreate) SetApis(v []string) *DeploymentKeyCreate {
+	_c.mutation.SetApis(v)
+	return _c
+}
+
 // SetRequestsPerMinute sets the "requests_per_minute" field.
 func (_c *DeploymentKeyCreate) SetRequestsPerMinute(v int) *DeploymentKeyCreate {
 	_c.mutation.SetRequestsPerMinute(v)
@@ -259,6 +265,10 @@ func (_c *DeploymentKeyCreate) defaults() {
 		v := deploymentkey.DefaultCreatedAt()
 		_c.mutation.SetCreatedAt(v)
 	}
+	if _, ok := _c.mutation.Apis(); !ok {
+		v := deploymentkey.DefaultApis
+		_c.mutation.SetApis(v)
+	}
 	if _, ok := _c.mutation.RequestsPerMinute(); !ok {
 		v := deploymentkey.DefaultRequestsPerMinute
 		_c.mutation.SetRequestsPerMinute(v)
@@ -303,6 +313,9 @@ func (_c *DeploymentKeyCreate) check() error {
 	}
 	if _, ok := _c.mutation.Hash(); !ok {
 		return &ValidationError{Name: "hash", err: errors.New(`ent: missing required field "DeploymentKey.hash"`)}
+	}
+	if _, ok := _c.mutation.Apis(); !ok {
+		return &ValidationError{Name: "apis", err: errors.New(`ent: missing required field "DeploymentKey.apis"`)}
 	}
 	if _, ok := _c.mutation.RequestsPerMinute(); !ok {
 		return &ValidationError{Name: "requests_per_minute", err: errors.New(`ent: missing required field "DeploymentKey.requests_per_minute"`)}
@@ -379,6 +392,10 @@ func (_c *DeploymentKeyCreate) createSpec() (*DeploymentKey, *sqlgraph.CreateSpe
 	if value, ok := _c.mutation.Hash(); ok {
 		_spec.SetField(deploymentkey.FieldHash, field.TypeBytes, value)
 		_node.Hash = value
+	}
+	if value, ok := _c.mutation.Apis(); ok {
+		_spec.SetField(deploymentkey.FieldApis, field.TypeJSON, value)
+		_node.Apis = value
 	}
 	if value, ok := _c.mutation.RequestsPerMinute(); ok {
 		_spec.SetField(deploymentkey.FieldRequestsPerMinute, field.TypeInt, value)
@@ -656,6 +673,9 @@ func (u *DeploymentKeyUpsertOne) UpdateNewValues() *DeploymentKeyUpsertOne {
 		}
 		if _, exists := u.create.mutation.Hash(); exists {
 			s.SetIgnore(deploymentkey.FieldHash)
+		}
+		if _, exists := u.create.mutation.Apis(); exists {
+			s.SetIgnore(deploymentkey.FieldApis)
 		}
 		if _, exists := u.create.mutation.ExpiresAt(); exists {
 			s.SetIgnore(deploymentkey.FieldExpiresAt)
@@ -1041,6 +1061,9 @@ func (u *DeploymentKeyUpsertBulk) UpdateNewValues() *DeploymentKeyUpsertBulk {
 			}
 			if _, exists := b.mutation.Hash(); exists {
 				s.SetIgnore(deploymentkey.FieldHash)
+			}
+			if _, exists := b.mutation.Apis(); exists {
+				s.SetIgnore(deploymentkey.FieldApis)
 			}
 			if _, exists := b.mutation.ExpiresAt(); exists {
 				s.SetIgnore(deploymentkey.FieldExpiresAt)

@@ -2154,6 +2154,11 @@ func (_q *DeploymentKeyQuery) collectField(ctx context.Context, oneNode bool, op
 				selectedFields = append(selectedFields, deploymentkey.FieldPrefix)
 				fieldSeen[deploymentkey.FieldPrefix] = struct{}{}
 			}
+		case "apis":
+			if _, ok := fieldSeen[deploymentkey.FieldApis]; !ok {
+				selectedFields = append(selectedFields, deploymentkey.FieldApis)
+				fieldSeen[deploymentkey.FieldApis] = struct{}{}
+			}
 		case "requestsPerMinute":
 			if _, ok := fieldSeen[deploymentkey.FieldRequestsPerMinute]; !ok {
 				selectedFields = append(selectedFields, deploymentkey.FieldRequestsPerMinute)
@@ -7385,6 +7390,11 @@ func (_q *ResourcePolicyQuery) collectField(ctx context.Context, oneNode bool, o
 			if _, ok := fieldSeen[resourcepolicy.FieldMaxImageBytes]; !ok {
 				selectedFields = append(selectedFields, resourcepolicy.FieldMaxImageBytes)
 				fieldSeen[resourcepolicy.FieldMaxImageBytes] = struct{}{}
+			}
+		case "maxDeployments":
+			if _, ok := fieldSeen[resourcepolicy.FieldMaxDeployments]; !ok {
+				selectedFields = append(selectedFields, resourcepolicy.FieldMaxDeployments)
+				fieldSeen[resourcepolicy.FieldMaxDeployments] = struct{}{}
 			}
 		case "id":
 		case "__typename":

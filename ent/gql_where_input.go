@@ -15157,6 +15157,18 @@ type ResourcePolicyWhereInput struct {
 	MaxImageBytesLTE    *int64  `json:"maxImageBytesLTE,omitempty"`
 	MaxImageBytesIsNil  bool    `json:"maxImageBytesIsNil,omitempty"`
 	MaxImageBytesNotNil bool    `json:"maxImageBytesNotNil,omitempty"`
+
+	// "max_deployments" field predicates.
+	MaxDeployments       *int  `json:"maxDeployments,omitempty"`
+	MaxDeploymentsNEQ    *int  `json:"maxDeploymentsNEQ,omitempty"`
+	MaxDeploymentsIn     []int `json:"maxDeploymentsIn,omitempty"`
+	MaxDeploymentsNotIn  []int `json:"maxDeploymentsNotIn,omitempty"`
+	MaxDeploymentsGT     *int  `json:"maxDeploymentsGT,omitempty"`
+	MaxDeploymentsGTE    *int  `json:"maxDeploymentsGTE,omitempty"`
+	MaxDeploymentsLT     *int  `json:"maxDeploymentsLT,omitempty"`
+	MaxDeploymentsLTE    *int  `json:"maxDeploymentsLTE,omitempty"`
+	MaxDeploymentsIsNil  bool  `json:"maxDeploymentsIsNil,omitempty"`
+	MaxDeploymentsNotNil bool  `json:"maxDeploymentsNotNil,omitempty"`
 }
 
 // AddPredicates adds custom predicates to the where input to be used during the filtering phase.
@@ -15718,6 +15730,36 @@ func (i *ResourcePolicyWhereInput) P() (predicate.ResourcePolicy, error) {
 	}
 	if i.MaxImageBytesNotNil {
 		predicates = append(predicates, resourcepolicy.MaxImageBytesNotNil())
+	}
+	if i.MaxDeployments != nil {
+		predicates = append(predicates, resourcepolicy.MaxDeploymentsEQ(*i.MaxDeployments))
+	}
+	if i.MaxDeploymentsNEQ != nil {
+		predicates = append(predicates, resourcepolicy.MaxDeploymentsNEQ(*i.MaxDeploymentsNEQ))
+	}
+	if len(i.MaxDeploymentsIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxDeploymentsIn(i.MaxDeploymentsIn...))
+	}
+	if len(i.MaxDeploymentsNotIn) > 0 {
+		predicates = append(predicates, resourcepolicy.MaxDeploymentsNotIn(i.MaxDeploymentsNotIn...))
+	}
+	if i.MaxDeploymentsGT != nil {
+		predicates = append(predicates, resourcepolicy.MaxDeploymentsGT(*i.MaxDeploymentsGT))
+	}
+	if i.MaxDeploymentsGTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxDeploymentsGTE(*i.MaxDeploymentsGTE))
+	}
+	if i.MaxDeploymentsLT != nil {
+		predicates = append(predicates, resourcepolicy.MaxDeploymentsLT(*i.MaxDeploymentsLT))
+	}
+	if i.MaxDeploymentsLTE != nil {
+		predicates = append(predicates, resourcepolicy.MaxDeploymentsLTE(*i.MaxDeploymentsLTE))
+	}
+	if i.MaxDeploymentsIsNil {
+		predicates = append(predicates, resourcepolicy.MaxDeploymentsIsNil())
+	}
+	if i.MaxDeploymentsNotNil {
+		predicates = append(predicates, resourcepolicy.MaxDeploymentsNotNil())
 	}
 
 	switch len(predicates) {

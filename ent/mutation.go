@@ -17882,6 +17882,8 @@ type DeploymentKeyMutation struct {
 	name                   *string
 	prefix                 *string
 	hash                   *[]byte
+	apis                   *[]string
+	appendapis             []string
 	requests_per_minute    *int
 	addrequests_per_minute *int
 	tokens_per_minute      *int
@@ -18152,6 +18154,57 @@ func (m *DeploymentKeyMutation) OldHash(ctx context.Context) (v []byte, err erro
 // ResetHash resets all changes to the "hash" field.
 func (m *DeploymentKeyMutation) ResetHash() {
 	m.hash = nil
+}
+
+// SetApis sets the "apis" field.
+func (m *DeploymentKeyMutation) SetApis(s []string) {
+	m.apis = &s
+	m.appendapis = nil
+}
+
+// Apis returns the value of the "apis" field in the mutation.
+func (m *DeploymentKeyMutation) Apis() (r []string, exists bool) {
+	v := m.apis
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldApis returns the old "apis" field's value of the DeploymentKey entity.
+// If the DeploymentKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentKeyMutation) OldApis(ctx context.Context) (v []string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldApis is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldApis requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldApis: %w", err)
+	}
+	return oldValue.Apis, nil
+}
+
+// AppendApis adds s to the "apis" field.
+func (m *DeploymentKeyMutation) AppendApis(s []string) {
+	m.appendapis = append(m.appendapis, s...)
+}
+
+// AppendedApis returns the list of values that were appended to the "apis" field in this mutation.
+func (m *DeploymentKeyMutation) AppendedApis() ([]string, bool) {
+	if len(m.appendapis) == 0 {
+		return nil, false
+	}
+	return m.appendapis, true
+}
+
+// ResetApis resets all changes to the "apis" field.
+func (m *DeploymentKeyMutation) ResetApis() {
+	m.apis = nil
+	m.appendapis = nil
 }
 
 // SetRequestsPerMinute sets the "requests_per_minute" field.
@@ -18790,7 +18843,7 @@ func (m *DeploymentKeyMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *DeploymentKeyMutation) Fields() []string {
-	fields := make([]string, 0, 15)
+	fields := make([]string, 0, 16)
 	if m.created_at != nil {
 		fields = append(fields, deploymentkey.FieldCreatedAt)
 	}
@@ -18802,6 +18855,9 @@ func (m *DeploymentKeyMutation) Fields() []string {
 	}
 	if m.hash != nil {
 		fields = append(fields, deploymentkey.FieldHash)
+	}
+	if m.apis != nil {
+		fields = append(fields, deploymentkey.FieldApis)
 	}
 	if m.requests_per_minute != nil {
 		fields = append(fields, deploymentkey.FieldRequestsPerMinute)
@@ -18852,6 +18908,8 @@ func (m *DeploymentKeyMutation) Field(name string) (ent.Value, bool) {
 		return m.Prefix()
 	case deploymentkey.FieldHash:
 		return m.Hash()
+	case deploymentkey.FieldApis:
+		return m.Apis()
 	case deploymentkey.FieldRequestsPerMinute:
 		return m.RequestsPerMinute()
 	case deploymentkey.FieldTokensPerMinute:
@@ -18891,6 +18949,8 @@ func (m *DeploymentKeyMutation) OldField(ctx context.Context, name string) (ent.
 		return m.OldPrefix(ctx)
 	case deploymentkey.FieldHash:
 		return m.OldHash(ctx)
+	case deploymentkey.FieldApis:
+		return m.OldApis(ctx)
 	case deploymentkey.FieldRequestsPerMinute:
 		return m.OldRequestsPerMinute(ctx)
 	case deploymentkey.FieldTokensPerMinute:
@@ -18949,6 +19009,13 @@ func (m *DeploymentKeyMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetHash(v)
+		return nil
+	case deploymentkey.FieldApis:
+		v, ok := value.([]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetApis(v)
 		return nil
 	case deploymentkey.FieldRequestsPerMinute:
 		v, ok := value.(int)
@@ -19177,6 +19244,9 @@ func (m *DeploymentKeyMutation) ResetField(name string) error {
 		return nil
 	case deploymentkey.FieldHash:
 		m.ResetHash()
+		return nil
+	case deploymentkey.FieldApis:
+		m.ResetApis()
 		return nil
 	case deploymentkey.FieldRequestsPerMinute:
 		m.ResetRequestsPerMinute()
@@ -52556,6 +52626,8 @@ type ResourcePolicyMutation struct {
 	addmax_customized_images      *int
 	max_image_bytes               *int64
 	addmax_image_bytes            *int64
+	max_deployments               *int
+	addmax_deployments            *int
 	max_replicas                  *int
 	addmax_replicas               *int
 	max_networks                  *int
@@ -53765,6 +53837,76 @@ func (m *ResourcePolicyMutation) ResetMaxImageBytes() {
 	delete(m.clearedFields, resourcepolicy.FieldMaxImageBytes)
 }
 
+// SetMaxDeployments sets the "max_deployments" field.
+func (m *ResourcePolicyMutation) SetMaxDeployments(i int) {
+	m.max_deployments = &i
+	m.addmax_deployments = nil
+}
+
+// MaxDeployments returns the value of the "max_deployments" field in the mutation.
+func (m *ResourcePolicyMutation) MaxDeployments() (r int, exists bool) {
+	v := m.max_deployments
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMaxDeployments returns the old "max_deployments" field's value of the ResourcePolicy entity.
+// If the ResourcePolicy object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourcePolicyMutation) OldMaxDeployments(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMaxDeployments is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMaxDeployments requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMaxDeployments: %w", err)
+	}
+	return oldValue.MaxDeployments, nil
+}
+
+// AddMaxDeployments adds i to the "max_deployments" field.
+func (m *ResourcePolicyMutation) AddMaxDeployments(i int) {
+	if m.addmax_deployments != nil {
+		*m.addmax_deployments += i
+	} else {
+		m.addmax_deployments = &i
+	}
+}
+
+// AddedMaxDeployments returns the value that was added to the "max_deployments" field in this mutation.
+func (m *ResourcePolicyMutation) AddedMaxDeployments() (r int, exists bool) {
+	v := m.addmax_deployments
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMaxDeployments clears the value of the "max_deployments" field.
+func (m *ResourcePolicyMutation) ClearMaxDeployments() {
+	m.max_deployments = nil
+	m.addmax_deployments = nil
+	m.clearedFields[resourcepolicy.FieldMaxDeployments] = struct{}{}
+}
+
+// MaxDeploymentsCleared returns if the "max_deployments" field was cleared in this mutation.
+func (m *ResourcePolicyMutation) MaxDeploymentsCleared() bool {
+	_, ok := m.clearedFields[resourcepolicy.FieldMaxDeployments]
+	return ok
+}
+
+// ResetMaxDeployments resets all changes to the "max_deployments" field.
+func (m *ResourcePolicyMutation) ResetMaxDeployments() {
+	m.max_deployments = nil
+	m.addmax_deployments = nil
+	delete(m.clearedFields, resourcepolicy.FieldMaxDeployments)
+}
+
 // SetMaxReplicas sets the "max_replicas" field.
 func (m *ResourcePolicyMutation) SetMaxReplicas(i int) {
 	m.max_replicas = &i
@@ -54063,7 +54205,7 @@ func (m *ResourcePolicyMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourcePolicyMutation) Fields() []string {
-	fields := make([]string, 0, 21)
+	fields := make([]string, 0, 22)
 	if m.created_at != nil {
 		fields = append(fields, resourcepolicy.FieldCreatedAt)
 	}
@@ -54118,6 +54260,9 @@ func (m *ResourcePolicyMutation) Fields() []string {
 	if m.max_image_bytes != nil {
 		fields = append(fields, resourcepolicy.FieldMaxImageBytes)
 	}
+	if m.max_deployments != nil {
+		fields = append(fields, resourcepolicy.FieldMaxDeployments)
+	}
 	if m.max_replicas != nil {
 		fields = append(fields, resourcepolicy.FieldMaxReplicas)
 	}
@@ -54171,6 +54316,8 @@ func (m *ResourcePolicyMutation) Field(name string) (ent.Value, bool) {
 		return m.MaxCustomizedImages()
 	case resourcepolicy.FieldMaxImageBytes:
 		return m.MaxImageBytes()
+	case resourcepolicy.FieldMaxDeployments:
+		return m.MaxDeployments()
 	case resourcepolicy.FieldMaxReplicas:
 		return m.MaxReplicas()
 	case resourcepolicy.FieldMaxNetworks:
@@ -54222,6 +54369,8 @@ func (m *ResourcePolicyMutation) OldField(ctx context.Context, name string) (ent
 		return m.OldMaxCustomizedImages(ctx)
 	case resourcepolicy.FieldMaxImageBytes:
 		return m.OldMaxImageBytes(ctx)
+	case resourcepolicy.FieldMaxDeployments:
+		return m.OldMaxDeployments(ctx)
 	case resourcepolicy.FieldMaxReplicas:
 		return m.OldMaxReplicas(ctx)
 	case resourcepolicy.FieldMaxNetworks:
@@ -54363,6 +54512,13 @@ func (m *ResourcePolicyMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetMaxImageBytes(v)
 		return nil
+	case resourcepolicy.FieldMaxDeployments:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMaxDeployments(v)
+		return nil
 	case resourcepolicy.FieldMaxReplicas:
 		v, ok := value.(int)
 		if !ok {
@@ -54431,6 +54587,9 @@ func (m *ResourcePolicyMutation) AddedFields() []string {
 	if m.addmax_image_bytes != nil {
 		fields = append(fields, resourcepolicy.FieldMaxImageBytes)
 	}
+	if m.addmax_deployments != nil {
+		fields = append(fields, resourcepolicy.FieldMaxDeployments)
+	}
 	if m.addmax_replicas != nil {
 		fields = append(fields, resourcepolicy.FieldMaxReplicas)
 	}
@@ -54474,6 +54633,8 @@ func (m *ResourcePolicyMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedMaxCustomizedImages()
 	case resourcepolicy.FieldMaxImageBytes:
 		return m.AddedMaxImageBytes()
+	case resourcepolicy.FieldMaxDeployments:
+		return m.AddedMaxDeployments()
 	case resourcepolicy.FieldMaxReplicas:
 		return m.AddedMaxReplicas()
 	case resourcepolicy.FieldMaxNetworks:
@@ -54580,6 +54741,13 @@ func (m *ResourcePolicyMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddMaxImageBytes(v)
 		return nil
+	case resourcepolicy.FieldMaxDeployments:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMaxDeployments(v)
+		return nil
 	case resourcepolicy.FieldMaxReplicas:
 		v, ok := value.(int)
 		if !ok {
@@ -54648,6 +54816,9 @@ func (m *ResourcePolicyMutation) ClearedFields() []string {
 	if m.FieldCleared(resourcepolicy.FieldMaxImageBytes) {
 		fields = append(fields, resourcepolicy.FieldMaxImageBytes)
 	}
+	if m.FieldCleared(resourcepolicy.FieldMaxDeployments) {
+		fields = append(fields, resourcepolicy.FieldMaxDeployments)
+	}
 	if m.FieldCleared(resourcepolicy.FieldMaxReplicas) {
 		fields = append(fields, resourcepolicy.FieldMaxReplicas)
 	}
@@ -54709,6 +54880,9 @@ func (m *ResourcePolicyMutation) ClearField(name string) error {
 		return nil
 	case resourcepolicy.FieldMaxImageBytes:
 		m.ClearMaxImageBytes()
+		return nil
+	case resourcepolicy.FieldMaxDeployments:
+		m.ClearMaxDeployments()
 		return nil
 	case resourcepolicy.FieldMaxReplicas:
 		m.ClearMaxReplicas()
@@ -54780,6 +54954,9 @@ func (m *ResourcePolicyMutation) ResetField(name string) error {
 		return nil
 	case resourcepolicy.FieldMaxImageBytes:
 		m.ResetMaxImageBytes()
+		return nil
+	case resourcepolicy.FieldMaxDeployments:
+		m.ResetMaxDeployments()
 		return nil
 	case resourcepolicy.FieldMaxReplicas:
 		m.ResetMaxReplicas()

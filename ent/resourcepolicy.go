@@ -56,6 +56,8 @@ type ResourcePolicy struct {
 	MaxCustomizedImages *int `json:"max_customized_images,omitempty"`
 	// MaxImageBytes holds the value of the "max_image_bytes" field.
 	MaxImageBytes *int64 `json:"max_image_bytes,omitempty"`
+	// MaxDeployments holds the value of the "max_deployments" field.
+	MaxDeployments *int `json:"max_deployments,omitempty"`
 	// MaxReplicas holds the value of the "max_replicas" field.
 	MaxReplicas *int `json:"max_replicas,omitempty"`
 	// MaxNetworks holds the value of the "max_networks" field.
@@ -97,7 +99,7 @@ func (*ResourcePolicy) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case resourcepolicy.FieldTotalSlots, resourcepolicy.FieldMaxPendingSlots:
 			values[i] = new([]byte)
-		case resourcepolicy.FieldMaxSessions, resourcepolicy.FieldMaxPendingSessions, resourcepolicy.FieldMaxContainersPerSession, resourcepolicy.FieldMaxPriority, resourcepolicy.FieldMaxSessionLifetime, resourcepolicy.FieldIdleTimeout, resourcepolicy.FieldMaxPublicAppTime, resourcepolicy.FieldMaxVfolders, resourcepolicy.FieldMaxScopeBytes, resourcepolicy.FieldMaxDiskBytes, resourcepolicy.FieldMaxLogins, resourcepolicy.FieldMaxCustomizedImages, resourcepolicy.FieldMaxImageBytes, resourcepolicy.FieldMaxReplicas, resourcepolicy.FieldMaxNetworks, resourcepolicy.FieldMaxSSHSessions:
+		case resourcepolicy.FieldMaxSessions, resourcepolicy.FieldMaxPendingSessions, resourcepolicy.FieldMaxContainersPerSession, resourcepolicy.FieldMaxPriority, resourcepolicy.FieldMaxSessionLifetime, resourcepolicy.FieldIdleTimeout, resourcepolicy.FieldMaxPublicAppTime, resourcepolicy.FieldMaxVfolders, resourcepolicy.FieldMaxScopeBytes, resourcepolicy.FieldMaxDiskBytes, resourcepolicy.FieldMaxLogins, resourcepolicy.FieldMaxCustomizedImages, resourcepolicy.FieldMaxImageBytes, resourcepolicy.FieldMaxDeployments, resourcepolicy.FieldMaxReplicas, resourcepolicy.FieldMaxNetworks, resourcepolicy.FieldMaxSSHSessions:
 			values[i] = new(sql.NullInt64)
 		case resourcepolicy.FieldName, resourcepolicy.FieldUnlistedSlots:
 			values[i] = new(sql.NullString)
@@ -251,6 +253,13 @@ func (_m *ResourcePolicy) assignValues(columns []string, values []any) error {
 				_m.MaxImageBytes = new(int64)
 				*_m.MaxImageBytes = value.Int64
 			}
+		case resourcepolicy.FieldMaxDeployments:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field max_deployments", values[i])
+			} else if value.Valid {
+				_m.MaxDeployments = new(int)
+				*_m.MaxDeployments = int(value.Int64)
+			}
 		case resourcepolicy.FieldMaxReplicas:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field max_replicas", values[i])
@@ -390,6 +399,11 @@ func (_m *ResourcePolicy) String() string {
 	builder.WriteString(", ")
 	if v := _m.MaxImageBytes; v != nil {
 		builder.WriteString("max_image_bytes=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.MaxDeployments; v != nil {
+		builder.WriteString("max_deployments=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")

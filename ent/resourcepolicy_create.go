@@ -254,6 +254,20 @@ func (_c *ResourcePolicyCreate) SetNillableMaxImageBytes(v *int64) *ResourcePoli
 	return _c
 }
 
+// SetMaxDeployments sets the "max_deployments" field.
+func (_c *ResourcePolicyCreate) SetMaxDeployments(v int) *ResourcePolicyCreate {
+	_c.mutation.SetMaxDeployments(v)
+	return _c
+}
+
+// SetNillableMaxDeployments sets the "max_deployments" field if the given value is not nil.
+func (_c *ResourcePolicyCreate) SetNillableMaxDeployments(v *int) *ResourcePolicyCreate {
+	if v != nil {
+		_c.SetMaxDeployments(*v)
+	}
+	return _c
+}
+
 // SetMaxReplicas sets the "max_replicas" field.
 func (_c *ResourcePolicyCreate) SetMaxReplicas(v int) *ResourcePolicyCreate {
 	_c.mutation.SetMaxReplicas(v)
@@ -516,6 +530,10 @@ func (_c *ResourcePolicyCreate) createSpec() (*ResourcePolicy, *sqlgraph.CreateS
 	if value, ok := _c.mutation.MaxImageBytes(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxImageBytes, field.TypeInt64, value)
 		_node.MaxImageBytes = &value
+	}
+	if value, ok := _c.mutation.MaxDeployments(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxDeployments, field.TypeInt, value)
+		_node.MaxDeployments = &value
 	}
 	if value, ok := _c.mutation.MaxReplicas(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxReplicas, field.TypeInt, value)
@@ -954,6 +972,30 @@ func (u *ResourcePolicyUpsert) AddMaxImageBytes(v int64) *ResourcePolicyUpsert {
 // ClearMaxImageBytes clears the value of the "max_image_bytes" field.
 func (u *ResourcePolicyUpsert) ClearMaxImageBytes() *ResourcePolicyUpsert {
 	u.SetNull(resourcepolicy.FieldMaxImageBytes)
+	return u
+}
+
+// SetMaxDeployments sets the "max_deployments" field.
+func (u *ResourcePolicyUpsert) SetMaxDeployments(v int) *ResourcePolicyUpsert {
+	u.Set(resourcepolicy.FieldMaxDeployments, v)
+	return u
+}
+
+// UpdateMaxDeployments sets the "max_deployments" field to the value that was provided on create.
+func (u *ResourcePolicyUpsert) UpdateMaxDeployments() *ResourcePolicyUpsert {
+	u.SetExcluded(resourcepolicy.FieldMaxDeployments)
+	return u
+}
+
+// AddMaxDeployments adds v to the "max_deployments" field.
+func (u *ResourcePolicyUpsert) AddMaxDeployments(v int) *ResourcePolicyUpsert {
+	u.Add(resourcepolicy.FieldMaxDeployments, v)
+	return u
+}
+
+// ClearMaxDeployments clears the value of the "max_deployments" field.
+func (u *ResourcePolicyUpsert) ClearMaxDeployments() *ResourcePolicyUpsert {
+	u.SetNull(resourcepolicy.FieldMaxDeployments)
 	return u
 }
 
@@ -1497,6 +1539,34 @@ func (u *ResourcePolicyUpsertOne) UpdateMaxImageBytes() *ResourcePolicyUpsertOne
 func (u *ResourcePolicyUpsertOne) ClearMaxImageBytes() *ResourcePolicyUpsertOne {
 	return u.Update(func(s *ResourcePolicyUpsert) {
 		s.ClearMaxImageBytes()
+	})
+}
+
+// SetMaxDeployments sets the "max_deployments" field.
+func (u *ResourcePolicyUpsertOne) SetMaxDeployments(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxDeployments(v)
+	})
+}
+
+// AddMaxDeployments adds v to the "max_deployments" field.
+func (u *ResourcePolicyUpsertOne) AddMaxDeployments(v int) *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxDeployments(v)
+	})
+}
+
+// UpdateMaxDeployments sets the "max_deployments" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertOne) UpdateMaxDeployments() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxDeployments()
+	})
+}
+
+// ClearMaxDeployments clears the value of the "max_deployments" field.
+func (u *ResourcePolicyUpsertOne) ClearMaxDeployments() *ResourcePolicyUpsertOne {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxDeployments()
 	})
 }
 
@@ -2219,6 +2289,34 @@ func (u *ResourcePolicyUpsertBulk) UpdateMaxImageBytes() *ResourcePolicyUpsertBu
 func (u *ResourcePolicyUpsertBulk) ClearMaxImageBytes() *ResourcePolicyUpsertBulk {
 	return u.Update(func(s *ResourcePolicyUpsert) {
 		s.ClearMaxImageBytes()
+	})
+}
+
+// SetMaxDeployments sets the "max_deployments" field.
+func (u *ResourcePolicyUpsertBulk) SetMaxDeployments(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.SetMaxDeployments(v)
+	})
+}
+
+// AddMaxDeployments adds v to the "max_deployments" field.
+func (u *ResourcePolicyUpsertBulk) AddMaxDeployments(v int) *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.AddMaxDeployments(v)
+	})
+}
+
+// UpdateMaxDeployments sets the "max_deployments" field to the value that was provided on create.
+func (u *ResourcePolicyUpsertBulk) UpdateMaxDeployments() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.UpdateMaxDeployments()
+	})
+}
+
+// ClearMaxDeployments clears the value of the "max_deployments" field.
+func (u *ResourcePolicyUpsertBulk) ClearMaxDeployments() *ResourcePolicyUpsertBulk {
+	return u.Update(func(s *ResourcePolicyUpsert) {
+		s.ClearMaxDeployments()
 	})
 }
 

@@ -422,6 +422,33 @@ func (_u *ResourcePolicyUpdate) ClearMaxImageBytes() *ResourcePolicyUpdate {
 	return _u
 }
 
+// SetMaxDeployments sets the "max_deployments" field.
+func (_u *ResourcePolicyUpdate) SetMaxDeployments(v int) *ResourcePolicyUpdate {
+	_u.mutation.ResetMaxDeployments()
+	_u.mutation.SetMaxDeployments(v)
+	return _u
+}
+
+// SetNillableMaxDeployments sets the "max_deployments" field if the given value is not nil.
+func (_u *ResourcePolicyUpdate) SetNillableMaxDeployments(v *int) *ResourcePolicyUpdate {
+	if v != nil {
+		_u.SetMaxDeployments(*v)
+	}
+	return _u
+}
+
+// AddMaxDeployments adds value to the "max_deployments" field.
+func (_u *ResourcePolicyUpdate) AddMaxDeployments(v int) *ResourcePolicyUpdate {
+	_u.mutation.AddMaxDeployments(v)
+	return _u
+}
+
+// ClearMaxDeployments clears the value of the "max_deployments" field.
+func (_u *ResourcePolicyUpdate) ClearMaxDeployments() *ResourcePolicyUpdate {
+	_u.mutation.ClearMaxDeployments()
+	return _u
+}
+
 // SetMaxReplicas sets the "max_replicas" field.
 func (_u *ResourcePolicyUpdate) SetMaxReplicas(v int) *ResourcePolicyUpdate {
 	_u.mutation.ResetMaxReplicas()
@@ -732,6 +759,15 @@ func (_u *ResourcePolicyUpdate) sqlSave(ctx context.Context) (_node int, err err
 	}
 	if _u.mutation.MaxImageBytesCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxImageBytes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.MaxDeployments(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxDeployments, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxDeployments(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxDeployments, field.TypeInt, value)
+	}
+	if _u.mutation.MaxDeploymentsCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxDeployments, field.TypeInt)
 	}
 	if value, ok := _u.mutation.MaxReplicas(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxReplicas, field.TypeInt, value)
@@ -1218,6 +1254,33 @@ func (_u *ResourcePolicyUpdateOne) ClearMaxImageBytes() *ResourcePolicyUpdateOne
 	return _u
 }
 
+// SetMaxDeployments sets the "max_deployments" field.
+func (_u *ResourcePolicyUpdateOne) SetMaxDeployments(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.ResetMaxDeployments()
+	_u.mutation.SetMaxDeployments(v)
+	return _u
+}
+
+// SetNillableMaxDeployments sets the "max_deployments" field if the given value is not nil.
+func (_u *ResourcePolicyUpdateOne) SetNillableMaxDeployments(v *int) *ResourcePolicyUpdateOne {
+	if v != nil {
+		_u.SetMaxDeployments(*v)
+	}
+	return _u
+}
+
+// AddMaxDeployments adds value to the "max_deployments" field.
+func (_u *ResourcePolicyUpdateOne) AddMaxDeployments(v int) *ResourcePolicyUpdateOne {
+	_u.mutation.AddMaxDeployments(v)
+	return _u
+}
+
+// ClearMaxDeployments clears the value of the "max_deployments" field.
+func (_u *ResourcePolicyUpdateOne) ClearMaxDeployments() *ResourcePolicyUpdateOne {
+	_u.mutation.ClearMaxDeployments()
+	return _u
+}
+
 // SetMaxReplicas sets the "max_replicas" field.
 func (_u *ResourcePolicyUpdateOne) SetMaxReplicas(v int) *ResourcePolicyUpdateOne {
 	_u.mutation.ResetMaxReplicas()
@@ -1558,6 +1621,15 @@ func (_u *ResourcePolicyUpdateOne) sqlSave(ctx context.Context) (_node *Resource
 	}
 	if _u.mutation.MaxImageBytesCleared() {
 		_spec.ClearField(resourcepolicy.FieldMaxImageBytes, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.MaxDeployments(); ok {
+		_spec.SetField(resourcepolicy.FieldMaxDeployments, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedMaxDeployments(); ok {
+		_spec.AddField(resourcepolicy.FieldMaxDeployments, field.TypeInt, value)
+	}
+	if _u.mutation.MaxDeploymentsCleared() {
+		_spec.ClearField(resourcepolicy.FieldMaxDeployments, field.TypeInt)
 	}
 	if value, ok := _u.mutation.MaxReplicas(); ok {
 		_spec.SetField(resourcepolicy.FieldMaxReplicas, field.TypeInt, value)

@@ -4,11 +4,16 @@ import (
 	"context"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	entdeployment "github.com/berthhq/berth/ent/deployment"
+	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/graph/model"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/modelapi"
 	"github.com/berthhq/berth/manager/deployment"
 	"github.com/berthhq/berth/manager/deployment/key"
 	deploymentload "github.com/berthhq/berth/manager/deployment/load"
@@ -19,6 +24,7 @@ import (
 type (
 	deploymentResolver         struct{ *Resolver }
 	deploymentRevisionResolver struct{ *Resolver }
+	deploymentKeyResolver      struct{ *Resolver }
 )
 
 func (r queryResolver) Deployments(ctx context.Context, first *int, after *ent.Cursor, last *int, before *ent.Cursor, orderBy []*ent.DeploymentOrder, where *ent.DeploymentWhereInput) (*ent.DeploymentConnection, error) {
@@ -104,6 +110,39 @@ func (r deploymentRevisionResolver) Request(ctx context.Context, x *ent.Deployme
 
 func (deploymentRevisionResolver) Engine(_ context.Context, x *ent.DeploymentRevision) (*deployment.Engine, error) {
 	return deployment.EngineOf(x)
+}
+
+func (deploymentKeyResolver) Apis(_ context.Context, k *ent.DeploymentKey) ([]modelapi.API, error) {
+	return key.APIs(k), nil
+}
+
+// DeploymentChanged sends the current state if a deployment is given, then each change of visible ones.
+func (r subscriptionResolver) DeploymentChanged(ctx context.Context, id *uuid.UUID) (<-chan *ent.Deployment, error) {
+	find := func(ctx context.Context, where ...predicate.Deployment) ([]*ent.Deployment, error) {
+		q, err := r.Client.Deployment.Query().Where(where...).Order(entdeployment.ByCreatedAt(sql.OrderDesc())).Limit(maxFeed).
+			CollectFields(ctx, "Deployment", "Node")
+		if err != nil {
+			return nil, err
+		}
+		return q.All(ctx)
+	}
+	f := feed[*ent.Deployment]{
+		topic: event.Deployment, id: id,
+		first: func(context.Context) ([]*ent.Deployment, error) { return nil, nil },
+		read: func(ctx context.Context, ids []uuid.UUID) ([]*ent.Deployment, error) {
+			return find(ctx, entdeployment.IDIn(ids...))
+		},
+		missed: func(ctx context.Context) ([]*ent.Deployment, error) {
+			return find(ctx, entdeployment.Or(entdeployment.EndedAtIsNil(), entdeployment.EndedAtGT(now().Add(-missedFor))))
+		},
+	}
+	if id != nil {
+		f.missed = nil
+		f.first = func(ctx context.Context) ([]*ent.Deployment, error) {
+			return named(ctx, find, "deployment", entdeployment.ID(*id))
+		}
+	}
+	return follow(ctx, r.Resolver, f)
 }
 
 func (r mutationResolver) CreateDeployment(ctx context.Context, input deployment.CreateDeploymentInput) (*deployment.DeploymentPayload, error) {

@@ -21,6 +21,7 @@ var followed = map[string]struct{ kind, argument, selects string }{
 	"vfolderChanged":      {"Vfolder", "id", "{ id }"},
 	"vfolderShareChanged": {"VfolderShare", "id", "{ id }"},
 	"taskChanged":         {"Task", "id", "{ id }"},
+	"deploymentChanged":   {"Deployment", "id", "{ id }"},
 	"kernelLogs":          {"Kernel", "kernel", "{ offset }"},
 	"kernelStats":         {"Session", "session", "{ kernelId }"},
 	"chatUpdates":         {"Chat", "id", "{ chat { id } answer { id } }"},

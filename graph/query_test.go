@@ -480,6 +480,9 @@ func TestSubscriptionsToOthers(t *testing.T) {
 	}
 	ids["taskChanged"] = w.Client.Task.Create().SetKind("test").SetInput([]byte("{}")).SetDomainID(w.A.ID).SetCreatorID(w.A.Member.ID).SaveX(ctx).ID
 	ids["chatUpdates"] = w.Client.Chat.Create().SetDomainID(w.A.ID).SetOwner(w.A.Member).SetNextNumber(0).SetAsks([]conversation.Column{}).SaveX(ctx).ID
+	ids["deploymentChanged"] = w.Client.Deployment.Create().SetName("d").SetDomainID(w.A.ID).SetProject(w.A.Project).SetOwner(w.A.Member).
+		SetWanted(1).SetCurrent(1).SetTarget(1).SetWeights(map[int]int{1: 100}).
+		SetStrategy([]byte("{}")).SetScaling([]byte("{}")).SetProgress([]byte("{}")).SaveX(ctx).ID
 	hidden := w.Client.ResourceGroup.Create().SetName("hidden").SetPublic(false).SaveX(ctx)
 	ids["queueChanged"] = hidden.ID
 	ids["agentChanged"] = w.Client.Agent.Create().SetName("hidden").SetResourceGroup(hidden).SaveX(ctx).ID

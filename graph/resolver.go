@@ -188,8 +188,9 @@ func (r *Resolver) MembershipWhereInput() exec.MembershipWhereInputResolver {
 func (r *Resolver) VfolderWhereInput() exec.VfolderWhereInputResolver {
 	return vfolderWhereInputResolver{r}
 }
-func (r *Resolver) SessionArray() exec.SessionArrayResolver { return sessionArrayResolver{r} }
-func (r *Resolver) Deployment() exec.DeploymentResolver     { return deploymentResolver{r} }
+func (r *Resolver) SessionArray() exec.SessionArrayResolver   { return sessionArrayResolver{r} }
+func (r *Resolver) Deployment() exec.DeploymentResolver       { return deploymentResolver{r} }
+func (r *Resolver) DeploymentKey() exec.DeploymentKeyResolver { return deploymentKeyResolver{r} }
 func (r *Resolver) DeploymentRevision() exec.DeploymentRevisionResolver {
 	return deploymentRevisionResolver{r}
 }

@@ -224,7 +224,7 @@ func (m *Manager) wireSessions(signer *ticket.Ring) error {
 		Agents: m.core.Agents, Users: m.auth, Logger: m.log,
 	})
 	m.deployments = deployment.New(deployment.Config{
-		Client: m.client, Keys: m.keys, Bus: m.bus, Images: m.core.Images, Sessions: m.core.Sessions, Agents: m.core.Agents, Users: m.auth,
+		Client: m.client, Keys: m.keys, Bus: m.bus, Images: m.core.Images, Sessions: m.core.Sessions, Policies: m.policies, Agents: m.core.Agents, Users: m.auth,
 		Loads: &load.Store{Redis: m.redis}, Samples: m.stats, Logger: m.log,
 	})
 	m.idle = idle.New(idle.Config{

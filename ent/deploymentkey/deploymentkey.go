@@ -24,6 +24,8 @@ const (
 	FieldPrefix = "prefix"
 	// FieldHash holds the string denoting the hash field in the database.
 	FieldHash = "hash"
+	// FieldApis holds the string denoting the apis field in the database.
+	FieldApis = "apis"
 	// FieldRequestsPerMinute holds the string denoting the requests_per_minute field in the database.
 	FieldRequestsPerMinute = "requests_per_minute"
 	// FieldTokensPerMinute holds the string denoting the tokens_per_minute field in the database.
@@ -75,6 +77,7 @@ var Columns = []string{
 	FieldName,
 	FieldPrefix,
 	FieldHash,
+	FieldApis,
 	FieldRequestsPerMinute,
 	FieldTokensPerMinute,
 	FieldTokenBudget,
@@ -109,6 +112,8 @@ var (
 	DefaultCreatedAt func() time.Time
 	// NameValidator is a validator for the "name" field. It is called by the builders before save.
 	NameValidator func(string) error
+	// DefaultApis holds the default value on creation for the "apis" field.
+	DefaultApis []string
 	// DefaultRequestsPerMinute holds the default value on creation for the "requests_per_minute" field.
 	DefaultRequestsPerMinute int
 	// DefaultTokensPerMinute holds the default value on creation for the "tokens_per_minute" field.

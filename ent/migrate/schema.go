@@ -728,6 +728,7 @@ var (
 		{Name: "name", Type: field.TypeString, Size: 64},
 		{Name: "prefix", Type: field.TypeString},
 		{Name: "hash", Type: field.TypeBytes, Unique: true},
+		{Name: "apis", Type: field.TypeJSON},
 		{Name: "requests_per_minute", Type: field.TypeInt, Default: 0},
 		{Name: "tokens_per_minute", Type: field.TypeInt, Default: 0},
 		{Name: "token_budget", Type: field.TypeInt64, Default: 0},
@@ -748,13 +749,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "deployment_keys_deployments_keys",
-				Columns:    []*schema.Column{DeploymentKeysColumns[14]},
+				Columns:    []*schema.Column{DeploymentKeysColumns[15]},
 				RefColumns: []*schema.Column{DeploymentsColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
 			{
 				Symbol:     "deployment_keys_users_user",
-				Columns:    []*schema.Column{DeploymentKeysColumns[15]},
+				Columns:    []*schema.Column{DeploymentKeysColumns[16]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
@@ -763,12 +764,12 @@ var (
 			{
 				Name:    "deploymentkey_user_id",
 				Unique:  false,
-				Columns: []*schema.Column{DeploymentKeysColumns[15]},
+				Columns: []*schema.Column{DeploymentKeysColumns[16]},
 			},
 			{
 				Name:    "deploymentkey_deployment_id",
 				Unique:  false,
-				Columns: []*schema.Column{DeploymentKeysColumns[14]},
+				Columns: []*schema.Column{DeploymentKeysColumns[15]},
 			},
 		},
 	}
@@ -2099,6 +2100,7 @@ var (
 		{Name: "max_logins", Type: field.TypeInt, Nullable: true},
 		{Name: "max_customized_images", Type: field.TypeInt, Nullable: true},
 		{Name: "max_image_bytes", Type: field.TypeInt64, Nullable: true},
+		{Name: "max_deployments", Type: field.TypeInt, Nullable: true},
 		{Name: "max_replicas", Type: field.TypeInt, Nullable: true},
 		{Name: "max_networks", Type: field.TypeInt, Nullable: true},
 		{Name: "max_ssh_sessions", Type: field.TypeInt, Nullable: true},

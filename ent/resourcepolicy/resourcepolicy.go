@@ -54,6 +54,8 @@ const (
 	FieldMaxCustomizedImages = "max_customized_images"
 	// FieldMaxImageBytes holds the string denoting the max_image_bytes field in the database.
 	FieldMaxImageBytes = "max_image_bytes"
+	// FieldMaxDeployments holds the string denoting the max_deployments field in the database.
+	FieldMaxDeployments = "max_deployments"
 	// FieldMaxReplicas holds the string denoting the max_replicas field in the database.
 	FieldMaxReplicas = "max_replicas"
 	// FieldMaxNetworks holds the string denoting the max_networks field in the database.
@@ -94,6 +96,7 @@ var Columns = []string{
 	FieldMaxLogins,
 	FieldMaxCustomizedImages,
 	FieldMaxImageBytes,
+	FieldMaxDeployments,
 	FieldMaxReplicas,
 	FieldMaxNetworks,
 	FieldMaxSSHSessions,
@@ -240,6 +243,11 @@ func ByMaxCustomizedImages(opts ...sql.OrderTermOption) OrderOption {
 // ByMaxImageBytes orders the results by the max_image_bytes field.
 func ByMaxImageBytes(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMaxImageBytes, opts...).ToFunc()
+}
+
+// ByMaxDeployments orders the results by the max_deployments field.
+func ByMaxDeployments(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxDeployments, opts...).ToFunc()
 }
 
 // ByMaxReplicas orders the results by the max_replicas field.

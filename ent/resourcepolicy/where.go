@@ -131,6 +131,11 @@ func MaxImageBytes(v int64) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxImageBytes, v))
 }
 
+// MaxDeployments applies equality check predicate on the "max_deployments" field. It's identical to MaxDeploymentsEQ.
+func MaxDeployments(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxDeployments, v))
+}
+
 // MaxReplicas applies equality check predicate on the "max_replicas" field. It's identical to MaxReplicasEQ.
 func MaxReplicas(v int) predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxReplicas, v))
@@ -919,6 +924,56 @@ func MaxImageBytesIsNil() predicate.ResourcePolicy {
 // MaxImageBytesNotNil applies the NotNil predicate on the "max_image_bytes" field.
 func MaxImageBytesNotNil() predicate.ResourcePolicy {
 	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxImageBytes))
+}
+
+// MaxDeploymentsEQ applies the EQ predicate on the "max_deployments" field.
+func MaxDeploymentsEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldEQ(FieldMaxDeployments, v))
+}
+
+// MaxDeploymentsNEQ applies the NEQ predicate on the "max_deployments" field.
+func MaxDeploymentsNEQ(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNEQ(FieldMaxDeployments, v))
+}
+
+// MaxDeploymentsIn applies the In predicate on the "max_deployments" field.
+func MaxDeploymentsIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIn(FieldMaxDeployments, vs...))
+}
+
+// MaxDeploymentsNotIn applies the NotIn predicate on the "max_deployments" field.
+func MaxDeploymentsNotIn(vs ...int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotIn(FieldMaxDeployments, vs...))
+}
+
+// MaxDeploymentsGT applies the GT predicate on the "max_deployments" field.
+func MaxDeploymentsGT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGT(FieldMaxDeployments, v))
+}
+
+// MaxDeploymentsGTE applies the GTE predicate on the "max_deployments" field.
+func MaxDeploymentsGTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldGTE(FieldMaxDeployments, v))
+}
+
+// MaxDeploymentsLT applies the LT predicate on the "max_deployments" field.
+func MaxDeploymentsLT(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLT(FieldMaxDeployments, v))
+}
+
+// MaxDeploymentsLTE applies the LTE predicate on the "max_deployments" field.
+func MaxDeploymentsLTE(v int) predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldLTE(FieldMaxDeployments, v))
+}
+
+// MaxDeploymentsIsNil applies the IsNil predicate on the "max_deployments" field.
+func MaxDeploymentsIsNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldIsNull(FieldMaxDeployments))
+}
+
+// MaxDeploymentsNotNil applies the NotNil predicate on the "max_deployments" field.
+func MaxDeploymentsNotNil() predicate.ResourcePolicy {
+	return predicate.ResourcePolicy(sql.FieldNotNull(FieldMaxDeployments))
 }
 
 // MaxReplicasEQ applies the EQ predicate on the "max_replicas" field.

@@ -741,24 +741,28 @@ func init() {
 			return nil
 		}
 	}()
+	// deploymentkeyDescApis is the schema descriptor for apis field.
+	deploymentkeyDescApis := deploymentkeyFields[3].Descriptor()
+	// deploymentkey.DefaultApis holds the default value on creation for the apis field.
+	deploymentkey.DefaultApis = deploymentkeyDescApis.Default.([]string)
 	// deploymentkeyDescRequestsPerMinute is the schema descriptor for requests_per_minute field.
-	deploymentkeyDescRequestsPerMinute := deploymentkeyFields[3].Descriptor()
+	deploymentkeyDescRequestsPerMinute := deploymentkeyFields[4].Descriptor()
 	// deploymentkey.DefaultRequestsPerMinute holds the default value on creation for the requests_per_minute field.
 	deploymentkey.DefaultRequestsPerMinute = deploymentkeyDescRequestsPerMinute.Default.(int)
 	// deploymentkeyDescTokensPerMinute is the schema descriptor for tokens_per_minute field.
-	deploymentkeyDescTokensPerMinute := deploymentkeyFields[4].Descriptor()
+	deploymentkeyDescTokensPerMinute := deploymentkeyFields[5].Descriptor()
 	// deploymentkey.DefaultTokensPerMinute holds the default value on creation for the tokens_per_minute field.
 	deploymentkey.DefaultTokensPerMinute = deploymentkeyDescTokensPerMinute.Default.(int)
 	// deploymentkeyDescTokenBudget is the schema descriptor for token_budget field.
-	deploymentkeyDescTokenBudget := deploymentkeyFields[5].Descriptor()
+	deploymentkeyDescTokenBudget := deploymentkeyFields[6].Descriptor()
 	// deploymentkey.DefaultTokenBudget holds the default value on creation for the token_budget field.
 	deploymentkey.DefaultTokenBudget = deploymentkeyDescTokenBudget.Default.(int64)
 	// deploymentkeyDescUsedRequests is the schema descriptor for used_requests field.
-	deploymentkeyDescUsedRequests := deploymentkeyFields[6].Descriptor()
+	deploymentkeyDescUsedRequests := deploymentkeyFields[7].Descriptor()
 	// deploymentkey.DefaultUsedRequests holds the default value on creation for the used_requests field.
 	deploymentkey.DefaultUsedRequests = deploymentkeyDescUsedRequests.Default.(int64)
 	// deploymentkeyDescUsedTokens is the schema descriptor for used_tokens field.
-	deploymentkeyDescUsedTokens := deploymentkeyFields[7].Descriptor()
+	deploymentkeyDescUsedTokens := deploymentkeyFields[8].Descriptor()
 	// deploymentkey.DefaultUsedTokens holds the default value on creation for the used_tokens field.
 	deploymentkey.DefaultUsedTokens = deploymentkeyDescUsedTokens.Default.(int64)
 	// deploymentkeyDescID is the schema descriptor for id field.

@@ -25,7 +25,8 @@ func (DeploymentKey) Fields() []ent.Field {
 		field.String("name").NotEmpty().MaxLen(64).Immutable().Annotations(entgql.OrderField("NAME")),
 		field.String("prefix").Immutable(),
 		field.Bytes("hash").Unique().Immutable().Sensitive().Annotations(entgql.Skip()),
-		field.Int("requests_per_minute").Default(0), // 0 = no limit, as for the next two
+		field.Strings("apis").Default([]string{}).Immutable(), // groups of internal/modelapi; none = all
+		field.Int("requests_per_minute").Default(0),           // 0 = no limit, as for the next two
 		field.Int("tokens_per_minute").Default(0),
 		field.Int64("token_budget").Default(0), // of all tokens that the key uses
 		field.Int64("used_requests").Default(0),

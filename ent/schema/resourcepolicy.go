@@ -37,6 +37,7 @@ func (ResourcePolicy) Fields() []ent.Field {
 		field.Int("max_logins").Optional().Nillable(),
 		field.Int("max_customized_images").Optional().Nillable(), // own images of a user
 		field.Int64("max_image_bytes").Optional().Nillable(),     // what they add to public images
+		field.Int("max_deployments").Optional().Nillable(),
 		// These limits are not enforced, so the API does not have them. The columns keep
 		// values from versions that had them.
 		field.Int("max_replicas").Optional().Nillable().Annotations(entgql.Skip()),

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berthhq/berth/internal/modelapi"
 	"github.com/berthhq/berth/internal/modelmock"
 )
 
@@ -52,8 +53,9 @@ func BenchmarkRoute(b *testing.B) {
 	b.ReportMetric(at(far, 0.5)/at(near, 0.5), "p50-ratio")
 }
 
-// choices are ways to choose a replica: the router's, that by load alone, and one after the other.
-var choices = []string{"prefix", "load", "round-robin"}
+// choices are ways to choose a replica: the router's, with and without names of sessions, by the session alone, by load alone, and
+// one after the other.
+var choices = []string{"prefix", "prefix+session", "session", "load", "round-robin"}
 
 // chooser is the models of a router that chooses in one of the ways.
 type chooser struct {
@@ -82,7 +84,7 @@ func newChooser(b *testing.B, by string, engines int, engine modelmock.Config) (
 	return c, srv.URL
 }
 
-func (c *chooser) Open(context.Context, string, string) (*Access, error) {
+func (c *chooser) Open(context.Context, string, string, modelapi.API) (*Access, error) {
 	n := c.next.Add(1)
 	a := &Access{Model: c.all, Tenant: "t", Count: func(r Record) {
 		c.mu.Lock()
@@ -124,8 +126,15 @@ func BenchmarkChoice(b *testing.B) {
 					for n := range conversations {
 						all.Go(func() {
 							for t := range turns {
-								body := `{"model":"mock","max_tokens":1,"prompt":"` + prompt(n, t) + `"}`
-								resp, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(body))
+								text := prompt(n, t)
+								if by == "session" {
+									text = spelled(text, n*turns+t)
+								}
+								req, _ := http.NewRequest(http.MethodPost, url+"/v1/completions", strings.NewReader(`{"model":"mock","max_tokens":1,"prompt":"`+text+`"}`))
+								if strings.HasSuffix(by, "session") {
+									req.Header.Set("Berth-Affinity", fmt.Sprint("c", n))
+								}
+								resp, err := http.DefaultClient.Do(req)
 								if err != nil {
 									b.Error(err)
 									return
@@ -142,6 +151,19 @@ func BenchmarkChoice(b *testing.B) {
 			})
 		}
 	}
+}
+
+// spelled returns a JSON text with the same characters, of which some of the first ten are escaped, so that the router sees another
+// prefix and the engine does not.
+func spelled(text string, id int) (out string) {
+	for i, c := range text[:10] {
+		if id>>i&1 == 1 {
+			out += fmt.Sprintf("\\u%04x", c)
+			continue
+		}
+		out += string(c)
+	}
+	return out + text[10:]
 }
 
 func (c *chooser) report(b *testing.B) {

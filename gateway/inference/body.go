@@ -28,6 +28,7 @@ type body struct {
 	// askedUsage says that the client asks for the usage of a stream.
 	askedUsage bool
 	addedUsage bool
+	session    string // its name in the body; "" = none
 	prefix     []byte // the part of the body that decides what the engine has in its cache
 }
 
@@ -195,6 +196,13 @@ func (b *body) read(fields map[string]member) error {
 		}
 	}
 	b.askedUsage = options.Include
+	for _, name := range []string{"user", "prompt_cache_key"} {
+		if at, is := fields[name]; is && at.to-at.from <= maxAffinity {
+			if text := bytes.TrimSpace(b.bytes[at.from:at.to]); len(text) > 2 && text[0] == '"' {
+				b.session = string(text)
+			}
+		}
+	}
 	for _, name := range []string{"messages", "prompt", "input"} {
 		if at, is := fields[name]; is {
 			b.prefix = b.bytes[at.from:at.to]

@@ -28,7 +28,7 @@ type exchange struct {
 	rw     http.ResponseWriter
 	req    *http.Request
 	body   *body
-	blocks []uint64 // of the prompt
+	blocks []uint64 // of the prompt, and then its session
 	start  time.Time
 	record Record
 	begun  bool // the header of the answer is sent
@@ -45,12 +45,21 @@ func (r *Router) exchange(a api, rw http.ResponseWriter, req *http.Request) {
 		refuseError(rw, err)
 		return
 	}
-	access, err := r.cfg.Models.Open(req.Context(), KeyOf(req), b.model)
+	session, err := affinityOf(req, b)
+	if err != nil {
+		refuseError(rw, err)
+		return
+	}
+	access, err := r.cfg.Models.Open(req.Context(), KeyOf(req), b.model, a.group)
 	if err != nil {
 		refuseError(rw, err)
 		return
 	}
 	x := &exchange{Router: r, Access: access, api: a, rw: rw, req: req, body: b, start: time.Now(), record: Record{Model: access.Model.Name}}
+	x.blocks = x.Model.set.prefixes.blocks(x.Tenant, b.prefix)
+	if session != "" { // as the longest prefix
+		x.blocks = append(x.blocks, x.Model.set.prefixes.session(x.Tenant, session))
+	}
 	defer func() {
 		x.record.Duration = time.Since(x.start)
 		access.Count(x.record)
@@ -71,7 +80,6 @@ func readRequest(req *http.Request, a api) (*body, error) {
 
 // serve tries replicas until one begins to answer.
 func (x *exchange) serve() {
-	x.blocks = x.Model.set.prefixes.blocks(x.Tenant, x.body.prefix)
 	var tried []*replica
 	last := errNoReplica
 	for len(tried) < x.cfg.Tries {

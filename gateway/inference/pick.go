@@ -75,8 +75,9 @@ type candidate struct {
 }
 
 // pick chooses a replica that is not among those that were tried, and counts the request at it. First
-// a group is chosen by weight, so that every group gets its share. In the group, the replica with the longest known prefix has precedence unless it has too much to do; otherwise the
-// better of two random ones gets the request. It returns nil if none can take it.
+// a group is chosen by weight, so that every group gets its share. In the group, the replica of the request's session, and then that
+// with the longest known prefix, has precedence unless it has too much to do; otherwise the better of two random ones gets the
+// request. It returns nil if none can take it.
 func (s *set) pick(blocks []uint64, tried []*replica, now time.Time) *replica {
 	return s.pickIn(0, blocks, tried, now)
 }
@@ -138,7 +139,7 @@ func oneGroup(open []candidate) []candidate {
 	return slices.DeleteFunc(open, func(c candidate) bool { return c.now.group != group })
 }
 
-// follow returns the replica that has the longest prefix in its cache, or nil.
+// follow returns the replica of the session, or that has the longest prefix in its cache, or nil.
 func (s *set) follow(open []candidate, blocks []uint64) *candidate {
 	total := 0
 	for _, c := range open {

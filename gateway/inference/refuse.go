@@ -74,6 +74,8 @@ func failureOf(err error) failure {
 		return failure{status: http.StatusRequestEntityTooLarge, code: "request_too_large", message: messageOf(err)}
 	case errdefs.IsUnauthorized(err):
 		return failure{status: http.StatusUnauthorized, code: "invalid_api_key", message: "the key is not valid"}
+	case errdefs.IsPermissionDenied(err):
+		return failure{status: http.StatusForbidden, code: "api_not_allowed", message: messageOf(err)}
 	case errdefs.IsNotFound(err):
 		return failure{status: http.StatusNotFound, code: "model_not_found", message: messageOf(err)}
 	case errdefs.IsResourceExhausted(err):
@@ -95,7 +97,7 @@ func failureOf(err error) failure {
 // messageOf returns the text of an error without that of its class, which the status says.
 func messageOf(err error) string {
 	text := err.Error()
-	for _, class := range []error{errdefs.ErrInvalidArgument, errdefs.ErrNotFound, errdefs.ErrResourceExhausted} {
+	for _, class := range []error{errdefs.ErrInvalidArgument, errdefs.ErrNotFound, errdefs.ErrPermissionDenied, errdefs.ErrResourceExhausted} {
 		text = strings.TrimSuffix(text, ": "+class.Error())
 	}
 	return text

@@ -10,14 +10,16 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
+
+	"github.com/berthhq/berth/internal/modelapi"
 )
 
 // Models knows the models and who may use them.
 type Models interface {
-	// Open returns the access of a key to a model. The class of the error is Unauthenticated for a key
-	// that is not valid, NotFound for a model that does not exist or that the key may not use, and
+	// Open returns the access of a key to an API of a model. The class of the error is Unauthenticated for a key
+	// that is not valid, PermissionDenied for an API that the key may not use, NotFound for a model that does not exist or that the key may not use, and
 	// ResourceExhausted for a budget of the key that is spent. A limit that ends with time is a *Limit.
-	Open(ctx context.Context, key, model string) (*Access, error)
+	Open(ctx context.Context, key, model string, api modelapi.API) (*Access, error)
 	// Names returns the models that a key may use.
 	Names(ctx context.Context, key string) ([]string, error)
 }

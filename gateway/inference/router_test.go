@@ -17,6 +17,7 @@ import (
 
 	"github.com/containerd/errdefs"
 
+	"github.com/berthhq/berth/internal/modelapi"
 	"github.com/berthhq/berth/internal/modelmock"
 )
 
@@ -62,7 +63,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func (w *world) Open(_ context.Context, key, model string) (*Access, error) {
+func (w *world) Open(_ context.Context, key, model string, _ modelapi.API) (*Access, error) {
 	switch {
 	case key != "secret":
 		return nil, errdefs.ErrUnauthenticated
@@ -296,6 +297,88 @@ func TestHotPrefixOverflows(t *testing.T) {
 		if n > 130 {
 			t.Errorf("replica %s got %d of 400 requests with one prefix, the average is 100", id, n)
 		}
+	}
+}
+
+// Requests of one session get the same replica, whatever their prompts are, unless it is drained, ejected or has too much to do.
+func TestSessionsKeepTheirReplica(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 8, modelmock.Config{})
+	ask := func(header, body string) string {
+		t.Helper()
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/v1/completions", strings.NewReader(`{"model":"mock","max_tokens":1,`+body+`}`))
+		r.Header.Set("Authorization", "Bearer secret")
+		r.Header.Set("Berth-Affinity", header)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return resp.Header.Get("Berth-Replica")
+	}
+	for what, of := range map[string]func(i int) (header, body string){
+		"the header": func(i int) (string, string) { return "s1", fmt.Sprintf(`"prompt":"%d","user":"u%d"`, i, i) },
+		"prompt_cache_key": func(i int) (string, string) {
+			return "", fmt.Sprintf(`"prompt":"%d","prompt_cache_key":"k","user":"u%d"`, i, i)
+		},
+		"user": func(i int) (string, string) { return "", fmt.Sprintf(`"prompt":"%d","user":"ada"`, i) },
+	} {
+		first := ask(of(0))
+		for i := range 30 {
+			if got := ask(of(i + 1)); got != first || got == "" {
+				t.Errorf("%s: request %d is at replica %q, the first was at %q", what, i+1, got, first)
+			}
+		}
+	}
+	home := ask("s1", `"prompt":"x"`)
+	seen := map[string]bool{}
+	for i := range 200 {
+		seen[ask(fmt.Sprint("other", i), `"prompt":"x"`)] = true
+	}
+	if len(seen) != 8 {
+		t.Errorf("200 sessions have %d of 8 replicas", len(seen))
+	}
+	var targets []Target
+	for _, r := range w.model.set.replicas {
+		one := r.Target
+		if one.ID == home {
+			one.Weight = 0
+		}
+		targets = append(targets, one)
+	}
+	w.model.Update(targets...)
+	if got := ask("s1", `"prompt":"x"`); got == home || got == "" {
+		t.Errorf("a request is at replica %q, which is drained", got)
+	}
+	long := strings.Repeat("x", maxAffinity+1)
+	if r, _ := http.NewRequest(http.MethodPost, "/", nil); r != nil {
+		r.Header.Set("Berth-Affinity", long)
+		if _, err := affinityOf(r, &body{}); !errdefs.IsInvalidArgument(err) {
+			t.Errorf("a name of %d bytes: %v", len(long), err)
+		}
+	}
+	if code, text := w.text("/v1/completions", `{"model":"mock","prompt":"x","max_tokens":1,"user":"`+long+`","prompt_cache_key":7}`); code != http.StatusOK {
+		t.Errorf("a long user and a number as the key: %d %s", code, text)
+	}
+}
+
+func TestOverloadedSession(t *testing.T) {
+	t.Parallel()
+	m := NewModel("m", nil)
+	for _, id := range []string{"a", "b", "c", "d"} {
+		m.set.replicas = append(m.set.replicas, &replica{Target: Target{ID: id, Weight: 1}})
+	}
+	counts := map[string]int{}
+	for range 400 { // that do not end
+		counts[m.set.pick([]uint64{m.set.prefixes.session("t", "s")}, nil, time.Now()).ID]++
+	}
+	for id, n := range counts {
+		if n > 130 {
+			t.Errorf("replica %s got %d of 400 requests of one session, the average is 100", id, n)
+		}
+	}
+	if m.set.prefixes.session("t", "s") == m.set.prefixes.session("u", "s") {
+		t.Error("two tenants have one hash for a session")
 	}
 }
 

@@ -1,6 +1,7 @@
 package serving_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/modelapi"
+	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/manager/deployment/key"
 )
 
@@ -84,6 +87,45 @@ func TestWhoCanUseAModel(t *testing.T) {
 	_, hiddenAnswer := w.ask(loner, "own")
 	if strings.ReplaceAll(hiddenAnswer, "own", "nowhere") != absentAnswer {
 		t.Errorf("a hidden model: %s, an absent one: %s", hiddenAnswer, absentAnswer)
+	}
+}
+
+// A key that is restricted to APIs is refused at the others, before anything is said about the model.
+func TestApisOfKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.model("own", nil)
+	_, chat := w.key(w.A.Member, key.CreateDeploymentKeyInput{Apis: []modelapi.API{modelapi.Images, modelapi.Chat}})
+	for _, c := range []struct {
+		path, model string
+		status      int
+		part        string
+	}{
+		{"/v1/chat/completions", "own", 200, "chat.completion"},
+		{"/v1/completions", "own", 403, "the key lacks the API completions; it has: chat, images"},
+		{"/v1/completions", "absent", 403, "api_not_allowed"},
+		{"/v1/embeddings", "own", 403, "embeddings"},
+		{"/v1/rerank", "own", 403, "rerank"},
+		{"/v1/audio/speech", "own", 403, "audio"},
+		{"/v1/moderations", "own", 403, "other"},
+		{"/deployments/own/v1/completions", "own", 403, "completions"},
+		{"/api/generate", "own", 403, "completions"},
+	} {
+		body := fmt.Sprintf(`{"model":%q,"prompt":"one","input":"one","messages":[{"role":"user","content":"one"}],"max_tokens":4}`, c.model)
+		if status, answer := text(t, w.request(http.MethodPost, c.path, chat, body)); status != c.status || !strings.Contains(answer, c.part) {
+			t.Errorf("%s: %d %s, want %d %s", c.path, status, answer, c.status, c.part)
+		}
+	}
+	row, all := w.key(w.A.Member, key.CreateDeploymentKeyInput{Apis: modelapi.All()})
+	w.expect("a key for all APIs", all, "own", 200, "one")
+	if len(row.Apis) != 0 {
+		t.Errorf("a key for all APIs is restricted to %v", row.Apis)
+	}
+	for _, bad := range [][]modelapi.API{{}, {"admin"}} {
+		_, err := w.keys.CreateDeploymentKey(w.As(t, w.A.Member), key.CreateDeploymentKeyInput{Name: "x", Apis: bad})
+		if said, _ := problem.From(err); said.Code != problem.CodeInvalidArgument || said.Field != "apis" {
+			t.Errorf("a key for %q: %v", bad, err)
+		}
 	}
 }
 

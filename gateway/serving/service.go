@@ -2,11 +2,14 @@ package serving
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
@@ -14,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/gateway/inference"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/modelapi"
 	"github.com/berthhq/berth/internal/portstream"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/deployment/load"
@@ -122,7 +126,7 @@ func (s *Service) watch(ctx context.Context) {
 				s.fleet.refresh(ctx, uuid.Nil)
 			case e.Topic == event.Login:
 				s.recheck(ctx, e.ID)
-			case e.By != byWaiting:
+			case e.By != byWaiting && e.By != event.BySamples:
 				s.forget(e.ID)
 				s.fleet.refresh(ctx, e.ID)
 			}
@@ -135,13 +139,16 @@ func (s *Service) watch(ctx context.Context) {
 }
 
 // Open implements inference.Models.
-func (s *Service) Open(ctx context.Context, secret, name string) (*inference.Access, error) {
+func (s *Service) Open(ctx context.Context, secret, name string, api modelapi.API) (*inference.Access, error) {
 	if a := askOf(ctx); a != nil {
 		return s.openFor(ctx, a)
 	}
 	h, err := s.holder(ctx, secret)
 	if err != nil {
 		return nil, err
+	}
+	if h != nil && !modelapi.Allows(h.Apis, api) {
+		return nil, fmt.Errorf("the key lacks the API %s; it has: %s: %w", api, strings.Join(h.Apis, ", "), errdefs.ErrPermissionDenied)
 	}
 	id, err := s.resolve(ctx, h, name)
 	if err != nil {

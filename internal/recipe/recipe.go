@@ -20,6 +20,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/berthhq/berth/internal/appstate"
+	"github.com/berthhq/berth/internal/shell"
 	"github.com/berthhq/berth/internal/yamltext"
 )
 
@@ -256,7 +257,7 @@ func bindMount(source, target string) string {
 func shellWords(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
-		out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		out[i] = shell.Quote(w)
 	}
 	return strings.Join(out, " ")
 }

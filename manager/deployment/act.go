@@ -91,7 +91,7 @@ func (t *term) refuse(ctx context.Context, d *seen, r *ent.DeploymentReplica, wh
 	if why == r.Message && !final {
 		return nil
 	}
-	return store.InTx(ctx, t.Client, func(tx *ent.Tx) error {
+	err := store.InTx(ctx, t.Client, func(tx *ent.Tx) error {
 		up := tx.DeploymentReplica.UpdateOne(r).SetMessage(why)
 		if final {
 			now, err := stored[progress](d.Progress)
@@ -111,6 +111,10 @@ func (t *term) refuse(ctx context.Context, d *seen, r *ent.DeploymentReplica, wh
 		}
 		return record(ctx, tx, d.ID, note{kind: deploymentevent.KindRefused, revision: r.Revision, message: why})
 	})
+	if err == nil {
+		t.changed(ctx, d.ID)
+	}
+	return err
 }
 
 const (

@@ -166,7 +166,7 @@ func aim(ctx context.Context, tx *ent.Tx, d *ent.Deployment, revision int) error
 	at := clock.Now()
 	r := &now.Rollout
 	delete(r.Failures, revision) // it gets a new chance
-	r.Target, r.Began, r.StepBegan, r.Step, r.Promoted, r.Verdict = revision, at, at, 0, false, rollout.Unknown
+	r.Target, r.Began, r.StepBegan, r.Step, r.Promoted, r.Verdict, r.Erred = revision, at, at, 0, false, rollout.Unknown, false
 	kind, why := deploymentevent.KindUpdating, fmt.Sprintf("from revision %d to %d", d.Current, revision)
 	if revision == d.Current {
 		kind, why = deploymentevent.KindRolledBack, fmt.Sprintf("a person gave up revision %d", d.Target)

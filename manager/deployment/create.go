@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	entdeployment "github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentevent"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/clock"
@@ -140,21 +139,14 @@ func (s *Service) insert(ctx context.Context, v *viewer.Viewer, in CreateDeploym
 	made, now := id.New(id.Deployment), clock.Now()
 	ctx = viewer.SystemContext(ctx)
 	return made, store.InTx(ctx, s.Client, func(tx *ent.Tx) error {
-		if err := store.Lock(ctx, tx, "deployments of "+v.User.String()); err != nil {
+		if err := s.room(ctx, tx, v, p); err != nil {
 			return err
-		}
-		n, err := tx.Deployment.Query().Where(entdeployment.OwnerID(v.User), entdeployment.EndedAtIsNil()).Count(ctx)
-		if err != nil {
-			return fmt.Errorf("count deployments: %w", err)
-		}
-		if n >= maxLive {
-			return problem.Exhausted("you have %d deployments, delete one first", n).WithLimit(fmt.Sprint(maxLive))
 		}
 		state := progress{
 			Rollout: rollout.State{Wanted: with.replicas, Current: 1, Target: 1},
 			Scale:   scale.State{Wanted: with.replicas, LastRequest: now},
 		}
-		err = tx.Deployment.Create().SetID(made).SetName(in.Name).SetNillableDescription(in.Description).SetNillableShared(in.Shared).SetNillableOpen(in.Open).
+		err := tx.Deployment.Create().SetID(made).SetName(in.Name).SetNillableDescription(in.Description).SetNillableShared(in.Shared).SetNillableOpen(in.Open).
 			SetDomainID(p.DomainID).SetProjectID(p.ID).SetOwnerID(v.User).SetWanted(with.replicas).SetCurrent(1).SetTarget(1).
 			SetStrategy(text(with.strategy)).SetScaling(text(with.scaling)).SetProgress(text(state)).SetWeights(map[int]int{1: 100}).
 			SetNillableConcurrency(in.Concurrency).SetNillableDrainSeconds(in.DrainSeconds).SetMessage("no replica has been ready yet").Exec(ctx)

@@ -9,6 +9,8 @@ import (
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/viewer"
+	"github.com/berthhq/berth/manager/deployment/expression"
+	"github.com/berthhq/berth/manager/deployment/load"
 	"github.com/berthhq/berth/manager/deployment/scale"
 )
 
@@ -29,12 +31,18 @@ type term struct {
 	calls map[uuid.UUID]scale.State
 	// retry is when the session of a replica can be requested again after a refusal.
 	retry map[uuid.UUID]time.Time
+	// expressions are those of all rules, by their text.
+	expressions map[string]*expression.Expression
+	evaluator   *expression.Engine
+	// loads are those that were last announced, and when.
+	loads     map[uuid.UUID]load.Total
+	announced time.Time
 }
 
 // Lead keeps the deployments served until ctx ends. Only the leader calls it.
 func (s *Service) Lead(ctx context.Context) {
 	ctx = viewer.SystemContext(ctx)
-	t := &term{Service: s, calls: map[uuid.UUID]scale.State{}, retry: map[uuid.UUID]time.Time{}}
+	t := &term{Service: s, calls: map[uuid.UUID]scale.State{}, retry: map[uuid.UUID]time.Time{}, evaluator: expression.NewEngine()}
 	t.probes = newProbes(s.Agents)
 	defer t.probes.stop()
 	events := s.Bus.Subscribe(ctx, event.Deployment, event.Session)

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -13,6 +16,9 @@ import (
 	"github.com/berthhq/berth/ent/deploymentreplica"
 	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/kernel"
+	"github.com/berthhq/berth/internal/clock"
+	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/manager/deployment/expression"
 	"github.com/berthhq/berth/manager/deployment/load"
 )
 
@@ -24,6 +30,8 @@ type seen struct {
 	rows     map[int]*ent.DeploymentRevision
 	load     load.Total
 	reported bool // a gateway reports
+	// expressions are those of the rules, each parsed once.
+	expressions []*expression.Expression
 }
 
 // look observes all deployments that have not ended, decides about each, and carries the decisions out.
@@ -102,12 +110,62 @@ func (t *term) observe(ctx context.Context) ([]*seen, error) {
 		}
 		d.engines[r.Number], d.rows[r.Number] = *e, r
 	}
+	t.parse(all)
 	loads, err := t.Loads.Read(ctx, ids...)
 	if err != nil { // the replicas are kept as they are; only numbers and drains wait
 		t.Logger.WarnContext(ctx, "read the load of deployments", "error", err)
+	} else {
+		t.announce(ctx, ids, loads)
 	}
 	for _, d := range all {
 		d.load, d.reported = loads[d.ID]
 	}
 	return all, nil
+}
+
+// parse notes the expressions of the rules. They were checked before they were stored.
+func (t *term) parse(all []*seen) {
+	now := map[string]*expression.Expression{}
+	for _, d := range all {
+		s, err := stored[Scaling](d.Scaling)
+		if err != nil {
+			continue // number reports it
+		}
+		for _, target := range s.Targets {
+			text, is := strings.CutPrefix(target.Metric, ofExpression)
+			if !is {
+				continue
+			}
+			e := t.expressions[text]
+			if e == nil {
+				e = now[text]
+			}
+			if e == nil {
+				if e, err = expression.Parse(text); err != nil {
+					continue // of another version: its value is unknown
+				}
+			}
+			now[text] = e
+			d.expressions = append(d.expressions, e)
+		}
+	}
+	t.expressions = now
+}
+
+// announceEvery is the time between two announcements of loads. It is shorter than lookEvery, so that none of the regular looks is
+// too early.
+const announceEvery = lookEvery - 100*time.Millisecond
+
+// announce publishes an event about each deployment whose load has changed since the last time, for those who look at it.
+func (t *term) announce(ctx context.Context, ids []uuid.UUID, loads map[uuid.UUID]load.Total) {
+	now := clock.Now()
+	if now.Sub(t.announced) < announceEvery {
+		return
+	}
+	for _, id := range ids {
+		if !reflect.DeepEqual(t.loads[id], loads[id]) {
+			t.Bus.Publish(ctx, event.Event{Topic: event.Deployment, ID: id, By: event.BySamples})
+		}
+	}
+	t.announced, t.loads = now, loads
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/deploymentevent"
 	"github.com/berthhq/berth/ent/deploymentreplica"
+	"github.com/berthhq/berth/manager/deployment/expression"
 	"github.com/berthhq/berth/manager/deployment/scale"
 )
 
@@ -73,6 +74,10 @@ func (t *term) values(ctx context.Context, p *plan, s Scaling) scale.Values {
 			out[target.Metric] = all.Rate(all.Requests)
 		case target.Metric == metricTokens:
 			out[target.Metric] = all.Rate(all.Completion)
+		case strings.HasPrefix(target.Metric, ofExpression):
+			if v, known := t.ofExpression(ctx, p, target); known {
+				out[target.Metric] = v
+			}
 		case strings.HasPrefix(target.Metric, ofSession):
 			if v, known := t.ofReplicas(p, target, t.ofSessions(ctx, p, strings.TrimPrefix(target.Metric, ofSession))); known {
 				out[target.Metric] = v
@@ -88,6 +93,29 @@ func (t *term) values(ctx context.Context, p *plan, s Scaling) scale.Values {
 		}
 	}
 	return out
+}
+
+// ofExpression returns the value of an expression over the ready replicas.
+func (t *term) ofExpression(ctx context.Context, p *plan, target Target) (float64, bool) {
+	e := t.expressions[strings.TrimPrefix(target.Metric, ofExpression)]
+	var over []*expression.History
+	for _, r := range p.replicas {
+		if r.Phase == deploymentreplica.PhaseReady {
+			h := t.probes.history(r.ID)
+			if h == nil {
+				return 0, false
+			}
+			over = append(over, h)
+		}
+	}
+	if e == nil || len(over) == 0 {
+		return 0, false
+	}
+	v, known, err := t.evaluator.Value(ctx, e, p.now, over, target.Sum)
+	if err != nil {
+		t.Logger.WarnContext(ctx, "evaluate an expression", "deployment", p.ID, "error", err)
+	}
+	return v, known
 }
 
 // ofSessions returns a function that averages a metric over the devices of a replica's main container.

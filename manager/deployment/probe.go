@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/internal/portstream"
+	"github.com/berthhq/berth/manager/deployment/expression"
 )
 
 const (
@@ -74,12 +76,13 @@ func (p *probes) follow(all []*seen) {
 			}
 			running[r.ID] = true
 			if x := p.all[r.ID]; x != nil && x.kernel == at.ID {
+				x.history.Want(d.expressions)
 				continue
 			}
 			if x := p.all[r.ID]; x != nil {
 				x.cancel()
 			}
-			p.begin(r, at, d.engines[r.Revision])
+			p.begin(r, at, d.engines[r.Revision], d.expressions)
 		}
 	}
 	for id, x := range p.all {
@@ -99,9 +102,10 @@ func place(r *ent.DeploymentReplica) *ent.Kernel {
 	return s.Edges.Kernels[0]
 }
 
-func (p *probes) begin(r *ent.DeploymentReplica, at *ent.Kernel, e Engine) {
+func (p *probes) begin(r *ent.DeploymentReplica, at *ent.Kernel, e Engine, list []*expression.Expression) {
 	ctx, cancel := context.WithCancel(context.Background())
-	x := &probe{kernel: at.ID, agent: at.Edges.Agent.Name, engine: e, agents: p.agents, cancel: cancel}
+	x := &probe{kernel: at.ID, agent: at.Edges.Agent.Name, engine: e, agents: p.agents, cancel: cancel, history: expression.NewHistory(r.ID.String())}
+	x.history.Want(list)
 	x.client = &http.Client{
 		Transport:     &http.Transport{DialContext: x.dial, MaxIdleConns: 2, ResponseHeaderTimeout: seconds(e.Timeout), MaxResponseHeaderBytes: 64 << 10, DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -133,6 +137,16 @@ func (p *probes) of(replica uuid.UUID) health {
 	return h
 }
 
+// history returns the metrics of a replica; nil if it is not checked.
+func (p *probes) history(replica uuid.UUID) *expression.History {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if x := p.all[replica]; x != nil {
+		return x.history
+	}
+	return nil
+}
+
 // probe checks one engine. Its address is a port of a container, whatever the revision says about paths.
 type probe struct {
 	kernel uuid.UUID
@@ -141,6 +155,8 @@ type probe struct {
 	agents Agents
 	client *http.Client
 	cancel context.CancelFunc
+	// history has the metrics that expressions read.
+	history *expression.History
 
 	mu     sync.Mutex
 	health health
@@ -249,7 +265,7 @@ func (x *probe) explain(err error) error {
 	return fmt.Errorf("the engine on port %d cannot be reached: %w", x.engine.Port, err)
 }
 
-// scrape reads the metrics of the engine. A metric with several series is their sum.
+// scrape reads the metrics of the engine, and adds them to the history. A metric with several series is their sum.
 func (x *probe) scrape(ctx context.Context) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, seconds(x.engine.Timeout))
 	defer cancel()
@@ -267,6 +283,9 @@ func (x *probe) scrape(ctx context.Context) (map[string]float64, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	out := make(map[string]float64, len(families))
+	list := slices.Collect(maps.Values(families))
+	samples, _ := expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: model.Now()}, list...) // without families of an unknown type
+	x.history.Add(time.Now(), samples)
 	for name, f := range families {
 		for _, m := range f.GetMetric() {
 			out[name] += valueOf(m)

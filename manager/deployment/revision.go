@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -147,8 +148,12 @@ func (r *revision) start(name string, in DeploymentRevisionInput, request *manag
 	r.engine.Port, r.engine.Health, r.engine.Metrics = v.Port, v.Health, v.Metrics
 	set(&r.engine.Port, in.Port)
 	start, err := v.Start(path.Join(modelPath, r.subpath), name, r.engine.Port, r.options)
+	var option *variant.OptionError
+	if errors.As(err, &option) {
+		return problem.Invalid("options."+option.Name, "%s", option.Text)
+	}
 	if err != nil {
-		return named("options", err)
+		return err
 	}
 	if len(start.Command) > 0 {
 		if len(request.Command) > 0 {

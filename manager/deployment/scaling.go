@@ -2,9 +2,11 @@ package deployment
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/deployment/expression"
 	"github.com/berthhq/berth/manager/deployment/scale"
 )
 
@@ -34,6 +36,9 @@ type Schedule struct {
 // ofSession begins the names of metrics of sessions, such as session:cuda_util. They are averages over the containers and devices
 // of the replicas.
 const ofSession = "session:"
+
+// ofExpression begins the name of a metric that is an expression of PromQL over the metrics of the engines.
+const ofExpression = "promql:"
 
 // The metrics of the gateways, which are sums. Others are those of the session or the engine.
 const (
@@ -101,7 +106,13 @@ func (s Scaling) check() error {
 			return err
 		}
 	}
-	for _, t := range s.Targets {
+	for i, t := range s.Targets {
+		if text, is := strings.CutPrefix(t.Metric, ofExpression); is {
+			if _, err := expression.Parse(text); err != nil {
+				return named(fmt.Sprintf("scaling.targets[%d].metric", i), err)
+			}
+			continue
+		}
 		if len(t.Metric) > maxMetric {
 			return problem.Invalid("scaling.targets", "a metric has a name of more than %d bytes", maxMetric).WithLimit(fmt.Sprint(maxMetric))
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/manager/deployment/load"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/permit"
+	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/session"
 	"github.com/berthhq/berth/manager/store"
 )
@@ -54,6 +55,7 @@ type Config struct {
 	Bus      *event.Bus
 	Images   *image.Service
 	Sessions *session.Service
+	Policies *policy.Service
 	Agents   Agents
 	Users    Users
 	Loads    Loads
@@ -66,9 +68,6 @@ type Service struct{ Config }
 
 // New returns a Service.
 func New(cfg Config) *Service { return &Service{cfg} }
-
-// maxLive limits the deployments of a user that have not ended.
-const maxLive = 200
 
 // find returns a deployment that has not ended, if the viewer can do op with it.
 func (s *Service) find(ctx context.Context, id uuid.UUID, op access.Operation) (*ent.Deployment, error) {

@@ -77,7 +77,8 @@ func (p *plan) decide() {
 	strategy, _ := stored[Strategy](p.Strategy)
 	r.Strategy = strategy.rules()
 	if r.Target != r.Current && r.Strategy.Kind == rollout.Canary {
-		r.Verdict = judge(p.load.All(r.Target), p.load.All(r.Current))
+		target := p.load.All(r.Target)
+		r.Verdict, r.Erred = judge(target, p.load.All(r.Current)), r.Erred || target.Errors > 0
 	}
 	d := rollout.Plan(*r, p.observed(), p.now)
 	p.start, p.weights = d.Start, d.Weights
@@ -109,6 +110,9 @@ func (p *plan) noteChange(was *rollout.State, d rollout.Decision) {
 		text := "all requests"
 		if d.Next.Step < len(d.Next.Strategy.Steps) {
 			text = fmt.Sprintf("%d %% of the requests", d.Next.Strategy.Steps[d.Next.Step])
+		}
+		if d.Why != "" {
+			text += ": " + d.Why
 		}
 		p.notes = append(p.notes, note{kind: deploymentevent.KindStepped, revision: d.Next.Target, message: text})
 	}

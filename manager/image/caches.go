@@ -8,6 +8,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
 
+	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/internal/registry/remote"
 )
 
@@ -20,11 +21,7 @@ type CachedResult struct {
 
 // CachedProjects returns the projects that have a cache in the registry for images of sessions.
 func (s *Service) CachedProjects(ctx context.Context) (projects []uuid.UUID, err error) {
-	r, err := s.OwnRegistry(ctx)
-	if err != nil {
-		return nil, err
-	}
-	from, err := s.reach(r)
+	r, from, err := s.openOwn(ctx, s.reach)
 	if err != nil {
 		return nil, err
 	}
@@ -45,11 +42,7 @@ func (s *Service) CachedProjects(ctx context.Context) (projects []uuid.UUID, err
 
 // Cache returns the cache of a project's builds.
 func (s *Service) Cache(ctx context.Context, project uuid.UUID) (list []CachedResult, err error) {
-	r, err := s.OwnRegistry(ctx)
-	if err != nil {
-		return nil, err
-	}
-	from, err := s.reach(r)
+	r, from, err := s.openOwn(ctx, s.reach)
 	if err != nil {
 		return nil, err
 	}
@@ -92,12 +85,8 @@ func (s *Service) DropCached(ctx context.Context, project uuid.UUID, list []Cach
 	if len(list) == 0 {
 		return nil
 	}
-	r, err := s.OwnRegistry(ctx)
-	if err != nil {
-		return err
-	}
 	repository := CacheRepository(project)
-	to, err := s.writer(r, repository)
+	_, to, err := s.openOwn(ctx, func(r *ent.Registry) (*remote.Client, error) { return s.writer(r, repository) })
 	if err != nil {
 		return err
 	}

@@ -88,6 +88,16 @@ func (s *Service) InspectOwn(ctx context.Context, r *ent.Registry, repository, d
 	return content.Images[0], nil
 }
 
+// openOwn opens the registry for images of sessions in one of the ways: reach, writer or parts. Close the client.
+func (s *Service) openOwn(ctx context.Context, open func(*ent.Registry) (*remote.Client, error)) (*ent.Registry, *remote.Client, error) {
+	r, err := s.OwnRegistry(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := open(r)
+	return r, c, err
+}
+
 // writer returns a client that can change a repository of the registry. Close it.
 func (s *Service) writer(r *ent.Registry, repository string) (*remote.Client, error) {
 	token, err := s.own.Key.Sign(pushtoken.Grant{Repository: repository, Delete: true, Expires: time.Now().Add(time.Minute)})

@@ -36,25 +36,23 @@ func PartsRepository(user uuid.UUID) string {
 	return partsPath + strings.ReplaceAll(user.String(), "-", "")
 }
 
-// parts returns a client for the parts of a user, who can have at most the given bytes of them. Close it.
-func (s *Service) parts(r *ent.Registry, user uuid.UUID, most int64) (*remote.Client, error) {
-	token, err := s.own.Key.Sign(pushtoken.Grant{
-		Repository: PartsRepository(user), Delete: true, Expires: time.Now().Add(time.Minute),
-		Quota: &pushtoken.Quota{Of: "the files of your builds", Max: most, Blobs: MaxParts},
+// parts opens the parts of a user, who can have at most the given bytes of them. Close the client.
+func (s *Service) parts(ctx context.Context, user uuid.UUID, most int64) (*ent.Registry, *remote.Client, error) {
+	return s.openOwn(ctx, func(r *ent.Registry) (*remote.Client, error) {
+		token, err := s.own.Key.Sign(pushtoken.Grant{
+			Repository: PartsRepository(user), Delete: true, Expires: time.Now().Add(time.Minute),
+			Quota: &pushtoken.Quota{Of: "the files of your builds", Max: most, Blobs: MaxParts},
+		})
+		if err != nil {
+			return nil, err
+		}
+		return remote.Open(remote.Registry{Host: r.Host, PlainHTTP: r.PlainHTTP, Username: pushtoken.User, Password: token, Proxy: r.Proxy, CA: r.Certificates})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return remote.Open(remote.Registry{Host: r.Host, PlainHTTP: r.PlainHTTP, Username: pushtoken.User, Password: token, Proxy: r.Proxy, CA: r.Certificates})
 }
 
 // PutPart stores a part of a user's files, and returns its digest. A part that is stored again is stored once.
 func (s *Service) PutPart(ctx context.Context, user uuid.UUID, body []byte, most int64) (string, error) {
-	r, err := s.OwnRegistry(ctx)
-	if err != nil {
-		return "", err
-	}
-	to, err := s.parts(r, user, most)
+	r, to, err := s.parts(ctx, user, most)
 	if err != nil {
 		return "", err
 	}
@@ -72,11 +70,7 @@ func (s *Service) PutPart(ctx context.Context, user uuid.UUID, body []byte, most
 
 // PartSize returns the size of a part of a user's files, and NotFound without it. It keeps the part for the grace time.
 func (s *Service) PartSize(ctx context.Context, user uuid.UUID, digest string) (int64, error) {
-	r, err := s.OwnRegistry(ctx)
-	if err != nil {
-		return 0, err
-	}
-	from, err := s.parts(r, user, 0)
+	_, from, err := s.parts(ctx, user, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -94,11 +88,7 @@ type Kept struct {
 // KeepParts makes sweeps keep parts of a user's files until ReleaseParts, for at most the time of manifests without a
 // tag. A part that is missing, or was stored by another user, is an error that names files.
 func (s *Service) KeepParts(ctx context.Context, user uuid.UUID, parts []string) (*Kept, error) {
-	r, err := s.OwnRegistry(ctx)
-	if err != nil {
-		return nil, err
-	}
-	to, err := s.parts(r, user, 0)
+	r, to, err := s.parts(ctx, user, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -138,11 +128,7 @@ func partsManifest() *ocispec.Manifest {
 
 // ReleaseParts lets the next sweep remove parts that no other build of the user has.
 func (s *Service) ReleaseParts(ctx context.Context, user uuid.UUID, manifest string) error {
-	r, err := s.OwnRegistry(ctx)
-	if err != nil {
-		return err
-	}
-	to, err := s.parts(r, user, 0)
+	_, to, err := s.parts(ctx, user, 0)
 	if err != nil {
 		return err
 	}

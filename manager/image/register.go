@@ -10,11 +10,9 @@ import (
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/problem"
-	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/permit"
 	"github.com/berthhq/berth/manager/store"
 
-	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentrevision"
 	entimage "github.com/berthhq/berth/ent/image"
 )
@@ -131,8 +129,12 @@ func (s *Service) DeleteImage(ctx context.Context, in DeleteImageInput) (*Delete
 	if err := permit.To(ctx, access.Delete, image); err != nil {
 		return nil, err
 	}
-	if err := s.unserved(ctx, image); err != nil {
+	d, err := store.Serving(ctx, s.client.DeploymentRevision, deploymentrevision.Image(image.Reference))
+	if err != nil {
 		return nil, err
+	}
+	if d != nil {
+		return nil, problem.Precondition("deployment %s uses the image", d.Name).WithField("id")
 	}
 	if image.SessionID != nil {
 		return &DeleteImagePayload{ID: in.ID}, s.deleteOwn(ctx, image)
@@ -148,20 +150,4 @@ func (s *Service) DeleteImage(ctx context.Context, in DeleteImageInput) (*Delete
 		return nil, fmt.Errorf("forget image: %w", err)
 	}
 	return &DeleteImagePayload{ID: in.ID}, nil
-}
-
-// unserved returns an error if replicas of a deployment are started from an image, although none may run now.
-func (s *Service) unserved(ctx context.Context, i *ent.Image) error {
-	revisions, err := s.client.DeploymentRevision.Query().
-		Where(deploymentrevision.Image(i.Reference), deploymentrevision.HasDeploymentWith(deployment.EndedAtIsNil())).
-		WithDeployment().All(viewer.SystemContext(ctx))
-	if err != nil {
-		return fmt.Errorf("look for deployments: %w", err)
-	}
-	for _, r := range revisions {
-		if d := r.Edges.Deployment; r.Number == d.Current || r.Number == d.Target {
-			return problem.Precondition("deployment %s uses the image", d.Name).WithField("id")
-		}
-	}
-	return nil
 }

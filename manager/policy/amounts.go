@@ -24,6 +24,7 @@ type Amounts struct {
 	MaxLogins               *int
 	MaxCustomizedImages     *int   // images that a user has made of sessions
 	MaxImageBytes           *int64 // that these images add to public ones
+	MaxDeployments          *int   // that have not ended
 }
 
 // Limits of a container's writable layer.
@@ -59,6 +60,7 @@ func (a *Amounts) list() []amount {
 		{resourcepolicy.FieldMaxVfolders, "maxVfolders", "folders", &a.MaxVfolders, false},
 		{resourcepolicy.FieldMaxLogins, "maxLogins", "logins", &a.MaxLogins, false},
 		{resourcepolicy.FieldMaxCustomizedImages, "maxCustomizedImages", "own images", &a.MaxCustomizedImages, false},
+		{resourcepolicy.FieldMaxDeployments, "maxDeployments", "deployments", &a.MaxDeployments, false},
 	}
 }
 

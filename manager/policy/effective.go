@@ -197,6 +197,8 @@ func (s *Service) counted(ctx context.Context, l *Limit, what string, used Used)
 		return used.Pending, nil
 	case "folders":
 		return Folders(ctx, s.client, l)
+	case "deployments":
+		return Deployments(ctx, s.client, l)
 	case "logins":
 		return logins(ctx, s.client, l)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -28,6 +29,19 @@ func Folders(ctx context.Context, client *ent.Client, l *Limit) (int, error) {
 	n, err := client.Vfolder.Query().Where(of[l.Scope], vfolder.DeletedAtIsNil()).Count(viewer.SystemContext(ctx))
 	if err != nil {
 		return 0, fmt.Errorf("count folders of %s %s: %w", l.Scope, l.Holder, err)
+	}
+	return n, nil
+}
+
+// Deployments returns the number of deployments that count towards a limit: those that have not ended.
+func Deployments(ctx context.Context, client *ent.Client, l *Limit) (int, error) {
+	of := map[Scope]predicate.Deployment{
+		ScopeDomain: deployment.DomainID(l.ScopeID), ScopeProject: deployment.ProjectID(l.ScopeID),
+		ScopeUser: deployment.OwnerID(l.Person), ScopeKeypair: deployment.OwnerID(l.Person),
+	}
+	n, err := client.Deployment.Query().Where(of[l.Scope], deployment.EndedAtIsNil()).Count(viewer.SystemContext(ctx))
+	if err != nil {
+		return 0, fmt.Errorf("count deployments of %s %s: %w", l.Scope, l.Holder, err)
 	}
 	return n, nil
 }

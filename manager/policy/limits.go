@@ -69,7 +69,7 @@ SELECT CASE WHEN a.domain_id IS NOT NULL THEN 'domain' WHEN a.project_id IS NOT 
   coalesce(a.resource_group_id, ` + none + `), coalesce(g.name, ''), coalesce(a.within_project_id, ` + none + `), coalesce(w.name, ''),
   r.name, r.total_slots, r.unlisted_slots = 'zero', r.max_pending_slots,
   r.max_sessions, r.max_pending_sessions, r.max_containers_per_session, r.max_priority, r.max_session_lifetime,
-  r.idle_timeout, r.max_public_app_time, r.max_vfolders, r.max_logins, r.max_customized_images, r.max_scope_bytes, r.max_disk_bytes, r.max_image_bytes
+  r.idle_timeout, r.max_public_app_time, r.max_vfolders, r.max_logins, r.max_customized_images, r.max_deployments, r.max_scope_bytes, r.max_disk_bytes, r.max_image_bytes
 FROM policy_attachments a JOIN resource_policies r ON r.id = a.policy_id
   LEFT JOIN domains d ON d.id = a.domain_id LEFT JOIN projects p ON p.id = a.project_id
   LEFT JOIN users u ON u.id = a.user_id LEFT JOIN keypairs k ON k.id = a.keypair_id

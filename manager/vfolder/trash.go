@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/ent"
-	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionmount"
@@ -203,8 +202,8 @@ func named(name string, err error) error {
 	return err
 }
 
-// unmounted returns an error if live sessions mount the folder, or if agents have not
-// confirmed yet that they unmounted it.
+// unmounted returns an error if live sessions mount the folder, if agents have not confirmed
+// yet that they unmounted it, or if a deployment has its model there.
 func unmounted(ctx context.Context, tx *ent.Tx, f *ent.Vfolder) error {
 	mounts, err := tx.SessionMount.Query().
 		Where(sessionmount.VfolderID(f.ID), sessionmount.HasSessionWith(session.TerminatedAtIsNil()),
@@ -217,20 +216,12 @@ func unmounted(ctx context.Context, tx *ent.Tx, f *ent.Vfolder) error {
 		return problem.Precondition("folder %s is mounted by %d live sessions, %s among them",
 			f.Name, len(mounts), mounts[0].Edges.Session.Name).WithField("id")
 	}
-	return unserved(ctx, tx, f)
-}
-
-// unserved returns an error if a deployment serves a model in the folder, or is about to; it may have no replica now.
-func unserved(ctx context.Context, tx *ent.Tx, f *ent.Vfolder) error {
-	revisions, err := tx.DeploymentRevision.Query().
-		Where(deploymentrevision.VfolderID(f.ID), deploymentrevision.HasDeploymentWith(deployment.EndedAtIsNil())).WithDeployment().All(ctx)
+	d, err := store.Serving(ctx, tx.DeploymentRevision, deploymentrevision.VfolderID(f.ID))
 	if err != nil {
-		return fmt.Errorf("look for deployments: %w", err)
+		return err
 	}
-	for _, r := range revisions {
-		if d := r.Edges.Deployment; r.Number == d.Current || r.Number == d.Target {
-			return problem.Precondition("folder %s has the model of deployment %s", f.Name, d.Name).WithField("id")
-		}
+	if d != nil {
+		return problem.Precondition("folder %s has the model of deployment %s", f.Name, d.Name).WithField("id")
 	}
 	return nil
 }

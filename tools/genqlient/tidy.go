@@ -186,7 +186,8 @@ func (t *tidier) input(body *ast.StructType, name string, definition func(field 
 }
 
 // plain reports whether an optional value of an input is not a pointer, and returns the option of
-// its tag. In an update, "" and false replace the old value, so they must be sent.
+// its tag. In an update, "" and false replace the old value, so they must be sent, and so must "" where the description says what
+// it means.
 func (t *tidier) plain(input, doc string, typ *graphql.Type) (bool, string) {
 	update := strings.HasPrefix(input, "Update")
 	switch {
@@ -202,7 +203,7 @@ func (t *tidier) plain(input, doc string, typ *graphql.Type) (bool, string) {
 	case def.Kind == graphql.Enum || def.Name == "ID" || def.Name == "Cursor":
 		return true, "omitempty"
 	case def.Name == "String":
-		return !update, "omitempty"
+		return !update && !strings.Contains(doc, "empty: "), "omitempty"
 	case def.Name == "Boolean":
 		return !update && !strings.Contains(strings.ReplaceAll(doc, ":", ""), "Default true"), "omitempty"
 	}

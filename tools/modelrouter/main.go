@@ -15,6 +15,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/berthhq/berth/gateway/inference"
+	"github.com/berthhq/berth/internal/modelapi"
 )
 
 func main() {
@@ -66,7 +67,7 @@ func (t to) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-func (m one) Open(_ context.Context, _, model string) (*inference.Access, error) {
+func (m one) Open(_ context.Context, _, model string, _ modelapi.API) (*inference.Access, error) {
 	if model != m.model.Name {
 		return nil, fmt.Errorf("the model %q does not exist, only %q: %w", model, m.model.Name, errdefs.ErrNotFound)
 	}

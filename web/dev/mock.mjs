@@ -325,6 +325,7 @@ const root = {
   rollbackImage: ({ input }) => ({ image: find(w.images, input.id) }),
   sessionChanged: ({ id }) => stream("session", (s) => ({ sessionChanged: s }), id ? [find(w.sessions, id)] : []),
   agentChanged: () => stream("agent", (a) => ({ agentChanged: a }), w.agents),
+  deploymentChanged: ({ id }) => serving.changes(id),
   vfolderChanged: () => stream("folder", (f) => ({ vfolderChanged: withFiles(f) })),
   kernelLogs: async function* () {
     let offset = 0;

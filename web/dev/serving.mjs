@@ -294,12 +294,14 @@ deployment("night-owl", "ASLEEP", {
   lastRequestAt: ago(9000),
 });
 
+const apis = ["CHAT", "COMPLETIONS", "EMBEDDINGS", "RERANK", "AUDIO", "IMAGES", "OTHER"];
 const keys = [
   {
     __typename: "DeploymentKey",
     id: randomUUID(),
     name: "assistant",
     prefix: "bmk_7Qf2",
+    apis: ["CHAT", "COMPLETIONS"],
     requestsPerMinute: 600,
     tokensPerMinute: 0,
     tokenBudget: 2_000_000,
@@ -337,6 +339,14 @@ const made = (d, input) =>
     createdAt: ago(0),
   });
 
+/** Sends a deployment, or all of them, every second. */
+export async function* changes(id) {
+  for (;;) {
+    for (const d of deployments) if (!id || d.id === id) yield { deploymentChanged: d };
+    await new Promise((r) => setTimeout(r, 1000));
+  }
+}
+
 /** The fields of the root types; models is the address of the mock's models. */
 export const root = (conn, models) => ({
   deployments: (a) => {
@@ -344,7 +354,13 @@ export const root = (conn, models) => ({
     return conn(deployments.filter((d) => !endedAtIsNil || !d.endedAt))({ ...a, where });
   },
   deploymentKeys: (a) =>
-    conn(keys.filter((k) => !a.where?.deploymentID || k.deployment?.id === a.where.deploymentID))({
+    conn(
+      keys.filter(
+        (k) =>
+          (!a.where?.deploymentID || k.deployment?.id === a.where.deploymentID) &&
+          (!a.where?.deploymentIDIsNil || !k.deployment),
+      ),
+    )({
       first: a.first,
       where: { revokedAtIsNil: true },
     }),
@@ -417,6 +433,7 @@ export const root = (conn, models) => ({
       ...keys[0],
       usedRequests: 0,
       usedTokens: 0,
+      apis,
       requestsPerMinute: 0,
       tokenBudget: 0,
       ...input,

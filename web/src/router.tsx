@@ -198,6 +198,11 @@ const sshKeys = createRoute({
   path: "ssh-keys",
   component: lazyRouteComponent(() => import("./pages/account/SshKeys"), "SshKeys"),
 });
+const modelKeys = createRoute({
+  getParentRoute: () => account,
+  path: "model-keys",
+  component: lazyRouteComponent(() => import("./pages/account/ModelKeys"), "ModelKeys"),
+});
 const ownImages = createRoute({
   getParentRoute: () => account,
   path: "images",
@@ -362,6 +367,7 @@ export const router = createRouter({
         tokens,
         keypairs,
         sshKeys,
+        modelKeys,
         ownImages,
         limits,
         activity,

@@ -243,6 +243,15 @@ export const words = {
     VULNERABILITIES: "Vulnerabilities",
     OTHER: "Other",
   } satisfies Record<Value<"ImageAttachmentKind">, string>,
+  ModelAPI: {
+    CHAT: "chat",
+    COMPLETIONS: "completions",
+    EMBEDDINGS: "embeddings",
+    RERANK: "rerank",
+    AUDIO: "audio",
+    IMAGES: "images",
+    OTHER: "other APIs",
+  } satisfies Record<Value<"ModelAPI">, string>,
   Severity: {
     CRITICAL: "critical",
     HIGH: "high",

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/berthhq/berth/agent/runner"
+	"github.com/berthhq/berth/internal/shell"
 )
 
 // command returns the program and arguments of a session. A command runs in the image's shell; in
@@ -44,7 +45,7 @@ func (s *session) ownCopy(text string) string {
 	if _, err := lookPath("scp", value(s.conn.account.env, "PATH")); err == nil {
 		return text
 	}
-	return "'" + strings.ReplaceAll(s.conn.runner, "'", `'\''`) + "' scp " + args
+	return shell.Quote(s.conn.runner) + " scp " + args
 }
 
 // lookPath finds a program in a search path.

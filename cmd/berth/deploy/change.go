@@ -24,8 +24,9 @@ func scaleCommand(a *cli.App) *cobra.Command {
 
 A target is a metric and what one replica can take of it: requests (in flight),
 waiting (requests that wait for a replica), requestRate and tokenRate (in a
-second), or a metric of the engine, such as vllm:gpu_cache_usage_perc=0.8. With
-/sum behind the number, a metric of the engine is summed over all replicas.
+second), a metric of the engine, such as vllm:gpu_cache_usage_perc=0.8, or promql:
+with an expression over the metrics of the engines. With /sum behind the number,
+a metric of the engine is summed over all replicas.
 
 A schedule is the fewest replicas at a time of the day, as
 [days/]HH:MM-HH:MM=n[@zone]; the zone is UTC if you leave it out.
@@ -33,6 +34,7 @@ A schedule is the fewest replicas at a time of the day, as
 The targets and schedules that you give replace the old ones; none removes them.`,
 		Example: `  berth deploy scale llama 3
   berth deploy scale llama --min 0 --max 8 --zero-after 15m --target requests=8
+  berth deploy scale llama --max 8 --target 'promql:sum(rate(vllm:generation_tokens_total[1m]))=900/sum'
   berth deploy scale llama --schedule mon-fri/08:00-18:00=4@Europe/Berlin`,
 	}
 	f.scale(cmd)

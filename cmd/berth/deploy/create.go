@@ -183,7 +183,7 @@ func again(r client.DeploymentRevision, variant string, definition bool) client.
 	case variant != "" && variant != r.Variant:
 		in.Options = nil
 	default:
-		in.Port, in.Health, in.Metrics = &e.Port, e.Health, e.Metrics
+		in.Port, in.Health, in.Metrics = &e.Port, &e.Health, &e.Metrics
 	}
 	return in
 }

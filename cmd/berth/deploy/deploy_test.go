@@ -114,7 +114,13 @@ func TestUpdateStartsFromTheCurrentRevision(t *testing.T) {
 	if got["options"] != nil || got["health"] != nil || got["port"] != 9000.0 || !cmp.Equal(got["request"].(map[string]any)["command"], []any{"/serve"}) {
 		t.Errorf("%v", got)
 	}
-	if r := f.Run("deploy", "update", "llama", "--shared=false", "--target", "none"); r.Code != 0 || f.Count("AddDeploymentRevision") != 2 {
+	if r := f.Run("deploy", "update", "llama", "--health", "none"); r.Code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if got := sent(t, said["AddDeploymentRevision"])["revision"].(map[string]any); got["health"] != "" || got["metrics"] != "/metrics" {
+		t.Errorf("%v", got)
+	}
+	if r := f.Run("deploy", "update", "llama", "--shared=false", "--target", "none"); r.Code != 0 || f.Count("AddDeploymentRevision") != 3 {
 		t.Fatalf("%+v", r)
 	}
 	expect(t, sent(t, said["UpdateDeployment"]), `{"id":"`+idLlama+`","shared":false,"scaling":{"targets":[]}}`)
@@ -217,15 +223,15 @@ func TestChooseReplica(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	f := newServer(t)
-	key := `{"id":"k1","name":"ci","prefix":"bm_abc","requestsPerMinute":60,"tokensPerMinute":0,"tokenBudget":1000,"usedRequests":3,"usedTokens":120,"createdAt":"2026-03-04T09:00:00Z","user":{"id":"u1","email":"ada@example.org"},"deployment":{"id":"d","name":"llama"}}`
+	key := `{"id":"k1","name":"ci","prefix":"bm_abc","apis":["CHAT"],"requestsPerMinute":60,"tokensPerMinute":0,"tokenBudget":1000,"usedRequests":3,"usedTokens":120,"createdAt":"2026-03-04T09:00:00Z","user":{"id":"u1","email":"ada@example.org"},"deployment":{"id":"d","name":"llama"}}`
 	f.Data("DeploymentKeys", `{"deploymentKeys":`+clitest.Edges(key)+`}`)
 	said := clitest.Record(f, map[string]string{
 		"CreateDeploymentKey": `{"payload":{"key":` + key + `,"secret":"bm_abcdef"}}`, "UpdateDeploymentKey": `{"payload":{"key":` + key + `}}`, "RevokeDeploymentKey": `{"payload":{"key":` + key + `}}`,
 	})
-	if r := f.Run("deploy", "key", "create", "ci", "--deployment", "llama", "--token-budget", "1000", "--expires", "1d"); r.Code != 0 || r.Out != "bm_abcdef\n" {
+	if r := f.Run("deploy", "key", "create", "ci", "--deployment", "llama", "--token-budget", "1000", "--expires", "1d", "--api", "chat,embeddings"); r.Code != 0 || r.Out != "bm_abcdef\n" {
 		t.Errorf("%+v", r)
 	}
-	expect(t, sent(t, said["CreateDeploymentKey"]), `{"name":"ci","deployment":"`+idLlama+`","tokenBudget":1000,"expiresAt":"2026-03-05T12:00:00Z"}`)
+	expect(t, sent(t, said["CreateDeploymentKey"]), `{"name":"ci","deployment":"`+idLlama+`","apis":["CHAT","EMBEDDINGS"],"tokenBudget":1000,"expiresAt":"2026-03-05T12:00:00Z"}`)
 	if r := f.Run("deploy", "key", "update", "ci", "--token-budget", "none"); r.Code != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -233,7 +239,7 @@ func TestKeys(t *testing.T) {
 	if r := f.Run("deploy", "key", "revoke", "bm_abcdef"); r.Code != 0 || sent(t, said["RevokeDeploymentKey"])["id"] != "k1" {
 		t.Errorf("%+v", r)
 	}
-	if r := f.Run("deploy", "key", "ls"); r.Code != 0 || !slices.Contains(strings.Fields(r.Out), "requests/min,") {
+	if r := f.Run("deploy", "key", "ls"); r.Code != 0 || !slices.Contains(strings.Fields(r.Out), "requests/min,") || !strings.Contains(r.Out, "only chat") {
 		t.Errorf("%+v", r)
 	}
 	if r := f.Run("deploy", "key", "update", "ci"); r.Code != cli.ExitUsage {

@@ -37,13 +37,13 @@ func (f *revisionFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.subpath, "subpath", "", "`path` of the model below the folder")
 	flags.StringVar(&f.definition, "definition", "", "`file` with a model-definition.yaml of Backend.AI")
 	cli.OptionalCount(cmd, &f.port, "port", "`port` of the engine (default: that of the variant)")
-	flags.StringVar(&f.health, "health", "", "`path` that a healthy engine answers (default: that of the variant)")
+	flags.StringVar(&f.health, "health", "", "`path` that a healthy engine answers; none: its open port is enough (default: that of the variant)")
 	cli.OptionalCount(cmd, &f.healthStatus, "health-status", "`status` of the answer of a healthy engine (default 200)")
 	cli.OptionalFlag(cmd, &f.interval, "interval", "`time` between two checks (default 5s)", cli.ParseSeconds)
 	cli.OptionalFlag(cmd, &f.timeout, "timeout", "`time` that one check can take (default 5s)", cli.ParseSeconds)
 	cli.OptionalCount(cmd, &f.retries, "retries", "failed checks in a `row` after which a replica has failed (default 3)")
 	cli.OptionalFlag(cmd, &f.startTimeout, "start-timeout", "`time` in which a started replica must become ready (default 30m)", cli.ParseSeconds)
-	flags.StringVar(&f.metrics, "metrics", "", "`path` of Prometheus metrics (default: that of the variant)")
+	flags.StringVar(&f.metrics, "metrics", "", "`path` of Prometheus metrics; none: it has none (default: that of the variant)")
 	flags.StringVar(&f.comment, "comment", "", "what is new in the revision")
 	cli.SetsField(cmd, "option", "options")
 	flags.VisitAll(func(one *pflag.Flag) { f.names = append(f.names, one.Name) })
@@ -67,10 +67,19 @@ func (f *revisionFlags) engine(a *cli.App, in *client.DeploymentRevisionInput) e
 		in.Options[name] = value
 	}
 	for from, to := range map[*string]*string{
-		&f.variant: &in.Variant, &f.model: &in.Model, &f.subpath: &in.Subpath, &f.health: &in.Health, &f.metrics: &in.Metrics, &f.comment: &in.Comment,
+		&f.variant: &in.Variant, &f.model: &in.Model, &f.subpath: &in.Subpath, &f.comment: &in.Comment,
 	} {
 		if *from != "" {
 			*to = *from
+		}
+	}
+	for from, to := range map[*string]**string{&f.health: &in.Health, &f.metrics: &in.Metrics} {
+		switch *from {
+		case "":
+		case "none": // a path begins with /
+			*to = cli.Ptr("")
+		default:
+			*to = from
 		}
 	}
 	if f.definition != "" {

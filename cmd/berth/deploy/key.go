@@ -43,11 +43,16 @@ func orNone[T int | int64](parse func(string) (T, error)) func(string) (T, error
 	}
 }
 
+func apiNames() []string {
+	return []string{"chat", "completions", "embeddings", "rerank", "audio", "images", "other"}
+}
+
 func keyCreate(a *cli.App) *cobra.Command {
 	var limits keyLimits
 	var deployment, expires string
+	var apis []client.Enum
 	cmd := a.Verb("create NAME", "Create a key and print it", cli.Args(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
-		in := client.CreateDeploymentKeyInput{Name: args[0], RequestsPerMinute: limits.requests, TokensPerMinute: limits.tokens, TokenBudget: limits.budget}
+		in := client.CreateDeploymentKeyInput{Name: args[0], Apis: apis, RequestsPerMinute: limits.requests, TokensPerMinute: limits.tokens, TokenBudget: limits.budget}
 		if in.ExpiresAt, err = a.ParseEnd("--expires", expires); err != nil {
 			return err
 		}
@@ -67,6 +72,8 @@ func keyCreate(a *cli.App) *cobra.Command {
 	cmd.Example = "  export BERTH_MODEL_KEY=$(berth deploy key create ci --deployment llama --token-budget 1000000)"
 	limits.register(cmd)
 	cmd.Flags().StringVar(&deployment, "deployment", "", "the only `deployment` that it is for (default: all that you can see)")
+	cli.ListFlag(cmd, &apis, "api", "`APIs` that it can use, separated by commas: "+strings.Join(apiNames(), ", ")+" (default: all)", cli.Choices(apiNames()...))
+	cli.SetsField(cmd, "api", "apis")
 	cmd.Flags().StringVar(&expires, "expires", "never", "when it ends: a date, a time, a span such as 30d, or never")
 	cli.SetsField(cmd, "expires", "expiresAt")
 	return cmd
@@ -117,6 +124,13 @@ func limitsText(k client.DeploymentKey) string {
 		if l.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", l.n, l.unit))
 		}
+	}
+	if len(k.Apis) < len(apiNames()) {
+		var names []string
+		for _, api := range k.Apis {
+			names = append(names, api.String())
+		}
+		parts = append(parts, "only "+strings.Join(names, ", "))
 	}
 	if len(parts) == 0 {
 		return "none"

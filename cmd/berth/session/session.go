@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/cli"
 	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/shell"
 )
 
 // Command returns the command "berth session".
@@ -303,7 +304,7 @@ func quote(command []string) string {
 	parts := make([]string, len(command))
 	for i, c := range command {
 		if c == "" || strings.ContainsAny(c, " \t\n\"'\\$`*?[]{}()<>|&;~#!") {
-			c = "'" + strings.ReplaceAll(c, "'", `'\''`) + "'"
+			c = shell.Quote(c)
 		}
 		parts[i] = c
 	}

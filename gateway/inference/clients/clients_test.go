@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berthhq/berth/gateway/inference"
+	"github.com/berthhq/berth/internal/modelapi"
 	"github.com/berthhq/berth/internal/modelmock"
 )
 
@@ -135,7 +136,7 @@ func (host to) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func (w *world) Open(_ context.Context, key, model string) (*inference.Access, error) {
+func (w *world) Open(_ context.Context, key, model string, _ modelapi.API) (*inference.Access, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.opened[key]++

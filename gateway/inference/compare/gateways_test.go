@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/berthhq/berth/gateway/inference"
+	"github.com/berthhq/berth/internal/modelapi"
 	"github.com/berthhq/berth/internal/modelmock"
 )
 
@@ -61,7 +62,7 @@ func transport() *http.Transport {
 	return &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 1000}
 }
 
-func (m models) Open(context.Context, string, string) (*inference.Access, error) {
+func (m models) Open(context.Context, string, string, modelapi.API) (*inference.Access, error) {
 	return m.access, nil
 }
 func (m models) Names(context.Context, string) ([]string, error) { return []string{"mock"}, nil }

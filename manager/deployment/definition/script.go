@@ -3,6 +3,8 @@ package definition
 import (
 	"fmt"
 	"strings"
+
+	"github.com/berthhq/berth/internal/shell"
 )
 
 // Script returns actions as a script for a POSIX shell that stops at the first failure; "" without an action. Every
@@ -20,22 +22,20 @@ func Script(actions []Action) string {
 				if i > 0 {
 					b.WriteByte(' ')
 				}
-				b.WriteString(quote(word))
+				b.WriteString(shell.Quote(word))
 			}
 			b.WriteByte('\n')
 		case MakeDirectory:
-			fmt.Fprintf(b, "mkdir -p -- %s\n", quote(a.Path))
+			fmt.Fprintf(b, "mkdir -p -- %s\n", shell.Quote(a.Path))
 		case WriteFile:
 			to := ">"
 			if a.Append {
 				to = ">>"
 			}
-			fmt.Fprintf(b, "printf '%%s' %s %s %s\nchmod %s -- %s\n", quote(a.Text), to, quote(a.Path), a.Mode, quote(a.Path))
+			fmt.Fprintf(b, "printf '%%s' %s %s %s\nchmod %s -- %s\n", shell.Quote(a.Text), to, shell.Quote(a.Path), a.Mode, shell.Quote(a.Path))
 		case Log:
-			fmt.Fprintf(b, "printf '%%s\\n' %s\n", quote(a.Text))
+			fmt.Fprintf(b, "printf '%%s\\n' %s\n", shell.Quote(a.Text))
 		}
 	}
 	return b.String()
 }
-
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

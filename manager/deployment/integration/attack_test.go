@@ -1,8 +1,12 @@
 package integration
 
 import (
+	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/berthhq/berth/ent/deploymentreplica"
 	"github.com/berthhq/berth/ent/session"
@@ -22,7 +26,7 @@ func TestHostileRevisions(t *testing.T) {
 		"a line break in the path":           {"revision.metrics", managertest.Vars{"metrics": "/metrics\r\nHost: evil"}},
 		"a path above the folder":            {"revision.subpath", managertest.Vars{"model": "m", "subpath": "../other"}},
 		"a folder of another user":           {"revision.model", managertest.Vars{"model": "secrets"}},
-		"an argument as a value of options":  {"revision.options", managertest.Vars{"variant": "vllm", "options": managertest.Vars{"toolCallParser": "--api-key"}}},
+		"an argument as a value of options":  {"revision.options.toolCallParser", managertest.Vars{"variant": "vllm", "options": managertest.Vars{"toolCallParser": "--api-key"}}},
 		"a command beside that of a variant": {"revision.request.command", managertest.Vars{"variant": "vllm"}},
 		"a name for the session":             {"revision.request.name", managertest.Vars{"request": clustertest.SessionInput(managertest.Vars{"name": "x"}, "sleep", "600")}},
 		"another project":                    {"revision.request.project", managertest.Vars{"request": clustertest.SessionInput(managertest.Vars{"project": s.B.Project.ID}, "sleep", "600")}},
@@ -67,4 +71,46 @@ func TestRightsOfTheOwner(t *testing.T) {
 	managertest.Eventually(t, "the reason is shown", func() bool {
 		return strings.Contains(s.Client.Deployment.GetX(s.System(t), id).Message, "the owner of the deployment is not active")
 	})
+}
+
+// Policies limit the deployments of a user, a project and a domain; those that have ended do not count.
+func TestLimitOfDeployments(t *testing.T) {
+	s := newSite(t)
+	create := func(name string) managertest.Errors {
+		in := managertest.Vars{"name": name, "revision": revision(healthy, nil), "replicas": 0, "scaling": managertest.Vars{"min": 0}}
+		return s.Member.Ask(t, `mutation($in: CreateDeploymentInput!) { createDeployment(input: $in) { deployment { id } } }`, managertest.Vars{"in": in}, nil)
+	}
+	policy := s.CreatePolicy(t, s.A.Member, "few", managertest.Vars{"maxDeployments": 1})
+	if errs := create("a"); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	errs := create("b")
+	if errs.Code() != "RESOURCE_EXHAUSTED" || !strings.Contains(errs.String(), "few") || !strings.Contains(errs.String(), "deployments") {
+		t.Errorf("the second deployment: %s", errs)
+	}
+	var got struct {
+		EffectiveLimits []struct{ What, Used, Limit, Policy string }
+	}
+	s.Member.Must(t, `{ effectiveLimits { what used limit policy } }`, nil, &got)
+	if len(got.EffectiveLimits) != 1 || got.EffectiveLimits[0].What != "deployments" || got.EffectiveLimits[0].Used != "1" || got.EffectiveLimits[0].Limit != "1" {
+		t.Errorf("the limits are %+v", got)
+	}
+	s.UpdatePolicy(t, policy, managertest.Vars{"maxDeployments": 2})
+	var made atomic.Int32
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			if errs := create(fmt.Sprint("b", i)); len(errs) == 0 {
+				made.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if made.Load() != 1 {
+		t.Errorf("%d of 4 requests at the same time took the last place", made.Load())
+	}
+	s.Client.Deployment.Update().SetEndedAt(time.Now()).SetStatus("ended").ExecX(s.System(t))
+	if errs := create("c"); len(errs) > 0 {
+		t.Errorf("ended deployments count: %s", errs)
+	}
 }

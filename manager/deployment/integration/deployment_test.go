@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/deploymentreplica"
 	entsession "github.com/berthhq/berth/ent/session"
 	"github.com/berthhq/berth/ent/sessionevent"
+	"github.com/berthhq/berth/internal/event"
 	"github.com/berthhq/berth/internal/lifecycle"
 	"github.com/berthhq/berth/manager/clustertest"
 	"github.com/berthhq/berth/manager/deployment/load"
@@ -31,7 +33,8 @@ const (
 // site is a cluster whose containers answer health checks.
 type site struct {
 	*clustertest.Cluster
-	broken atomic.Bool // the healthy port fails, too
+	broken atomic.Bool  // the healthy port fails, too
+	queue  atomic.Int64 // a metric of the engines
 }
 
 func newSite(t *testing.T) *site {
@@ -48,6 +51,9 @@ func (s *site) join(t *testing.T, managers ...*managertest.Manager) {
 	n.Network.ServeHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.broken.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		if r.URL.Path == "/metrics" {
+			fmt.Fprintf(w, "# TYPE queue gauge\nqueue{kind=\"a\"} %d\n", s.queue.Load())
 		}
 	}), healthy)
 	s.Join(t, n, managers...)
@@ -241,8 +247,17 @@ func TestScalesWithLoad(t *testing.T) {
 			return len(s.live(t, id, deploymentreplica.PhaseReady)) == replicas
 		})
 	}
+	news := s.Bus(t).Subscribe(t.Context(), event.Deployment)
 	under(100, 3)
 	under(8, 2)
+	managertest.Eventually(t, "the leader announces the load", func() bool {
+		for range len(news) {
+			if e := <-news; e.ID == id && e.By == event.BySamples {
+				return true
+			}
+		}
+		return false
+	})
 	under(0, 1)
 	var up *ent.DeploymentEvent
 	for _, e := range s.events(t, id, deploymentevent.KindScaled) {
@@ -252,6 +267,25 @@ func TestScalesWithLoad(t *testing.T) {
 	}
 	if up == nil || up.Metric != "requests" || *up.Value != 100 || *up.Limit != 4 {
 		t.Errorf("the decision is %v", up)
+	}
+}
+
+// An expression over the metrics of the engines decides, and its value is in the history. One that is not valid is refused.
+func TestScalesWithAnExpression(t *testing.T) {
+	s := newSite(t)
+	s.queue.Store(10)
+	rule := func(metric string) managertest.Vars {
+		return managertest.Vars{"max": 3, "upAfter": 0, "downAfter": 0, "targets": []managertest.Vars{{"metric": metric, "perReplica": 4, "sum": true}}}
+	}
+	const metric = `promql:max(max_over_time(queue{kind="a"}[1m]))`
+	id := s.deploy(t, "m", managertest.Vars{"revision": revision(healthy, managertest.Vars{"metrics": "/metrics"}), "scaling": rule(metric)})
+	s.awaitReady(t, id, 3)
+	if up := s.events(t, id, deploymentevent.KindScaled); len(up) != 1 || up[0].Metric != metric || *up[0].Value != 10 || *up[0].Limit != 4 {
+		t.Errorf("the decisions are %v", up)
+	}
+	errs := s.change(t, "updateDeployment", managertest.Vars{"id": id, "scaling": rule("promql:sum(rate(queue[5m])")})
+	if fieldOf(errs) != "scaling.targets[0].metric" || !strings.Contains(errs.String(), "at character") {
+		t.Errorf("an expression that is not valid: %s", errs)
 	}
 }
 

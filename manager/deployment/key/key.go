@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,6 +16,7 @@ import (
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/event"
+	"github.com/berthhq/berth/internal/modelapi"
 	"github.com/berthhq/berth/internal/naming"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
@@ -36,6 +38,7 @@ const (
 type CreateDeploymentKeyInput struct {
 	Name              string
 	Deployment        *uuid.UUID
+	Apis              []modelapi.API // nil: all
 	ExpiresAt         *time.Time
 	RequestsPerMinute *int
 	TokensPerMinute   *int
@@ -86,6 +89,10 @@ func (s *Service) CreateDeploymentKey(ctx context.Context, in CreateDeploymentKe
 	if err := limits(in.RequestsPerMinute, in.TokensPerMinute, in.TokenBudget); err != nil {
 		return nil, err
 	}
+	apis, err := restriction(in.Apis)
+	if err != nil {
+		return nil, err
+	}
 	if in.ExpiresAt != nil && !in.ExpiresAt.After(clock.Now()) {
 		return nil, problem.Invalid("expiresAt", "must be in the future")
 	}
@@ -105,7 +112,7 @@ func (s *Service) CreateDeploymentKey(ctx context.Context, in CreateDeploymentKe
 			return err
 		}
 		row, err = tx.DeploymentKey.Create().SetName(in.Name).SetPrefix(secret[:shown]).SetHash(Hash(secret)).
-			SetUserID(v.User).SetDomainID(v.Domain).SetNillableDeploymentID(in.Deployment).SetNillableExpiresAt(in.ExpiresAt).
+			SetUserID(v.User).SetDomainID(v.Domain).SetNillableDeploymentID(in.Deployment).SetApis(apis).SetNillableExpiresAt(in.ExpiresAt).
 			SetNillableRequestsPerMinute(in.RequestsPerMinute).SetNillableTokensPerMinute(in.TokensPerMinute).SetNillableTokenBudget(in.TokenBudget).
 			Save(ctx)
 		return err
@@ -114,6 +121,33 @@ func (s *Service) CreateDeploymentKey(ctx context.Context, in CreateDeploymentKe
 		return nil, err
 	}
 	return &CreateDeploymentKeyPayload{Key: row.Unwrap(), Secret: secret}, nil
+}
+
+// restriction returns the names to store of the groups of APIs that a key may use, in their order; none for all groups.
+func restriction(asked []modelapi.API) ([]string, error) {
+	if asked != nil && len(asked) == 0 {
+		return nil, problem.Invalid("apis", "must name at least one API")
+	}
+	for _, a := range asked {
+		if !slices.Contains(modelapi.All(), a) {
+			return nil, problem.Invalid("apis", "%.100q is not a group of APIs", a)
+		}
+	}
+	names := []string{}
+	for _, a := range modelapi.All() {
+		if slices.Contains(asked, a) {
+			names = append(names, string(a))
+		}
+	}
+	if len(names) == len(modelapi.All()) {
+		return []string{}, nil // also those that later versions add
+	}
+	return names, nil
+}
+
+// APIs returns the groups of APIs that a key may use.
+func APIs(row *ent.DeploymentKey) []modelapi.API {
+	return slices.DeleteFunc(modelapi.All(), func(a modelapi.API) bool { return !modelapi.Allows(row.Apis, a) })
 }
 
 // room checks that a user can have one more key.

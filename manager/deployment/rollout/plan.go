@@ -47,6 +47,10 @@ func (d *Decision) judge(replicas []Replica, now time.Time) {
 		d.Why = fmt.Sprintf("revision %d failed %d times: %s", s.Target, bad.Count, bad.Why)
 	case s.Strategy.Kind == Canary && s.Verdict == Bad:
 		d.Why = fmt.Sprintf("revision %d answers worse than revision %d", s.Target, s.Current)
+	case now.Sub(s.Began) > s.Strategy.Deadline && d.unjudged(replicas):
+		s.Promoted, s.Began = true, now
+		d.Why = fmt.Sprintf("too few requests to judge revision %d within %s, and none of them has failed", s.Target, s.Strategy.Deadline)
+		return
 	case now.Sub(s.Began) > s.Strategy.Deadline && !awaitsPerson(*s, replicas):
 		d.Why = fmt.Sprintf("revision %d was not ready everywhere within %s", s.Target, s.Strategy.Deadline)
 	default:
@@ -54,6 +58,13 @@ func (d *Decision) judge(replicas []Replica, now time.Time) {
 	}
 	d.Change = RolledBack
 	s.settle(s.Current)
+}
+
+// unjudged reports whether a canary works as far as its few requests say.
+func (d *Decision) unjudged(replicas []Replica) bool {
+	s := d.Next
+	return s.Strategy.Kind == Canary && s.Step < len(s.Strategy.Steps) && s.Verdict == Unknown && !s.Erred &&
+		newFleet(replicas).count(s.Target, Ready) >= d.wants()[s.Target]
 }
 
 // awaitsPerson reports whether a change is complete but for the promotion.
@@ -64,7 +75,7 @@ func awaitsPerson(s State, replicas []Replica) bool {
 // settle ends the change with a revision.
 func (s *State) settle(revision int) {
 	s.Current, s.Target = revision, revision
-	s.Promoted, s.Step, s.Verdict = false, 0, Unknown
+	s.Promoted, s.Step, s.Verdict, s.Erred = false, 0, Unknown, false
 }
 
 // advance ends a change or its step if what it needs is there.
@@ -80,7 +91,7 @@ func (d *Decision) advance(replicas []Replica, now time.Time) {
 			if s.Promoted {
 				s.Step, d.Change = len(s.Strategy.Steps), Stepped
 			} else if s.Verdict == Good && now.Sub(s.StepBegan) >= s.Strategy.StepTime {
-				s.Step, s.StepBegan, s.Verdict = s.Step+1, now, Unknown
+				s.Step, s.StepBegan, s.Verdict, s.Erred = s.Step+1, now, Unknown, false
 				d.Change = Stepped
 			}
 			return

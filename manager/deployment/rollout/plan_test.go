@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 )
@@ -257,6 +258,46 @@ func TestStrategiesThatAreRefused(t *testing.T) {
 	} {
 		if s.Check() == nil {
 			t.Errorf("%+v is accepted", s)
+		}
+	}
+}
+
+// A canary with too few requests is promoted at its deadline if its replicas are ready and no request has failed, and otherwise
+// rolled back.
+func TestCanaryWithFewRequests(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	ready := []Replica{{ID: "a", Revision: 1, Phase: Ready}, {ID: "b", Revision: 2, Phase: Ready}}
+	for _, c := range []struct {
+		name     string
+		change   func(*State)
+		replicas []Replica
+		after    time.Duration
+		want     Change
+	}{
+		{"before the deadline", func(*State) {}, ready, time.Hour, None},
+		{"no request has failed", func(*State) {}, ready, time.Hour + 1, Stepped},
+		{"a request has failed", func(s *State) { s.Erred = true }, ready, time.Hour + 1, RolledBack},
+		{"no replica is ready", func(*State) {}, ready[:1], time.Hour + 1, RolledBack},
+		{"worse", func(s *State) { s.Verdict = Bad }, ready, time.Hour + 1, RolledBack},
+	} {
+		s := State{
+			Wanted: 2, Current: 1, Target: 2, Began: now, StepBegan: now,
+			Strategy: Strategy{Kind: Canary, MaxSurge: 1, Steps: []int{10, 50}, StepTime: time.Minute, Deadline: time.Hour},
+		}
+		c.change(&s)
+		d := Plan(s, c.replicas, now.Add(c.after))
+		if d.Change != c.want {
+			t.Errorf("%s: %v (%s), want %v", c.name, d.Change, d.Why, c.want)
+		}
+		if c.want != Stepped {
+			continue
+		}
+		if d.Next.Step != 2 || d.Next.Target != 2 || !strings.Contains(d.Why, "too few requests") {
+			t.Errorf("%s: %+v", c.name, d)
+		}
+		if next := Plan(d.Next, c.replicas, now.Add(c.after+time.Second)); next.Change == RolledBack {
+			t.Errorf("%s: it is rolled back one second later: %s", c.name, next.Why)
 		}
 	}
 }

@@ -115,6 +115,7 @@ type State struct {
 	Step             int
 	Promoted         bool // a person has promoted the target
 	Verdict          Verdict
+	Erred            bool             // a request to the target has failed in this step
 	Failures         map[int]Failures // by revision
 }
 

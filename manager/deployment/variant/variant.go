@@ -78,6 +78,14 @@ func Find(name string) (*Variant, error) {
 	return nil, fmt.Errorf("variant %q is not one of %s: %w", name, strings.Join(names, ", "), errdefs.ErrInvalidArgument)
 }
 
+// OptionError is the error of an option that does not exist or has a wrong value. Its class is InvalidArgument.
+type OptionError struct{ Name, Text string }
+
+func (e *OptionError) Error() string { return "options." + e.Name + ": " + e.Text }
+
+// Is reports whether the target is the class of this error.
+func (e *OptionError) Is(target error) bool { return target == errdefs.ErrInvalidArgument }
+
 // Start is how one replica is started.
 type Start struct {
 	Command     []string
@@ -109,7 +117,7 @@ func (v *Variant) Start(model, name string, port int, options map[string]string)
 	}
 	for _, given := range slices.Sorted(maps.Keys(options)) {
 		if !known[given] {
-			return nil, fmt.Errorf("options.%s: %s has no such option: %w", given, v.Title, errdefs.ErrInvalidArgument)
+			return nil, &OptionError{given, v.Title + " has no such option"}
 		}
 	}
 	return out, nil
@@ -134,7 +142,7 @@ const maxText = 200
 
 func (o Option) check(value string) error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("options.%s: %.100q %s: %w", o.Name, value, fmt.Sprintf(format, args...), errdefs.ErrInvalidArgument)
+		return &OptionError{o.Name, fmt.Sprintf("%.100q ", value) + fmt.Sprintf(format, args...)}
 	}
 	switch o.Type {
 	case Integer:

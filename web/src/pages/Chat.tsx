@@ -8,17 +8,14 @@ import { ModelsQuery } from "../components/chat/chat";
 import { ListButton } from "../components/chat/listButton";
 import { NewChat } from "../components/chat/NewChat";
 import { FailureNote } from "../components/Note";
-import { useEvery } from "../components/serving/serving";
+import { useDeploymentsChanged } from "../components/serving/useDeploymentsChanged";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { t } from "../i18n";
 import "../components/chat/chat.css";
 
-/** Milliseconds between two looks at the models and their states. */
-const lookEvery = 10_000;
-
 function useModels() {
   const { data, failure, refetch } = useLiveQuery({ query: ModelsQuery });
-  useEvery(refetch, lookEvery);
+  useDeploymentsChanged(refetch);
   return { models: data?.chatModels ?? [], loaded: data !== undefined, failure };
 }
 

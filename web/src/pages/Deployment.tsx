@@ -2,6 +2,7 @@ import { Button, Tabs } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
+import { useSubscription } from "urql";
 import { TallyTable } from "../components/chat/TallyTable";
 import { FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
@@ -17,7 +18,7 @@ import { Revisions } from "../components/serving/Revisions";
 import { ScalingForm } from "../components/serving/ScalingForm";
 import { SettingsForm } from "../components/serving/SettingsForm";
 import { StrategyForm } from "../components/serving/StrategyForm";
-import { type DeploymentDetail, DeploymentQuery, useEvery } from "../components/serving/serving";
+import { DeploymentChanged, type DeploymentDetail, DeploymentQuery } from "../components/serving/serving";
 import { TryOut } from "../components/serving/TryOut";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { t } from "../i18n";
@@ -29,7 +30,7 @@ const DeploySheet = lazy(() => import("../components/serving/DeploySheet"));
 export function Deployment() {
   const { id } = useParams({ from: "/frame/serving/$id" });
   const { data, failure, refetch } = useLiveQuery({ query: DeploymentQuery, variables: { id } });
-  useEvery(refetch);
+  useSubscription({ query: DeploymentChanged, variables: { id } });
   const deployment = data?.node as DeploymentDetail | null | undefined;
   if (data && !deployment?.name) return <NotFound />;
   if (!deployment) {

@@ -7,7 +7,8 @@ import { nodesOf } from "../components/admin/usePages";
 import { when } from "../components/format";
 import { Empty, FailureNote } from "../components/Note";
 import { Status } from "../components/Status";
-import { DeploymentParts, measured, rate, useEvery } from "../components/serving/serving";
+import { DeploymentParts, measured, rate } from "../components/serving/serving";
+import { useDeploymentsChanged } from "../components/serving/useDeploymentsChanged";
 import { useLiveQuery } from "../hooks/useLiveQuery";
 import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
@@ -44,7 +45,7 @@ export function Serving() {
     ...(search.ended ? {} : { endedAtIsNil: true }),
   };
   const { data, failure, refetch, fetching } = useLiveQuery({ query: DeploymentsQuery, variables: { first, where } });
-  useEvery(refetch);
+  useDeploymentsChanged(refetch);
   const rows = nodesOf(data?.deployments);
   const total = data?.deployments.totalCount ?? 0;
   const filtered = Boolean(search.q);

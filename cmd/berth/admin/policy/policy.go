@@ -60,7 +60,7 @@ func policyLimits(p client.Policy) []string {
 	}{
 		{"sessions", p.MaxSessions}, {"pending sessions", p.MaxPendingSessions}, {"containers per session", p.MaxContainersPerSession},
 		{"priority", p.MaxPriority}, {"folders", p.MaxVfolders},
-		{"logins", p.MaxLogins}, {"own images", p.MaxCustomizedImages},
+		{"logins", p.MaxLogins}, {"own images", p.MaxCustomizedImages}, {"deployments", p.MaxDeployments},
 	} {
 		if l.most != nil {
 			all = append(all, l.what+" "+strconv.Itoa(*l.most))
@@ -145,6 +145,7 @@ func policyFlags(cmd *cobra.Command, in *client.UpdateResourcePolicyInput, there
 		{&in.MaxPriority, "priority", "maxPriority", "highest `priority` of a session"},
 		{&in.MaxVfolders, "folders", "maxVfolders", "`number` of folders"},
 		{&in.MaxCustomizedImages, "own-images", "maxCustomizedImages", "`number` of images that a user makes of sessions"},
+		{&in.MaxDeployments, "deployments", "maxDeployments", "`number` of deployments of models"},
 		{&in.MaxLogins, "logins", "maxLogins", "`number` of logins at once"},
 	} {
 		cli.OptionalFlag(cmd, f.into, f.name, f.usage+tail, count)

@@ -1,9 +1,9 @@
-import { TextInput } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { t } from "../../i18n";
 import { FormDialog } from "../admin/Form";
+import { NameField } from "./credentialFields";
 import type { Made } from "./keypair";
 
 const CreateKeypair = graphql(`
@@ -29,18 +29,7 @@ export function NewKeypair({ onClose, onMade }: { onClose: () => void; onMade: (
         if (done) onMade({ ...done.createKeypair.keypair, secret: done.createKeypair.secret ?? "" });
       }}
     >
-      {(wrong) => (
-        <TextInput
-          label={t("Name")}
-          description={t("What will use it?")}
-          required
-          data-autofocus
-          maxLength={64}
-          value={name}
-          error={wrong.name}
-          onChange={(e) => setName(e.currentTarget.value)}
-        />
-      )}
+      {(wrong) => <NameField value={name} error={wrong.name} onChange={setName} />}
     </FormDialog>
   );
 }

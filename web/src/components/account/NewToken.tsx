@@ -1,4 +1,4 @@
-import { Checkbox, Select, TextInput } from "@mantine/core";
+import { Checkbox, Select } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
@@ -6,7 +6,8 @@ import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
 import { word } from "../../words";
 import { FormDialog } from "../admin/Form";
-import { endsAt, lifetimes, scopes } from "./token";
+import { LifetimeFields, NameField, useLifetime } from "./credentialFields";
+import { scopes } from "./token";
 
 const CreateToken = graphql(`
   mutation CreateToken($input: CreateAccessTokenInput!) {
@@ -20,14 +21,12 @@ export function NewToken({ onClose, onMade }: { onClose: () => void; onMade: (se
   const [name, setName] = useState("");
   const [picked, setPicked] = useState<string[]>(["READ", "SESSIONS", "FOLDERS"]);
   const [project, setProject] = useState("");
-  const [lifetime, setLifetime] = useState("90");
-  const [day, setDay] = useState("");
-  const ends = endsAt(lifetime, day);
+  const valid = useLifetime();
 
   async function submit() {
     const chosen = scopes.map((s) => s.value).filter((s) => picked.includes(s));
     const done = await run({
-      input: { name: name.trim(), scopes: chosen, project: project || null, expiresAt: ends ?? null },
+      input: { name: name.trim(), scopes: chosen, project: project || null, expiresAt: valid.ends ?? null },
     });
     if (done?.createAccessToken.secret) onMade(done.createAccessToken.secret);
   }
@@ -39,21 +38,12 @@ export function NewToken({ onClose, onMade }: { onClose: () => void; onMade: (se
       submit={t("Create")}
       busy={busy}
       onClose={onClose}
-      disabled={!name.trim() || picked.length === 0 || ends === undefined}
+      disabled={!name.trim() || picked.length === 0 || valid.ends === undefined}
       onSubmit={() => void submit()}
     >
       {(wrong) => (
         <>
-          <TextInput
-            label={t("Name")}
-            description={t("What will use it?")}
-            required
-            data-autofocus
-            maxLength={64}
-            value={name}
-            error={wrong.name}
-            onChange={(e) => setName(e.currentTarget.value)}
-          />
+          <NameField value={name} error={wrong.name} onChange={setName} />
           <Checkbox.Group
             label={t("Scopes")}
             value={picked}
@@ -76,23 +66,7 @@ export function NewToken({ onClose, onMade }: { onClose: () => void; onMade: (se
               ...projects.map((p) => ({ value: p.id, label: t("only {{project}}", { project: p.name }) })),
             ]}
           />
-          <Select
-            label={t("Expires after")}
-            value={lifetime}
-            error={lifetime === "day" ? undefined : wrong.expiresAt}
-            data={lifetimes.map((l) => ({ ...l, label: t(l.label) }))}
-            onChange={(l) => l && setLifetime(l)}
-          />
-          {lifetime === "day" ? (
-            <TextInput
-              type="date"
-              label={t("Last valid day")}
-              required
-              value={day}
-              error={wrong.expiresAt}
-              onChange={(e) => setDay(e.currentTarget.value)}
-            />
-          ) : null}
+          <LifetimeFields of={valid} error={wrong.expiresAt} />
         </>
       )}
     </FormDialog>

@@ -7,6 +7,7 @@ export const pages = [
   { to: "/account/tokens", label: "Access tokens" },
   { to: "/account/keypairs", label: "Keypairs" },
   { to: "/account/ssh-keys", label: "SSH keys" },
+  { to: "/account/model-keys", label: "Keys for models" },
   { to: "/account/images", label: "My images" },
   { to: "/account/limits", label: "My limits" },
   { to: "/account/activity", label: "Activity" },

@@ -1,5 +1,5 @@
 import { Button, Modal, Select } from "@mantine/core";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { useAction } from "../../hooks/useAction";
 import { useFocusBack } from "../../hooks/useFocusBack";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
@@ -7,13 +7,16 @@ import { t } from "../../i18n";
 import { word } from "../../words";
 import { when } from "../format";
 import { FailureNote } from "../Note";
-import { measured, percent, useEvery } from "../serving/serving";
+import { measured, percent } from "../serving/serving";
 import { ModelFields } from "./ColumnDialog";
 import { type Model, type Replay, ReplayChat, ReplaysQuery, runs } from "./chat";
 import { columnName, type Head } from "./Heads";
 import { inputOf, labelOf } from "./models";
 import { visible } from "./visible";
 import { wordDiff } from "./wordDiff";
+
+/** Milliseconds between two looks at a replay that runs. */
+const lookEvery = 1500;
 
 interface Props {
   chat: string;
@@ -40,9 +43,11 @@ export default function ReplayDialog({ chat, turn, heads, models, own, onClose }
   const looking = replays.some((r) =>
     r.answers.some((a) => runs(a.repeated) || (a.equal === null && a.repeated.status === "DONE")),
   );
-  useEvery(() => {
-    if (looking) refetch();
-  }, 1500);
+  useEffect(() => {
+    if (!looking) return;
+    const timer = setInterval(refetch, lookEvery);
+    return () => clearInterval(timer);
+  }, [looking, refetch]);
 
   async function run() {
     const input = model ? inputOf(model) : null;

@@ -199,7 +199,7 @@ function Fields({ deployment, begun, variants, onClose }: FieldsProps) {
           value={draft.variant}
           error={errorOf("variant")}
           allowDeselect={false}
-          onChange={(v) => v && set({ variant: v, options: {}, port: "", health: "" })}
+          onChange={(v) => v && set({ variant: v, options: {}, port: "", health: "", portOnly: false })}
         />
         <Images
           offer={offer}
@@ -264,9 +264,17 @@ function Fields({ deployment, begun, variants, onClose }: FieldsProps) {
             placeholder={variant?.health || t("none: the open port is enough")}
             value={draft.health}
             error={errorOf("health")}
+            disabled={draft.portOnly}
             onChange={(e) => set({ health: e.currentTarget.value })}
           />
         </div>
+        {variant?.health ? (
+          <Checkbox
+            label={t("Ready when its port is open, without a health check")}
+            checked={draft.portOnly}
+            onChange={(e) => set({ portOnly: e.currentTarget.checked })}
+          />
+        ) : null}
         {variant && !isCustom(draft) ? (
           <EngineOptions
             variant={variant}

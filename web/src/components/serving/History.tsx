@@ -1,3 +1,4 @@
+import { useSubscription } from "urql";
 import { graphql } from "../../api/graphql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { t } from "../../i18n";
@@ -5,7 +6,6 @@ import { word } from "../../words";
 import { nodesOf } from "../admin/usePages";
 import { trim, when } from "../format";
 import { Empty, FailureNote } from "../Note";
-import { useEvery } from "./serving";
 
 const EventsQuery = graphql(`
   query DeploymentEvents($id: ID!) {
@@ -21,14 +21,21 @@ const EventsQuery = graphql(`
   }
 `);
 
+const EventsChanged = graphql(`
+  subscription DeploymentEventsChanged($id: ID!) { deploymentChanged(id: $id) { id events { totalCount } } }
+`);
+
 const number = (n: number) => trim(n.toFixed(n < 10 ? 2 : 0));
 const bad = ["REFUSED", "ROLLED_BACK", "REPLICA_FAILED"];
 
 /** The newest events of a deployment, with the numbers behind each decision. */
 export function History({ id }: { id: string }) {
   const { data, failure, refetch } = useLiveQuery({ query: EventsQuery, variables: { id } });
-  useEvery(refetch);
   const events = data?.node && "events" in data.node ? data.node.events : null;
+  useSubscription({ query: EventsChanged, variables: { id } }, (_, change) => {
+    if (events && change.deploymentChanged.events.totalCount !== events.totalCount) refetch();
+    return change;
+  });
   const rows = nodesOf(events);
   return (
     <>

@@ -1,25 +1,22 @@
-import { Button, NumberInput, Select, TextInput } from "@mantine/core";
+import { Button } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { graphql, type ResultOf } from "../../api/graphql";
+import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { toast } from "../../hooks/useToasts";
+import { useViewer } from "../../hooks/useViewer";
 import { t } from "../../i18n";
+import { word, words } from "../../words";
 import { Secret } from "../account/Secret";
-import { endsAt, lifetimes } from "../account/token";
-import { FormDialog } from "../admin/Form";
 import { usePages } from "../admin/usePages";
 import { Confirm } from "../Confirm";
 import { when } from "../format";
 import { Meter } from "../Meter";
 import { Cli, Empty, FailureNote } from "../Note";
-import { CreateKey, type DeploymentDetail, inLine, RevokeKey } from "./serving";
+import { KeyDialog } from "./KeyDialog";
+import { type Key, KeyParts } from "./keyParts";
+import { type DeploymentDetail, RevokeKey } from "./serving";
 
-const KeyParts = graphql(`
-  fragment KeyParts on DeploymentKey @_unmask {
-    id name prefix requestsPerMinute tokensPerMinute tokenBudget usedRequests usedTokens
-    createdAt expiresAt lastUsedAt user { id email } deployment { id name }
-  }
-`);
 const KeysQuery = graphql(
   `
   query DeploymentKeys($first: Int!, $after: Cursor, $where: DeploymentKeyWhereInput) {
@@ -30,21 +27,21 @@ const KeysQuery = graphql(
 `,
   [KeyParts],
 );
-const UpdateKey = graphql(
-  `
-  mutation UpdateDeploymentKey($input: UpdateDeploymentKeyInput!) {
-    updateDeploymentKey(input: $input) { key { ...KeyParts } }
-  }
-`,
-  [KeyParts],
-);
-type Key = ResultOf<typeof KeyParts>;
 
-/** The keys for one deployment: creation, limits, use, revocation. */
-export function Keys({ deployment: d, over }: { deployment: DeploymentDetail; over: boolean }) {
+interface Props {
+  /** The deployment that the keys are for; null for the viewer's keys for all of their deployments. */
+  deployment: DeploymentDetail | null;
+  over?: boolean;
+}
+
+/** Keys for requests to models: creation, limits, use, revocation. */
+export function Keys({ deployment: d, over = false }: Props) {
+  const me = useViewer().user.id;
+  const [single, setSingle] = useState(false);
+  const mine = single ? { userID: me } : { userID: me, deploymentIDIsNil: true };
   const list = usePages({
     query: KeysQuery,
-    variables: { where: { deploymentID: d.id, revokedAtIsNil: true } },
+    variables: { where: { ...(d ? { deploymentID: d.id } : mine), revokedAtIsNil: true } },
     pick: (data) => data.deploymentKeys,
   });
   const revoke = useAction(RevokeKey);
@@ -55,13 +52,15 @@ export function Keys({ deployment: d, over }: { deployment: DeploymentDetail; ov
     <div className="stack">
       <div className="row">
         <span className="dim">
-          {d.open
-            ? t("Requests need no key.")
-            : t(
-                "A program sends a key with each request. Keys for all of your deployments are made with berth deploy key create.",
-              )}
+          {d?.open ? t("Requests need no key.") : t("A program sends a key with each request.")}{" "}
+          {d ? <Link to="/account/model-keys">{t("Keys for all of your deployments")}</Link> : null}
         </span>
-        <Button className="push" variant="default" disabled={over} onClick={() => setEditing("new")}>
+        {d ? null : (
+          <button type="button" className="chip push" aria-pressed={single} onClick={() => setSingle(!single)}>
+            {t("Those for one deployment too")}
+          </button>
+        )}
+        <Button className={d ? "push" : ""} variant="default" disabled={over} onClick={() => setEditing("new")}>
           {t("New key")}
         </Button>
       </div>
@@ -74,7 +73,7 @@ export function Keys({ deployment: d, over }: { deployment: DeploymentDetail; ov
       ) : null}
       <section className="panel" aria-label={t("Keys")}>
         {!list.loading && list.rows.length === 0 ? (
-          <Empty title={t("No keys for this deployment")}>
+          <Empty title={d ? t("No keys for this deployment") : t("No keys")}>
             {t("A key lets a program send requests, within limits of requests and tokens.")}
           </Empty>
         ) : null}
@@ -84,7 +83,9 @@ export function Keys({ deployment: d, over }: { deployment: DeploymentDetail; ov
               <div className="entry">
                 <div className="row tight">
                   <b>{k.name}</b> <code className="dim">{k.prefix}…</code>
-                  <span className="dim">{k.user.email}</span>
+                  <span className="dim">
+                    {d ? k.user.email : (k.deployment?.name ?? t("for all of your deployments"))}
+                  </span>
                   {limitsOf(k).map((text) => (
                     <span key={text} className="tag">
                       {text}
@@ -140,7 +141,7 @@ export function Keys({ deployment: d, over }: { deployment: DeploymentDetail; ov
       </section>
       {editing ? (
         <KeyDialog
-          deployment={d}
+          deployment={d?.id ?? null}
           now={editing === "new" ? null : editing}
           onClose={() => setEditing(null)}
           onMade={(made) => {
@@ -176,113 +177,6 @@ function limitsOf(k: Key): string[] {
     [k.tokensPerMinute, t("{{n}} tokens/min", { n: k.tokensPerMinute })],
     [k.tokenBudget, t("{{n}} tokens in all", { n: k.tokenBudget })],
   ];
-  return limits.flatMap(([n, text]) => (n > 0 ? [text] : []));
-}
-
-interface DialogProps {
-  deployment: DeploymentDetail;
-  /** The key whose limits are changed; null for a new one. */
-  now: Key | null;
-  onClose: () => void;
-  onMade: (secret: string) => void;
-}
-
-function KeyDialog({ deployment: d, now, onClose, onMade }: DialogProps) {
-  const create = useAction(CreateKey);
-  const update = useAction(UpdateKey);
-  const [name, setName] = useState("");
-  const [requestsPerMinute, setRequests] = useState<number | string>(now?.requestsPerMinute ?? 0);
-  const [tokensPerMinute, setTokens] = useState<number | string>(now?.tokensPerMinute ?? 0);
-  const [tokenBudget, setBudget] = useState<number | string>(now?.tokenBudget ?? 0);
-  const [lifetime, setLifetime] = useState("90");
-  const [day, setDay] = useState("");
-  const ends = endsAt(lifetime, day);
-  const limits = {
-    requestsPerMinute: Number(requestsPerMinute),
-    tokensPerMinute: Number(tokensPerMinute),
-    tokenBudget: Number(tokenBudget),
-  };
-
-  async function submit() {
-    if (now) {
-      if (await update.run({ input: { id: now.id, ...limits } })) onClose();
-      return;
-    }
-    const done = await create.run({
-      input: { name: name.trim(), deployment: d.id, expiresAt: ends ?? null, ...limits },
-    });
-    if (done) onMade(done.createDeploymentKey.secret);
-  }
-  return (
-    <FormDialog
-      title={now ? t("Limits of {{name}}", { name: now.name }) : t("New key")}
-      failure={create.failure ?? update.failure}
-      fields={["name", "expiresAt", "requestsPerMinute", "tokensPerMinute", "tokenBudget"]}
-      submit={now ? t("Save") : t("Create")}
-      busy={create.busy || update.busy}
-      disabled={!now && (!name.trim() || ends === undefined)}
-      onClose={onClose}
-      onSubmit={() => void submit()}
-    >
-      {(wrong) => (
-        <>
-          {now ? null : (
-            <TextInput
-              label={t("Name")}
-              description={t("What will use it?")}
-              required
-              data-autofocus
-              maxLength={64}
-              value={name}
-              error={wrong.name}
-              onChange={(e) => setName(e.currentTarget.value)}
-            />
-          )}
-          <div className="pairs wider">
-            {(
-              [
-                ["requestsPerMinute", t("Requests in a minute"), requestsPerMinute, setRequests],
-                ["tokensPerMinute", t("Tokens in a minute"), tokensPerMinute, setTokens],
-                ["tokenBudget", t("Tokens in all"), tokenBudget, setBudget],
-              ] as const
-            ).map(([field, label, value, set]) => (
-              <NumberInput
-                key={field}
-                label={label}
-                inputWrapperOrder={inLine}
-                description={t("0 = no limit")}
-                min={0}
-                allowDecimal={false}
-                thousandSeparator=" "
-                value={value}
-                error={wrong[field]}
-                onChange={set}
-              />
-            ))}
-          </div>
-          {now ? null : (
-            <>
-              <Select
-                label={t("Expires after")}
-                value={lifetime}
-                error={lifetime === "day" ? undefined : wrong.expiresAt}
-                data={lifetimes.map((l) => ({ ...l, label: t(l.label) }))}
-                onChange={(l) => l && setLifetime(l)}
-              />
-              {lifetime === "day" ? (
-                <TextInput
-                  type="date"
-                  label={t("Last valid day")}
-                  required
-                  value={day}
-                  error={wrong.expiresAt}
-                  onChange={(e) => setDay(e.currentTarget.value)}
-                />
-              ) : null}
-            </>
-          )}
-        </>
-      )}
-    </FormDialog>
-  );
+  const apis = k.apis.length < Object.keys(words.ModelAPI).length ? k.apis.map((api) => word("ModelAPI", api)) : [];
+  return [...apis, ...limits.flatMap(([n, text]) => (n > 0 ? [text] : []))];
 }

@@ -37,7 +37,7 @@ export function ScalingForm({ deployment: d, editable }: { deployment: Deploymen
     <section className="panel pad" aria-label={t("Scaling")}>
       <fieldset className="legendless" disabled={!editable}>
         <Form
-          failure={failure ? { ...failure, field: failure.field?.replace(/^scaling\./, "") } : null}
+          failure={failure ? { ...failure, field: failure.field?.replace(/^scaling\.|\[.*/g, "") } : null}
           fields={fields}
           submit={t("Save")}
           plain
@@ -179,7 +179,7 @@ function Targets({ draft, error, onChange }: ListProps) {
         <span className="dim">
           {" "}
           {t(
-            "requests in flight, waiting, requestRate, tokenRate, or a metric of the engine such as vllm:gpu_cache_usage_perc",
+            "requests in flight, waiting, requestRate, tokenRate, a metric of the engine such as vllm:gpu_cache_usage_perc, or promql: and an expression over metrics of the engine",
           )}
         </span>
       </div>

@@ -1,6 +1,7 @@
 import { screen, within } from "@testing-library/react";
 import { GraphQLError } from "graphql";
 import { beforeAll, expect, it, vi } from "vitest";
+import { Deployment as DeploymentPage } from "../../pages/Deployment";
 import { list } from "../../testing/api";
 import { stage } from "../../testing/stage";
 import { Change } from "./Change";
@@ -29,6 +30,7 @@ const replica = (id: string, phase: string, more: object = {}) => ({
   },
 });
 
+const scaling = { min: 1, max: 2, zeroAfter: 900, upAfter: 30, downAfter: 300, targets: [], schedules: [] };
 const deployment = (more: object = {}) =>
   ({
     id: "d1",
@@ -46,7 +48,7 @@ const deployment = (more: object = {}) =>
     ],
     load: null,
     strategy: { kind: "CANARY", steps: [10], stepTime: 60, deadline: 600 },
-    scaling: { min: 1, max: 2, zeroAfter: 900, upAfter: 30, downAfter: 300, targets: [], schedules: [] },
+    scaling,
     replicas: { totalCount: 0, edges: [] },
     project: { id: "p1", name: "vision" },
     owner: { id: "ada", email: "ada@berth.example" },
@@ -106,6 +108,22 @@ it("shows a refused number at its field", async () => {
   expect(api.sent("UpdateDeployment")[0]).not.toHaveProperty("input.replicas");
 });
 
+it("shows where an expression of a target is wrong", async () => {
+  const targets = [{ metric: "promql:sum(x", perReplica: 2, sum: false }];
+  const { user } = await stage(<ScalingForm deployment={deployment({ scaling: { ...scaling, targets } })} editable />, {
+    answers: {
+      updateDeployment: () => {
+        throw new GraphQLError("at character 6: unclosed left parenthesis", {
+          extensions: { code: "INVALID_ARGUMENT", field: "scaling.targets[0].metric" },
+        });
+      },
+    },
+  });
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  const group = within(screen.getByRole("group", { name: "Targets" }));
+  expect(await group.findByText("at character 6: unclosed left parenthesis")).toBeDefined();
+});
+
 it("shows a new key once", async () => {
   const { api, user } = await stage(<Keys deployment={deployment()} over={false} />, {
     answers: {
@@ -117,11 +135,25 @@ it("shows a new key once", async () => {
   const dialog = await screen.findByRole("dialog", { name: "New key" });
   await user.type(within(dialog).getByLabelText(/^Name/), "ci");
   await user.type(within(dialog).getByLabelText("Tokens in all"), "500");
+  for (const api of ["audio", "images", "other APIs"]) await user.click(within(dialog).getByLabelText(api));
   await user.click(within(dialog).getByRole("button", { name: "Create" }));
   expect(await screen.findByText("bmk_secret")).toBeDefined();
-  expect(api.sent("CreateDeploymentKey")[0]).toMatchObject({ input: { name: "ci", deployment: "d1" } });
+  expect(api.sent("CreateDeploymentKey")[0]).toMatchObject({
+    input: { name: "ci", deployment: "d1", apis: ["CHAT", "COMPLETIONS", "EMBEDDINGS", "RERANK"] },
+  });
   await user.click(screen.getByRole("button", { name: "I have saved it" }));
   expect(screen.queryByText("bmk_secret")).toBeNull();
+});
+
+it("lists the viewer's keys for all deployments, and the others on request", async () => {
+  const key = { id: "k1", name: "ci", prefix: "bmk_s", apis: ["CHAT"], user: { email: "ada@berth.example" } };
+  const { api, user } = await stage(<Keys deployment={null} />, { answers: { deploymentKeys: list([key]) } });
+  expect(await screen.findByText("for all of your deployments")).toBeDefined();
+  expect(screen.getByText("chat")).toBeDefined();
+  const filters = () => api.sent("DeploymentKeys").map((v) => v.where);
+  expect(filters()[0]).toEqual({ userID: "ada", deploymentIDIsNil: true, revokedAtIsNil: true });
+  await user.click(screen.getByRole("button", { name: "Those for one deployment too" }));
+  await vi.waitFor(() => expect(filters()).toContainEqual({ userID: "ada", revokedAtIsNil: true }));
 });
 
 it("shows markup of an answer as text, and revokes the key of the request", async () => {
@@ -147,6 +179,25 @@ it("shows markup of an answer as text, and revokes the key of the request", asyn
   vi.unstubAllGlobals();
 });
 
+it("shows the load and the history as they change", async () => {
+  const d = { __typename: "Deployment", ...deployment({ load: { requestsPerSecond: 2, replicas: [] } }) };
+  const { api, router } = await stage(<DeploymentPage />, { path: "/serving/$id", answers: { node: d } });
+  const figures = async () => within(await screen.findByRole("region", { name: "Load" })).getAllByRole("definition");
+  expect((await figures())[0]?.textContent).toBe("2");
+  const reads = api.sent("Deployment").length;
+  await api.push("deploymentChanged", { ...d, load: { requestsPerSecond: 7.5, replicas: [] } });
+  await vi.waitFor(async () => expect((await figures())[0]?.textContent).toBe("7.5"));
+  expect(api.sent("Deployment").length).toBe(reads);
+
+  const events = { ...list([{ id: "e1", kind: "REFUSED", message: "no room" }]), totalCount: 1 };
+  api.answers = { node: { ...d, events: { ...list([]), totalCount: 0 } } };
+  await router.navigate({ to: "/serving/$id", params: { id: "$id" }, search: { tab: "history" } } as never);
+  await screen.findByText("No events yet");
+  api.answers = { node: { ...d, events } };
+  await api.push("deploymentChanged", { ...d, events });
+  expect(await screen.findByText("no room")).toBeDefined();
+});
+
 it("shows what the form lacks and what the server refuses at the fields", async () => {
   const { api, user } = await stage(<DeploySheet onClose={() => undefined} />, {
     answers: {
@@ -156,8 +207,8 @@ it("shows what the form lacks and what the server refuses at the fields", async 
       images: list([{ id: "i1", name: "vllm:1", reference: "r/vllm:1", minimumSlots: {}, apps: [] }]),
       vfolders: list([{ id: "f1", name: "weights", permissions: ["READ_FILES"] }]),
       createDeployment: () => {
-        throw new GraphQLError("options.dtype: is not a type", {
-          extensions: { code: "INVALID_ARGUMENT", field: "revision.options" },
+        throw new GraphQLError("is not a type", {
+          extensions: { code: "INVALID_ARGUMENT", field: "revision.options.dtype" },
         });
       },
     },

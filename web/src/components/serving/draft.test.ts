@@ -185,10 +185,15 @@ test("two revisions differ field by field", () => {
 test("an error of the server is at the field of the form", () => {
   const failure = (field: string, message: string) => atField({ code: "INVALID_ARGUMENT", field, message });
   expect(failure("revision.request.image", "not found")).toMatchObject({ field: "request.image" });
-  expect(failure("revision.options", 'options.dtype: "odd" is not one of auto')).toMatchObject({
-    field: "options.dtype",
-    message: '"odd" is not one of auto',
-  });
-  expect(failure("revision.options", "too many")).toMatchObject({ field: "options" });
+  expect(failure("revision.options.dtype", "is not one of auto")).toMatchObject({ field: "options.dtype" });
   expect(atField(null)).toBeNull();
+});
+
+test("asks for the open port alone although the variant has a health check", () => {
+  const open = revision({ engine: { ...revision().engine, health: "" } });
+  expect(draftOf(open, variants)).toMatchObject({ portOnly: true, health: "" });
+  expect(revisionInput({ ...draftOf(open, variants) }, open)).toMatchObject({ health: "" });
+  expect(revisionInput({ ...draftOf(open, variants), portOnly: false, health: "/ready" }, open)).toMatchObject({
+    health: "/ready",
+  });
 });

@@ -21,6 +21,8 @@ export interface DeployDraft {
   /** Empty for that of the variant. */
   port: number | string;
   health: string;
+  /** The engine is ready when its port is open, although its variant has a path for the health check. */
+  portOnly: boolean;
   shared: boolean;
   min: number | string;
   max: number | string;
@@ -38,6 +40,7 @@ export const newDraft = (project: string | null, group: string | null): DeployDr
   environment: "",
   port: "",
   health: "",
+  portOnly: false,
   shared: false,
   min: 1,
   max: 1,
@@ -66,6 +69,7 @@ export function draftOf(r: Revision, variants: readonly Variant[]): DeployDraft 
       .join("\n"),
     port: usual && !isCustom(r) && r.engine.port === usual.port ? "" : r.engine.port,
     health: usual && !isCustom(r) && r.engine.health === usual.health ? "" : r.engine.health,
+    portOnly: Boolean(usual?.health) && r.engine.health === "",
   };
 }
 
@@ -146,7 +150,7 @@ export function revisionInput(d: DeployDraft, begun?: Revision) {
     ...(d.model ? { model: d.model } : {}),
     ...(d.subpath.trim() ? { subpath: d.subpath.trim() } : {}),
     ...(d.port === "" ? {} : { port: Number(d.port) }),
-    ...(d.health.trim() ? { health: d.health.trim() } : {}),
+    ...(d.portOnly ? { health: "" } : d.health.trim() ? { health: d.health.trim() } : {}),
     ...(d.comment.trim() ? { comment: d.comment.trim() } : {}),
     ...(begun ? checksOf(begun) : {}),
     request: {
@@ -201,10 +205,6 @@ export const deploymentInput = (d: DeployDraft) => ({
   scaling: { min: Number(d.min), max: Number(d.max) },
 });
 
-/** Moves an error of a revision to the field of the form. The server names an option of the engine in the message. */
-export function atField(failure: Failure | null): Failure | null {
-  if (!failure?.field) return failure;
-  const field = failure.field.replace(/^revision\./, "");
-  const [, option, message] = (field === "options" && /^options\.(\w+): (.*)$/s.exec(failure.message)) || [];
-  return option && message ? { ...failure, field: `options.${option}`, message } : { ...failure, field };
-}
+/** Moves an error of a revision to the field of the form. */
+export const atField = (failure: Failure | null): Failure | null =>
+  failure?.field ? { ...failure, field: failure.field.replace(/^revision\./, "") } : failure;

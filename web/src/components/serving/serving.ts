@@ -1,4 +1,3 @@
-import { useEffect } from "react";
 import { graphql, type ResultOf } from "../../api/graphql";
 import { trim } from "../format";
 import { RequestParts } from "../launch/saved";
@@ -31,24 +30,34 @@ export const DeploymentParts = graphql(
   [LoadParts],
 );
 
-export const DeploymentQuery = graphql(
+const DetailParts = graphql(
   `
-  query Deployment($id: ID!) {
-    node(id: $id) {
-      ... on Deployment {
-        ...DeploymentParts
-        replicas(first: 50, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
-          totalCount
-          edges { node {
-            id revision phase phaseSince message failed createdAt endedAt session { id name status }
-          } }
-        }
-      }
+  fragment DetailParts on Deployment @_unmask {
+    ...DeploymentParts
+    replicas(first: 50, orderBy: [{ field: CREATED_AT, direction: DESC }]) {
+      totalCount
+      edges { node {
+        id revision phase phaseSince message failed createdAt endedAt session { id name status }
+      } }
     }
-    modelsURL
   }
 `,
   [DeploymentParts],
+);
+export const DeploymentQuery = graphql(
+  `
+  query Deployment($id: ID!) {
+    node(id: $id) { ... on Deployment { ...DetailParts } }
+    modelsURL
+  }
+`,
+  [DetailParts],
+);
+export const DeploymentChanged = graphql(
+  `
+  subscription DeploymentChanged($id: ID!) { deploymentChanged(id: $id) { ...DetailParts } }
+`,
+  [DetailParts],
 );
 
 export const RevisionParts = graphql(
@@ -135,19 +144,6 @@ export type Variant = ResultOf<typeof VariantsQuery>["modelVariants"][number];
 
 /** The order of the parts of a field in a row of fields, so that the inputs are in line. */
 export const inLine: ("label" | "input" | "description" | "error")[] = ["label", "input", "description", "error"];
-
-/** Milliseconds between two looks at what changes by itself. */
-export const lookEvery = 3000;
-
-/** Calls look again and again while the page is visible. */
-export function useEvery(look: () => void, every = lookEvery) {
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (document.visibilityState === "visible") look();
-    }, every);
-    return () => clearInterval(timer);
-  }, [look, every]);
-}
 
 /** Formats milliseconds of a measurement: 8.2 ms, 140 ms, 1.4 s; a dash if it is unknown. */
 export function measured(ms: number | null | undefined): string {

@@ -129,6 +129,7 @@ const plain: Record<string, string> = {
   folders: "Folders",
   "scope bytes": "Storage of the largest folder owner",
   logins: "Concurrent logins",
+  deployments: "Deployments",
 };
 
 /** Returns the name of a limit of effectiveLimits as a phrase to translate. */

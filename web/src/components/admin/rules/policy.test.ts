@@ -43,7 +43,7 @@ it("removes limits whose fields are empty", () => {
   const change = changeOf(readDraft(draft).limits);
   expect(change.maxSessions).toBe(-1);
   expect(change.maxScopeBytes).toBe(100 * 1024 ** 3);
-  expect(limits.filter((l) => change[l.key] === -1)).toHaveLength(9);
+  expect(limits.filter((l) => change[l.key] === -1)).toHaveLength(10);
 });
 
 it("returns an error for each invalid field", () => {

@@ -7,7 +7,7 @@ export const PolicyFields = graphql(`
   fragment PolicyFields on ResourcePolicy {
     id name totalSlots unlistedSlots maxPendingSlots maxSessions maxPendingSessions maxContainersPerSession maxPriority
     maxSessionLifetime idleTimeout maxPublicAppTime maxVfolders maxScopeBytes maxDiskBytes maxLogins
-    maxCustomizedImages maxImageBytes
+    maxCustomizedImages maxImageBytes maxDeployments
     permissions
   }
 `);
@@ -25,6 +25,7 @@ export const limits = [
   { key: "maxDiskBytes", label: "Disk per container", kind: "bytes", part: "sessions" },
   { key: "maxVfolders", label: "Folders", kind: "count", part: "rest" },
   { key: "maxScopeBytes", label: "Storage", kind: "bytes", part: "rest" },
+  { key: "maxDeployments", label: "Deployments", kind: "count", part: "rest" },
   { key: "maxLogins", label: "Concurrent logins", kind: "count", part: "rest" },
   { key: "maxCustomizedImages", label: "Own images", kind: "count", part: "rest" },
   { key: "maxImageBytes", label: "Size of own images", kind: "bytes", part: "rest" },
@@ -99,6 +100,7 @@ const phrases: Record<LimitKey, (n: number) => Phrase> = {
   maxScopeBytes: (n) => ["{{size}} of storage", { size: print.bytes(n) }],
   maxLogins: (count) => ["{{count}} concurrent logins", { count }],
   maxCustomizedImages: (count) => ["{{count}} own images", { count }],
+  maxDeployments: (count) => ["{{count}} deployments", { count }],
   maxImageBytes: (n) => ["{{size}} of own images", { size: print.bytes(n) }],
 };
 
