@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -32,6 +33,7 @@ type exchange struct {
 	start  time.Time
 	record Record
 	begun  bool // the header of the answer is sent
+	ended  bool // the record is counted
 	cut    bool // the client must see that the answer is not complete
 }
 
@@ -60,14 +62,21 @@ func (r *Router) exchange(a api, rw http.ResponseWriter, req *http.Request) {
 	if session != "" { // as the longest prefix
 		x.blocks = append(x.blocks, x.Model.set.prefixes.session(x.Tenant, session))
 	}
-	defer func() {
-		x.record.Duration = time.Since(x.start)
-		access.Count(x.record)
-	}()
+	defer x.end()
 	x.serve()
 	if x.cut {
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// end counts the record once.
+func (x *exchange) end() {
+	if x.ended {
+		return
+	}
+	x.ended = true
+	x.record.Duration = time.Since(x.start)
+	x.Count(x.record)
 }
 
 func readRequest(req *http.Request, a api) (*body, error) {
@@ -139,12 +148,17 @@ func (x *exchange) event(text []byte) []byte {
 
 // send writes bytes of a stream at once.
 func (x *exchange) send(event []byte) error {
-	out := http.NewResponseController(x.rw)
-	_ = out.SetWriteDeadline(time.Now().Add(x.cfg.WriteTimeout))
-	if _, err := x.rw.Write(event); err != nil {
+	if err := x.write(event); err != nil {
 		return err
 	}
-	return out.Flush()
+	return http.NewResponseController(x.rw).Flush()
+}
+
+// write writes a part of the answer, which the client gets at the latest at its end.
+func (x *exchange) write(part []byte) error {
+	_ = http.NewResponseController(x.rw).SetWriteDeadline(time.Now().Add(x.cfg.WriteTimeout))
+	_, err := x.rw.Write(part)
+	return err
 }
 
 // try sends the request to a replica. An error means that the client has seen nothing.
@@ -254,11 +268,17 @@ func (x *exchange) whole(resp *http.Response, first *time.Timer) (outcome, error
 	}
 	first.Stop()
 	x.record.Counted = x.record.Usage.read(text)
-	if x.begun { // an error of the engine in a stream that waited
-		text = x.event(text)
+	inStream := x.begun // an error of the engine in a stream that waited
+	if !inStream {
+		x.rw.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	}
 	x.begin(resp)
-	_ = x.send(text) // without a length: the client sees the end after the record is counted, so budgets are exact
+	x.end() // before the client has the answer, so budgets are exact
+	if inStream {
+		_ = x.send(x.event(text))
+	} else {
+		_ = x.write(text) // with the header in one piece
+	}
 	if resp.StatusCode >= http.StatusInternalServerError {
 		return failed, nil
 	}
