@@ -213,6 +213,16 @@ const limits = createRoute({
   path: "limits",
   component: lazyRouteComponent(() => import("./pages/account/Limits"), "Limits"),
 });
+const usage = createRoute({
+  getParentRoute: () => account,
+  path: "usage",
+  component: lazyRouteComponent(() => import("./pages/account/Usage"), "Usage"),
+  validateSearch: (search): { by?: string; step?: string; period?: string } => ({
+    by: text(search.by),
+    step: text(search.step),
+    period: text(search.period),
+  }),
+});
 const activity = createRoute({
   getParentRoute: () => account,
   path: "activity",
@@ -370,6 +380,7 @@ export const router = createRouter({
         modelKeys,
         ownImages,
         limits,
+        usage,
         activity,
       ]),
       admin.addChildren([

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { useEffect, useRef } from "react";
 import { t } from "../../i18n";
 import { Copy } from "../Note";
-import { save } from "./save";
+import { save } from "../save";
 
 /** Shows recovery codes, which replace the authenticator app at a login. The server shows them only once. */
 export function RecoveryCodes({ codes, done, onDone }: { codes: string[]; done: string; onDone: () => void }) {

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { type ReactNode, useEffect, useRef } from "react";
 import { t } from "../../i18n";
 import { Copy } from "../Note";
-import { save } from "./save";
+import { save } from "../save";
 
 interface Props {
   title: string;

@@ -10,5 +10,6 @@ export const pages = [
   { to: "/account/model-keys", label: "Keys for models" },
   { to: "/account/images", label: "My images" },
   { to: "/account/limits", label: "My limits" },
+  { to: "/account/usage", label: "Usage" },
   { to: "/account/activity", label: "Activity" },
 ] as const;

@@ -5,9 +5,10 @@ import { fromGraphQL } from "../../api/errors";
 import { useAction } from "../../hooks/useAction";
 import { toast } from "../../hooks/useToasts";
 import { t } from "../../i18n";
+import { save } from "../save";
 import { CopyLink } from "./CopyLink";
 import { type Chat, ExportChat, type Model, type Turn, UpdateChat } from "./chat";
-import { fileName, save, toMarkdown } from "./exports";
+import { fileName, toMarkdown } from "./exports";
 import type { Head } from "./Heads";
 import { ListButton } from "./listButton";
 import { hidden } from "./models";
@@ -37,7 +38,7 @@ export function Bar({ chat, steps, picks, heads, models, onChat, children }: Pro
   async function exportJSON() {
     const { data, error } = await client.query(ExportChat, { id: chat.id }, { requestPolicy: "network-only" });
     if (error) toast({ failure: fromGraphQL(error) });
-    else if (data) save(fileName(chat.title, "json"), "application/json", data.exportChat);
+    else if (data) save(fileName(chat.title, "json"), data.exportChat, "application/json");
   }
   return (
     <div className="chat-bar">
@@ -72,7 +73,7 @@ export function Bar({ chat, steps, picks, heads, models, onChat, children }: Pro
             <Menu.Item onClick={() => setDialog("tally")}>{t("Votes of the domain")}</Menu.Item>
             <Menu.Item onClick={() => void exportJSON()}>{t("Export as JSON")}</Menu.Item>
             <Menu.Item
-              onClick={() => save(fileName(chat.title, "md"), "text/markdown", toMarkdown(chat, steps, picks))}
+              onClick={() => save(fileName(chat.title, "md"), toMarkdown(chat, steps, picks), "text/markdown")}
             >
               {t("Export as Markdown")}
             </Menu.Item>

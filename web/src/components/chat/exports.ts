@@ -36,13 +36,3 @@ export const fileName = (title: string, ending: string) =>
       .replace(/^-+|-+$/g, "")
       .slice(0, 60) || "chat"
   }.${ending}`;
-
-/** Saves a text as a file of the user. */
-export function save(name: string, type: string, text: string) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}

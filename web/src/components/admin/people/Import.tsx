@@ -4,7 +4,7 @@ import { graphql } from "../../../api/graphql";
 import { useAction } from "../../../hooks/useAction";
 import { useViewer } from "../../../hooks/useViewer";
 import { t } from "../../../i18n";
-import { save } from "../../account/save";
+import { save } from "../../save";
 import type { Option } from "../Filter";
 import { Form } from "../Form";
 import { hasPermission, isSuper } from "../nav";
