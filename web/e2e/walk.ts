@@ -441,6 +441,12 @@ async function adminPages() {
   await page.getByRole("navigation", { name: "Account pages" }).getByRole("link", { name: "Logins" }).click();
   await page.getByText("this login").waitFor();
   await checkPage("account");
+  await page.getByRole("navigation", { name: "Account pages" }).getByRole("link", { name: "Usage" }).click();
+  await page.getByRole("region", { name: "Usage" }).getByRole("columnheader", { name: "CPU, hours" }).waitFor();
+  await page.getByRole("combobox", { name: "Group by" }).click();
+  await page.getByRole("option", { name: "by user" }).click();
+  await page.getByRole("region", { name: "Usage" }).getByRole("columnheader", { name: "User" }).waitFor();
+  await checkPage("usage");
 }
 
 async function deleteFolder() {

@@ -64,7 +64,7 @@ export function Usage() {
             onChange={(value) => choose({ by: value?.toLowerCase() })}
             data={dimensions.map((value) => ({
               value,
-              label: t("by {{what}}", { what: word("UsageDimension", value) }),
+              label: t("by {{what}}", { what: word("UsageDimension", value).toLowerCase() }),
             }))}
           />
           <Select
@@ -74,7 +74,10 @@ export function Usage() {
             onChange={(value) => choose({ step: value?.toLowerCase() || undefined })}
             data={[
               { value: "", label: t("in all") },
-              ...steps.map((value) => ({ value, label: t("per {{step}}", { step: word("UsageDimension", value) }) })),
+              ...steps.map((value) => ({
+                value,
+                label: t("per {{step}}", { step: word("UsageDimension", value).toLowerCase() }),
+              })),
             ]}
           />
           <Button
