@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
@@ -206,7 +207,13 @@ func (m *Mount) open() (*os.File, error) {
 	return os.NewFile(uintptr(fd), m.path), nil
 }
 
-// Release unmounts the directory's mount on itself, unless it is in use.
+const (
+	// releaseTries and releasePause limit how long Release waits for the last files to be closed.
+	releaseTries = 20
+	releasePause = 50 * time.Millisecond
+)
+
+// Release unmounts the directory's mount on itself, unless it stays in use.
 func (m *Mount) Release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,7 +229,13 @@ func (m *Mount) Release() {
 	if err != nil || id != m.bound {
 		return
 	}
-	if err := unix.Unmount(m.path, 0); err != nil {
+	for try := 1; ; try++ {
+		if err = unix.Unmount(m.path, 0); !errors.Is(err, unix.EBUSY) || try == releaseTries {
+			break
+		}
+		time.Sleep(releasePause)
+	}
+	if err != nil {
 		m.log.Info("the volume stays bound on itself", "path", m.path, "error", err)
 	}
 	m.bound, m.seen = 0, 0

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -151,6 +152,11 @@ func TestSetUIDHasNoEffect(t *testing.T) {
 	if got := euid(t, program); got != "65534" {
 		t.Errorf("after another process let go, euid %s", got)
 	}
+	busy, err := os.Open(dir) // of an operation that ends a little later
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() { busy.Close() })
 	m.Release()
 	if got := euid(t, program); got != "0" {
 		t.Errorf("the mount stayed: euid %s", got)
