@@ -111,7 +111,7 @@ type Parts struct {
 type Gateway struct {
 	Parts
 	cfg      Config
-	id       string
+	id       uuid.UUID
 	etcd     *clientv3.Client
 	hub      *cluster.Hub
 	log      *slog.Logger
@@ -139,7 +139,7 @@ type Gateway struct {
 // New creates a gateway and its parts.
 func New(cfg Config) (*Gateway, error) {
 	s := cfg.Stores
-	g := &Gateway{cfg: cfg, id: uuid.NewString(), etcd: s.Etcd, log: cfg.Logger, meter: newMeter(cfg.Registry)}
+	g := &Gateway{cfg: cfg, id: uuid.New(), etcd: s.Etcd, log: cfg.Logger, meter: newMeter(cfg.Registry)}
 	g.entries.m, g.starts.m = map[string]*entry{}, map[string]*start{}
 	bus := event.New(s.Redis, cfg.Logger)
 	g.Parts = Parts{
