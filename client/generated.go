@@ -5154,15 +5154,23 @@ type UsageReportInput struct {
 	// Every report is also grouped by slot, because amounts of different slots cannot be added.
 	By []Enum `json:"by"`
 	// In which days, weeks and months begin, such as Europe/Berlin. Default: UTC.
-	TimeZone      string `json:"timeZone,omitempty"`
-	User          string `json:"user,omitempty"`
-	Project       string `json:"project,omitempty"`
-	Domain        string `json:"domain,omitempty"`
+	TimeZone string `json:"timeZone,omitempty"`
+	// Default: all users.
+	User string `json:"user,omitempty"`
+	// Default: all projects.
+	Project string `json:"project,omitempty"`
+	// Default: all domains.
+	Domain string `json:"domain,omitempty"`
+	// Default: all resource groups.
 	ResourceGroup string `json:"resourceGroup,omitempty"`
-	Agent         string `json:"agent,omitempty"`
-	Image         string `json:"image,omitempty"`
-	Deployment    string `json:"deployment,omitempty"`
-	Slot          string `json:"slot,omitempty"`
+	// Default: all agents.
+	Agent string `json:"agent,omitempty"`
+	// Default: all images.
+	Image string `json:"image,omitempty"`
+	// Default: all sessions, those of no deployment included.
+	Deployment string `json:"deployment,omitempty"`
+	// Default: all slots.
+	Slot string `json:"slot,omitempty"`
 }
 
 // UsageRow is the usage of one group of a report.
