@@ -51,10 +51,10 @@ export function Keys({ deployment: d, over = false }: Props) {
   return (
     <div className="stack">
       <div className="row">
-        <span className="dim">
+        <p className="dim">
           {d?.open ? t("Requests need no key.") : t("A program sends a key with each request.")}{" "}
           {d ? <Link to="/account/model-keys">{t("Keys for all of your deployments")}</Link> : null}
-        </span>
+        </p>
         {d ? null : (
           <button type="button" className="chip push" aria-pressed={single} onClick={() => setSingle(!single)}>
             {t("Those for one deployment too")}

@@ -97,7 +97,7 @@ export function Revisions({ deployment: d, editable }: Props) {
                     <Button
                       variant="subtle"
                       size="compact-sm"
-                      aria-label={t("Change to revision {{number}}", { number: r.number })}
+                      aria-label={t("Change to it: revision {{number}}", { number: r.number })}
                       onClick={() => setTo(r.number)}
                     >
                       {t("Change to it")}
