@@ -38,7 +38,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 	eg.Go(func() error { return g.Auth.Run(ctx) })
 	eg.Go(func() error { g.Idle.Watch(ctx); return nil })
 	eg.Go(func() error { g.watch(ctx); return nil })
-	eg.Go(func() error { _ = discovery.Announce(ctx, g.etcd, app.GatewaysKey, g.id.String(), string(said)); return nil })
+	eg.Go(func() error {
+		_ = discovery.Announce(ctx, g.etcd, app.GatewaysKey, g.id.String(), string(said))
+		return nil
+	})
 	var served sync.WaitGroup
 	serve := func(listeners ...net.Listener) {
 		served.Add(1)
