@@ -25,7 +25,7 @@ export function NameField({ value, error, onChange }: NameProps) {
   );
 }
 
-/** The choice of how long a new credential is valid. ends is null for ever, and undefined while no date is chosen. */
+/** The choice of how long a new credential is valid: ends is null if it is valid forever, and undefined while no date is chosen. */
 export function useLifetime() {
   const [lifetime, setLifetime] = useState("90");
   const [day, setDay] = useState("");

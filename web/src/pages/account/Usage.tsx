@@ -106,7 +106,7 @@ export function Usage() {
                   <th key={d}>{word("UsageDimension", d)}</th>
                 ))}
                 {table.slots.map((s) => (
-                  <th key={s} className="figure">
+                  <th key={s} className="num">
                     {slotName(s)}, {isMemory(s) ? t("GiB-hours") : t("hours")}
                   </th>
                 ))}
@@ -121,7 +121,7 @@ export function Usage() {
                     </td>
                   ))}
                   {table.slots.map((s) => (
-                    <td key={s} className="figure">
+                    <td key={s} className="num">
                       {r.charged[s] ? slotHours(s, r.charged[s]) : ""}
                     </td>
                   ))}
