@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,6 +16,7 @@ import (
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/internal/access"
+	"github.com/berthhq/berth/internal/csvtext"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/viewer"
 )
@@ -176,7 +176,7 @@ func cells(e *ent.AuditEntry) []string {
 		e.Result, e.Message, strconv.FormatInt(e.DurationUs, 10),
 	}
 	for i, c := range list {
-		list[i] = harmless(c)
+		list[i] = csvtext.Cell(c)
 	}
 	return list
 }
@@ -186,12 +186,4 @@ func text(id *uuid.UUID) string {
 		return ""
 	}
 	return id.String()
-}
-
-// harmless escapes cells that a spreadsheet would run as a formula.
-func harmless(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
-		return "'" + cell
-	}
-	return cell
 }

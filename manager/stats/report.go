@@ -3,7 +3,6 @@ package stats
 import (
 	"context"
 	"fmt"
-	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
-	"github.com/berthhq/berth/internal/resource"
 )
 
 // UsageDimension is what the rows of a report are grouped by.
@@ -139,10 +137,9 @@ func (in UsageReportInput) narrow(q *ent.AllocationQuery) {
 
 // group makes the statement sum by slot and dimensions, in each step of time.
 func (in UsageReportInput) group(s *sql.Selector, buckets []bucket) {
-	const layout = "'2006-01-02 15:04:05.999999+00'::timestamptz"
 	var values []string
 	for _, b := range buckets {
-		values = append(values, "("+b.from.UTC().Format(layout)+", "+b.to.UTC().Format(layout)+")")
+		values = append(values, "("+literal(b.from)+", "+literal(b.to)+")")
 	}
 	s.AppendFromExpr(sql.Expr("(VALUES " + strings.Join(values, ", ") + ") AS b(lo, hi)"))
 	s.Where(sql.ExprP("allocations.created_at < b.hi AND (allocations.freed_at IS NULL OR allocations.freed_at > b.lo)"))
@@ -235,19 +232,4 @@ func next(step UsageDimension, at time.Time) time.Time {
 	default:
 		return time.Date(y, m, d+1, 0, 0, 0, 0, at.Location())
 	}
-}
-
-// exact converts a sum from the slot's smallest step to its unit, without rounding.
-func exact(slot, sum string) string {
-	r, ok := new(big.Rat).SetString(sum)
-	if !ok {
-		return "0"
-	}
-	scale := resource.Scale(slot)
-	r.Quo(r, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)))
-	text := r.FloatString(6 + int(scale)) // seconds have six decimals
-	if strings.Contains(text, ".") {
-		text = trimZeros(text)
-	}
-	return text
 }

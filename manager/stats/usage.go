@@ -85,16 +85,26 @@ func BySession(ctx context.Context, client *ent.Client, sessions []uuid.UUID) (m
 
 func slotSeconds(from, to time.Time) ent.AggregateFunc {
 	return func(s *sql.Selector) string {
-		const layout = "'2006-01-02 15:04:05.999999+00'::timestamptz"
 		expr := fmt.Sprintf(`SUM(%s::numeric * GREATEST(0, EXTRACT(EPOCH FROM (LEAST(COALESCE(%s, now()), %s) - GREATEST(%s, %s)))::numeric))`,
-			s.C("amount"), s.C("freed_at"), to.UTC().Format(layout), s.C("created_at"), from.UTC().Format(layout))
+			s.C("amount"), s.C("freed_at"), literal(to), s.C("created_at"), literal(from))
 		return sql.As("("+expr+")::text", "used")
 	}
 }
 
+// literal returns a time in SQL.
+func literal(t time.Time) string {
+	return t.UTC().Format("'2006-01-02 15:04:05.999999+00'::timestamptz")
+}
+
 // scaled converts a sum from the slot's smallest step to its unit, with at most three
 // decimals.
-func scaled(slot, sum string) string {
+func scaled(slot, sum string) string { return inUnit(slot, sum, 3) }
+
+// exact converts a sum from the slot's smallest step to its unit, without rounding: seconds have six decimals.
+func exact(slot, sum string) string { return inUnit(slot, sum, 6+int(resource.Scale(slot))) }
+
+// inUnit converts a sum from the slot's smallest step to its unit, with at most a number of decimals.
+func inUnit(slot, sum string, decimals int) string {
 	r, ok := new(big.Rat).SetString(sum)
 	if !ok {
 		return "0"
@@ -104,7 +114,7 @@ func scaled(slot, sum string) string {
 		div *= 10
 	}
 	r.Quo(r, new(big.Rat).SetInt64(div))
-	return trimZeros(r.FloatString(3))
+	return trimZeros(r.FloatString(decimals))
 }
 
 func trimZeros(s string) string {

@@ -16,6 +16,7 @@ import (
 	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/cli"
 	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/csvtext"
 )
 
 // usual is the period without flags.
@@ -149,7 +150,7 @@ func writeCSV(out io.Writer, list []client.TimeSeries, parts map[string]string) 
 	for _, s := range list {
 		for i, at := range s.At {
 			_ = w.Write([]string{
-				at.UTC().Format(time.RFC3339), s.Subject, output.CSV(parts[s.Subject]), output.CSV(s.Name), output.CSV(s.DeviceID), output.CSV(s.Unit),
+				at.UTC().Format(time.RFC3339), s.Subject, csvtext.Cell(parts[s.Subject]), csvtext.Cell(s.Name), csvtext.Cell(s.DeviceID), csvtext.Cell(s.Unit),
 				number(s.Mean[i]), number(s.Minimum[i]), number(s.Maximum[i]),
 			})
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/cli"
 	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/csvtext"
 )
 
 // usual is the period of a report without --from.
@@ -167,7 +168,7 @@ func (g *grouped) write(out io.Writer, rows []client.UsageRow) error {
 	for _, r := range rows {
 		var cells []string
 		for _, k := range r.Keys {
-			cells = append(cells, output.CSV(k.Value), output.CSV(k.Label))
+			cells = append(cells, csvtext.Cell(k.Value), csvtext.Cell(k.Label))
 		}
 		_ = w.Write(append(cells, r.Slot, r.SlotSeconds))
 	}

@@ -1,4 +1,5 @@
 import { graphql, type ResultOf } from "../../api/graphql";
+import { harmless } from "../csv";
 import { bySlot } from "../format";
 
 export const UsageReportQuery = graphql(`
@@ -67,7 +68,7 @@ export function pivot(rows: readonly UsageRow[]): { slots: string[]; rows: Pivot
 /** Returns the rows as CSV with exact sums. A spreadsheet takes no cell for a formula. */
 export function csvOf(rows: readonly UsageRow[], by: readonly string[]): string {
   const cell = (text: string) => {
-    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    const safe = harmless(text);
     return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
   const head = [...by.flatMap((d) => [d.toLowerCase(), `${d.toLowerCase()}_name`]), "slot", "slot_seconds"];

@@ -1,3 +1,4 @@
+import { harmless } from "../../csv";
 /** The server's result for one row of a file. */
 export interface Imported {
   row: number;
@@ -20,7 +21,7 @@ export const example =
  * password, which must not change.
  */
 const quoted = (text: string, exact = false) => {
-  const safe = !exact && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const safe = exact ? text : harmless(text);
   return /[",\r\n']/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 
