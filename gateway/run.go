@@ -21,7 +21,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer g.cfg.Stores.Close()
 	defer g.serves.Wait()
 	eg, ctx := errgroup.WithContext(ctx)
-	// Requests to models can end after ctx has, so what they need ends later.
+	// Requests to models can end after ctx has, and SSH clients are notified, so the tunnels to the
+	// agents end later.
 	late, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	g.mu.Lock()
@@ -56,7 +57,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 		serve(g.cfg.PortListeners...)
 	}
 	for _, d := range g.services {
-		eg.Go(func() error { return d.Run(ctx) })
+		served.Add(1)
+		eg.Go(func() error { defer served.Done(); return d.Run(ctx) })
 	}
 	eg.Go(func() error { <-ctx.Done(); served.Wait(); stop(); return nil })
 	if err := eg.Wait(); !errors.Is(err, context.Canceled) {

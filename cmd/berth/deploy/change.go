@@ -107,7 +107,7 @@ func waitCommand(a *cli.App) *cobra.Command {
 		Long: `Wait until a deployment serves with all wanted replicas and no change is in
 progress. A line on standard error says what it waits for. The command fails when
 the deployment ends, when its change is rolled back, and when three replicas have
-failed since the command began.`,
+failed since the command began without a change that can be rolled back.`,
 	}
 	return onDeployment(a, cmd, func(cmd *cobra.Command, c *client.Client, d *client.Deployment, _ []string) error {
 		return waitFor(cmd.Context(), a, c, d.ID)
@@ -132,6 +132,8 @@ func waitFor(ctx context.Context, a *cli.App, c *client.Client, id string) error
 			return false, fmt.Errorf("deployment %s is %s: %w", d.Name, d.Status, errdefs.ErrFailedPrecondition)
 		case d.Current == d.Target && (d.Status == "SERVING" || d.Status == "ASLEEP"):
 			return true, rolledBack(ctx, c, d, seen)
+		case d.Current != d.Target: // the manager rolls back a change whose replicas fail
+			return false, rolledBack(ctx, c, d, seen)
 		}
 		return false, failures(ctx, c, d, seen)
 	})
@@ -152,8 +154,8 @@ func rolledBack(ctx context.Context, c *client.Client, d *client.DeploymentDetai
 	return err
 }
 
-// failures returns an error if a change was rolled back, or too many replicas have failed, after the
-// events that were seen.
+// failures returns an error if a change was rolled back, or too many replicas of the only revision
+// have failed, after the events that were seen.
 func failures(ctx context.Context, c *client.Client, d *client.DeploymentDetail, seen map[string]bool) error {
 	events, err := c.DeploymentEvents(ctx, d.ID)
 	if err != nil {
