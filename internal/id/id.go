@@ -1,5 +1,5 @@
 // Package id creates the UUIDs of all entities. They have version 7, so that they sort by time, and
-// one byte with the kind, from which node(id) knows the table.
+// contain the kind, from which node(id) knows the table.
 package id
 
 import (
@@ -8,9 +8,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// Kind is the kind of an entity, in byte 8 of an id (the low six bits; the two high bits are the
-// UUID variant).
+// Kind is the kind of an entity. Byte 8 of an id contains a kind below 64 (in the low six bits; the
+// two high bits are the UUID variant). For a larger kind it contains the value wide, and byte 9
+// contains the kind.
 type Kind byte
+
+// wide and firstWide: see Kind.
+const (
+	wide      = 62
+	firstWide = 64
+)
 
 // Kinds are stored in ids: never renumber.
 const (
@@ -80,7 +87,11 @@ const (
 // New returns a fresh id of the kind.
 func New(k Kind) uuid.UUID {
 	u := uuid.Must(uuid.NewV7())
-	u[8] = u[8]&0xc0 | byte(k)&0x3f
+	low := byte(k)
+	if k >= firstWide {
+		low, u[9] = wide, byte(k)
+	}
+	u[8] = u[8]&0xc0 | low&0x3f
 	return u
 }
 
@@ -90,7 +101,12 @@ func Maker(k Kind) func() uuid.UUID {
 }
 
 // KindOf returns the kind of an id that New created.
-func KindOf(u uuid.UUID) Kind { return Kind(u[8] & 0x3f) }
+func KindOf(u uuid.UUID) Kind {
+	if k := u[8] & 0x3f; k != wide {
+		return Kind(k)
+	}
+	return Kind(u[9])
+}
 
 // Parse reads an id and checks its kind.
 func Parse(k Kind, s string) (uuid.UUID, error) {
