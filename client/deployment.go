@@ -85,6 +85,23 @@ func (c *Client) DeploymentEvents(ctx context.Context, id string) ([]DeploymentE
 	return all, nil
 }
 
+// PromptRecords lists the recorded requests of a deployment, the newest first, at most limit.
+func (c *Client) PromptRecords(ctx context.Context, id string, where Where, limit int) ([]PromptRecord, error) {
+	return collect(limit, func(first *int, after string) (*deploymentRecordsPromptRecordsPromptRecordConnection, error) {
+		out, err := queryPromptRecords(ctx, c, id, first, after, where)
+		if err != nil || out.Node == nil {
+			return &deploymentRecordsPromptRecordsPromptRecordConnection{}, err
+		}
+		return &out.Node.PromptRecords, nil
+	})
+}
+
+// DeletePromptRecords deletes all recorded requests of a deployment, and returns their number.
+func (c *Client) DeletePromptRecords(ctx context.Context, deployment string) (int, error) {
+	out, err := deletePromptRecords(ctx, c, DeletePromptRecordsInput{Deployment: deployment})
+	return out.Payload.Deleted, err
+}
+
 // ModelVariants lists the engines that serve models.
 func (c *Client) ModelVariants(ctx context.Context) ([]ModelVariant, error) {
 	out, err := queryModelVariants(ctx, c)

@@ -169,6 +169,10 @@ func (r mutationResolver) DeleteDeployment(ctx context.Context, input deployment
 	return r.Deployments.DeleteDeployment(ctx, input)
 }
 
+func (r mutationResolver) DeletePromptRecords(ctx context.Context, input deployment.DeletePromptRecordsInput) (*deployment.DeletePromptRecordsPayload, error) {
+	return r.Deployments.DeletePromptRecords(ctx, input)
+}
+
 func (r mutationResolver) CreateDeploymentKey(ctx context.Context, input key.CreateDeploymentKeyInput) (*key.CreateDeploymentKeyPayload, error) {
 	return r.DeploymentKeys.CreateDeploymentKey(ctx, input)
 }

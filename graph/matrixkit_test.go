@@ -282,6 +282,8 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 		k["DeploymentRevision"+which] = c.DeploymentRevision.Create().SetDeploymentID(of).SetNumber(1).SetVariant("custom").SetRequest([]byte(`{"Image":"i:1"}`)).
 			SetEngine([]byte(`{"Port":8000}`)).SetImage("i:1").SetVfolderID(k["Vfolder"]).SetCreator(u).SaveX(ctx).ID
 		k["DeploymentReplica"+which] = c.DeploymentReplica.Create().SetDeploymentID(of).SetRevision(1).SetSessionID(k["Session"]).SaveX(ctx).ID
+		k["PromptRecord"+which] = c.PromptRecord.Create().SetDeploymentID(of).SetUser(u).SetPath("/v1/chat/completions").SetStatus(200).SetRequest("{}").SetAnswer("{}").SetTruncated(false).
+			SetPromptTokens(1).SetCompletionTokens(1).SetFirstByteMs(1).SetDurationMs(1).SaveX(ctx).ID
 		k["DeploymentEvent"+which] = c.DeploymentEvent.Create().SetDeploymentID(of).SetKind("created").SaveX(ctx).ID
 	}
 	k["ChatEndpoint"] = c.ChatEndpoint.Create().SetName(name).SetAddress("https://api.example.org/v1").SetModels([]string{"m"}).SetAudience([]uuid.UUID{d.ID}).SaveX(ctx).ID

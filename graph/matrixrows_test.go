@@ -102,6 +102,7 @@ var matrix = map[string]cell{
 	"rollBackDeployment":    func(f *fixture) vars { return vars{"id": f.deployment(), "revision": 1} },
 	"promoteDeployment":     func(f *fixture) vars { return vars{"id": f.deployment()} },
 	"deleteDeployment":      func(f *fixture) vars { return vars{"id": f.deployment()} },
+	"deletePromptRecords":   func(f *fixture) vars { return vars{"deployment": f.deployment()} },
 	"createDeploymentKey":   func(f *fixture) vars { return vars{"name": f.name(), "deployment": f.deployment()} },
 	"updateDeploymentKey":   func(f *fixture) vars { return vars{"id": f.modelKey(), "tokenBudget": 5} },
 	"revokeDeploymentKey":   func(f *fixture) vars { return vars{"id": f.modelKey()} },

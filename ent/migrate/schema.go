@@ -617,6 +617,7 @@ var (
 		{Name: "message", Type: field.TypeString, Default: ""},
 		{Name: "shared", Type: field.TypeBool, Default: false},
 		{Name: "open", Type: field.TypeBool, Default: false},
+		{Name: "recorded", Type: field.TypeBool, Default: false},
 		{Name: "wanted", Type: field.TypeInt},
 		{Name: "current", Type: field.TypeInt},
 		{Name: "target", Type: field.TypeInt},
@@ -640,19 +641,19 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "deployments_domains_domain",
-				Columns:    []*schema.Column{DeploymentsColumns[20]},
+				Columns:    []*schema.Column{DeploymentsColumns[21]},
 				RefColumns: []*schema.Column{DomainsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "deployments_projects_project",
-				Columns:    []*schema.Column{DeploymentsColumns[21]},
+				Columns:    []*schema.Column{DeploymentsColumns[22]},
 				RefColumns: []*schema.Column{ProjectsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "deployments_users_owner",
-				Columns:    []*schema.Column{DeploymentsColumns[22]},
+				Columns:    []*schema.Column{DeploymentsColumns[23]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -661,7 +662,7 @@ var (
 			{
 				Name:    "deployment_domain_id_name",
 				Unique:  true,
-				Columns: []*schema.Column{DeploymentsColumns[20], DeploymentsColumns[3]},
+				Columns: []*schema.Column{DeploymentsColumns[21], DeploymentsColumns[3]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "ended_at IS NULL",
 				},
@@ -669,12 +670,12 @@ var (
 			{
 				Name:    "deployment_owner_id_created_at",
 				Unique:  false,
-				Columns: []*schema.Column{DeploymentsColumns[22], DeploymentsColumns[1]},
+				Columns: []*schema.Column{DeploymentsColumns[23], DeploymentsColumns[1]},
 			},
 			{
 				Name:    "deployment_project_id",
 				Unique:  false,
-				Columns: []*schema.Column{DeploymentsColumns[21]},
+				Columns: []*schema.Column{DeploymentsColumns[22]},
 			},
 			{
 				Name:    "deployment_created_at",
@@ -1943,6 +1944,60 @@ var (
 				Name:    "project_domain_id_name",
 				Unique:  true,
 				Columns: []*schema.Column{ProjectsColumns[6], ProjectsColumns[2]},
+			},
+		},
+	}
+	// PromptRecordsColumns holds the columns for the "prompt_records" table.
+	PromptRecordsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "path", Type: field.TypeString},
+		{Name: "revision", Type: field.TypeInt, Nullable: true},
+		{Name: "status", Type: field.TypeInt},
+		{Name: "request", Type: field.TypeString, Size: 2147483647},
+		{Name: "answer", Type: field.TypeString, Size: 2147483647},
+		{Name: "truncated", Type: field.TypeBool},
+		{Name: "prompt_tokens", Type: field.TypeInt},
+		{Name: "completion_tokens", Type: field.TypeInt},
+		{Name: "first_byte_ms", Type: field.TypeInt},
+		{Name: "duration_ms", Type: field.TypeInt},
+		{Name: "deployment_id", Type: field.TypeUUID},
+		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// PromptRecordsTable holds the schema information for the "prompt_records" table.
+	PromptRecordsTable = &schema.Table{
+		Name:       "prompt_records",
+		Columns:    PromptRecordsColumns,
+		PrimaryKey: []*schema.Column{PromptRecordsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "prompt_records_deployments_prompt_records",
+				Columns:    []*schema.Column{PromptRecordsColumns[12]},
+				RefColumns: []*schema.Column{DeploymentsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "prompt_records_users_user",
+				Columns:    []*schema.Column{PromptRecordsColumns[13]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "promptrecord_deployment_id_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{PromptRecordsColumns[12], PromptRecordsColumns[1]},
+			},
+			{
+				Name:    "promptrecord_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{PromptRecordsColumns[1]},
+			},
+			{
+				Name:    "promptrecord_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{PromptRecordsColumns[13]},
 			},
 		},
 	}
@@ -3524,6 +3579,7 @@ var (
 		ObjectStoragesTable,
 		PolicyAttachmentsTable,
 		ProjectsTable,
+		PromptRecordsTable,
 		QuotaScopesTable,
 		RecoveryCodesTable,
 		RegistriesTable,
@@ -3644,6 +3700,8 @@ func init() {
 		Check: "num_nonnulls(domain_id, project_id, user_id, keypair_id) = 1",
 	}
 	ProjectsTable.ForeignKeys[0].RefTable = DomainsTable
+	PromptRecordsTable.ForeignKeys[0].RefTable = DeploymentsTable
+	PromptRecordsTable.ForeignKeys[1].RefTable = UsersTable
 	QuotaScopesTable.ForeignKeys[0].RefTable = VolumesTable
 	RecoveryCodesTable.ForeignKeys[0].RefTable = UsersTable
 	ResourcePresetsTable.ForeignKeys[0].RefTable = ResourceGroupsTable

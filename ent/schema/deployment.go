@@ -30,9 +30,11 @@ func (Deployment) Fields() []ent.Field {
 		field.String("message").Default(""), // why it is not serving
 		field.Bool("shared").Default(false), // the members of the project can use it
 		field.Bool("open").Default(false),   // requests need no key
-		field.Int("wanted"),                 // replicas
-		field.Int("current"),                // number of the revision that serves
-		field.Int("target"),                 // number of the revision that it changes to; the same without a change
+		// The requests and answers are recorded for the owner, and every answer says so.
+		field.Bool("recorded").Default(false),
+		field.Int("wanted"),  // replicas
+		field.Int("current"), // number of the revision that serves
+		field.Int("target"),  // number of the revision that it changes to; the same without a change
 		// The settings in the form of the service's input, and what decisions remember.
 		field.JSON("strategy", json.RawMessage{}).Annotations(entgql.Skip()),
 		field.JSON("scaling", json.RawMessage{}).Annotations(entgql.Skip()),
@@ -53,6 +55,7 @@ func (Deployment) Edges() []ent.Edge {
 		edge.To("owner", User.Type).Field("owner_id").Unique().Required().Immutable(),
 		edge.To("revisions", DeploymentRevision.Type).Annotations(cascade, entgql.RelayConnection()),
 		edge.To("replicas", DeploymentReplica.Type).Annotations(cascade, entgql.RelayConnection()),
+		edge.To("prompt_records", PromptRecord.Type).Annotations(cascade, entgql.RelayConnection()),
 		edge.To("keys", DeploymentKey.Type).Annotations(cascade, entgql.Skip()),
 		edge.To("events", DeploymentEvent.Type).Annotations(cascade, entgql.RelayConnection()),
 	}

@@ -388,6 +388,12 @@ func throughChat(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("chat_id"), sub)
 }
 
+// throughOwnDeployment is the rule of rows that the owner of their deployment sees.
+func throughOwnDeployment(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	t := sql.Table("deployments")
+	return sql.In(s.C("deployment_id"), sql.Select(t.C("id")).From(t).Where(sql.EQ(t.C("owner_id"), v.User)))
+}
+
 // usableEndpoint: those for all domains, and those for the viewer's.
 func usableEndpoint(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.P(func(b *sql.Builder) {
@@ -530,6 +536,7 @@ func (DeploymentEvent) Interceptors() []ent.Interceptor {
 	return visible(access.Deployment, throughDeployment)
 }
 func (DeploymentKey) Interceptors() []ent.Interceptor { return visible(access.Credential, visibleKey) }
+func (PromptRecord) Interceptors() []ent.Interceptor  { return private(throughOwnDeployment) }
 func (Chat) Interceptors() []ent.Interceptor          { return private(ownOrSharedChat) }
 func (ChatTurn) Interceptors() []ent.Interceptor      { return private(throughChat) }
 func (ChatContent) Interceptors() []ent.Interceptor   { return private(throughChat) }

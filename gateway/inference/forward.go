@@ -35,6 +35,7 @@ type exchange struct {
 	begun  bool // the header of the answer is sent
 	ended  bool // the record is counted
 	cut    bool // the client must see that the answer is not complete
+	kept   *content
 }
 
 func (r *Router) answer(a api) http.HandlerFunc {
@@ -61,6 +62,10 @@ func (r *Router) exchange(a api, rw http.ResponseWriter, req *http.Request) {
 	x.blocks = x.Model.set.prefixes.blocks(x.Tenant, b.prefix)
 	if session != "" { // as the longest prefix
 		x.blocks = append(x.blocks, x.Model.set.prefixes.session(x.Tenant, session))
+	}
+	if access.Keep != nil {
+		x.kept = newContent(a, b)
+		defer func() { access.Keep(x.record, x.kept.text()) }()
 	}
 	defer x.end()
 	x.serve()
@@ -157,6 +162,7 @@ func (x *exchange) send(event []byte) error {
 // write writes a part of the answer, which the client gets at the latest at its end.
 func (x *exchange) write(part []byte) error {
 	_ = http.NewResponseController(x.rw).SetWriteDeadline(time.Now().Add(x.cfg.WriteTimeout))
+	x.kept.add(part)
 	_, err := x.rw.Write(part)
 	return err
 }
@@ -254,6 +260,9 @@ func (x *exchange) header(kind string, status int) {
 	if x.record.Replica != "" {
 		x.rw.Header().Set("Berth-Replica", x.record.Replica)
 	}
+	if x.kept != nil {
+		x.rw.Header().Set("Berth-Recorded", "true")
+	}
 	x.rw.WriteHeader(status)
 }
 
@@ -293,6 +302,7 @@ func (x *exchange) pass(resp *http.Response, first *time.Timer) (outcome, error)
 		return failed, fmt.Errorf("replica %s: read the answer: %w", x.record.Replica, err)
 	}
 	first.Stop()
+	x.kept.isFile()
 	x.begin(resp)
 	for ; ; n, err = resp.Body.Read(part) {
 		if n > 0 && x.send(part[:n]) != nil {

@@ -33,6 +33,8 @@ type Access struct {
 	Group int
 	// Count gets the record of every request that has ended.
 	Count func(Record)
+	// Keep gets the record and the content of every request that has ended, after Count; nil: nothing is kept of requests.
+	Keep func(Record, Content)
 }
 
 // Model is a model and its replicas.

@@ -100,7 +100,7 @@ func (s *Service) openFor(ctx context.Context, a *ask) (*inference.Access, error
 			return nil, fmt.Errorf("revision %d of %s has no replica and gets no requests: %w", group, name, errdefs.ErrNotFound)
 		}
 	}
-	return &inference.Access{Model: d.model, Tenant: a.User.String(), Group: group, Count: func(r inference.Record) {
+	return &inference.Access{Model: d.model, Tenant: a.User.String(), Group: group, Keep: s.prompts.of(d, &a.User), Count: func(r inference.Record) {
 		d.count(r, time.Now())
 		s.meter.count(r)
 		a.record = r

@@ -42,6 +42,7 @@ type model struct {
 	replicas map[string]*replica
 	last     time.Time // request
 	ended    bool      // it gets no requests again
+	recorded bool      // requests are recorded for the owner
 	weights  map[int]int
 	gone     bool // it has no replica
 
@@ -205,7 +206,7 @@ func (f *fleet) apply(d *model, now *state) {
 	d.replicas = next
 	d.model.Update(targets...)
 	d.model.Report(now.progress())
-	d.weights = now.weights
+	d.weights, d.recorded = now.weights, now.recorded
 	d.version = now.version // after Update, because the report promises it
 }
 

@@ -43,7 +43,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", "Berth-Replica, Retry-After, X-Request-Id, X-Should-Retry")
+	h.Set("Access-Control-Expose-Headers", "Berth-Recorded, Berth-Replica, Retry-After, X-Request-Id, X-Should-Retry")
 	h.Set("Cache-Control", "no-store")
 	if r.Method == http.MethodOptions {
 		preflight(w, r)

@@ -18,7 +18,7 @@ import (
 // state is a deployment as the database has it.
 type state struct {
 	version, wanted, concurrency int
-	ending                       bool
+	ending, recorded             bool
 	weights                      map[int]int // percent, by revision
 	replicas                     []row
 }
@@ -66,7 +66,7 @@ func (f *fleet) look(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*state
 	out := make(map[uuid.UUID]*state, len(rows))
 	for _, d := range rows {
 		out[d.ID] = &state{version: d.Version, wanted: d.Wanted, concurrency: d.Concurrency, weights: d.Weights,
-			ending: d.Status == deployment.StatusEnding}
+			ending: d.Status == deployment.StatusEnding, recorded: d.Recorded}
 	}
 	return out, f.lookAt(ctx, out)
 }

@@ -17,6 +17,7 @@ type meter struct {
 	tokens    *prometheus.CounterVec
 	firstByte prometheus.Histogram
 	retries   prometheus.Counter
+	prompts   *prometheus.CounterVec
 	open      prometheus.Gauge
 	waiting   prometheus.Gauge
 	ejected   prometheus.Gauge
@@ -27,7 +28,7 @@ func newMeter(to prometheus.Registerer) *meter {
 	gauge := func(name, help string) prometheus.Gauge {
 		return with.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
-	return &meter{
+	m := &meter{
 		requests: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_models_requests_total", Help: "Requests to models, by the path of the API and the class of the answer.",
 		}, []string{"api", "status"}),
@@ -38,11 +39,18 @@ func newMeter(to prometheus.Registerer) *meter {
 			Name: "berth_models_first_byte_seconds", Help: "Time until an engine begins its answer.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 		}),
+		prompts: with.NewCounterVec(prometheus.CounterOpts{
+			Name: "berth_models_recorded_requests_total", Help: "Requests to deployments that record them, by result.",
+		}, []string{"result"}),
 		retries: with.NewCounter(prometheus.CounterOpts{Name: "berth_models_retries_total", Help: "Requests that were sent to a further replica."}),
 		open:    gauge("berth_models_open_requests", "Requests to models that are at a replica."),
 		waiting: gauge("berth_models_waiting_requests", "Requests that wait for a replica."),
 		ejected: gauge("berth_models_ejected_replicas", "Replicas that get no requests, because several failed."),
 	}
+	for _, result := range []string{"stored", "dropped"} {
+		m.prompts.WithLabelValues(result)
+	}
+	return m
 }
 
 // count counts a request that has ended.

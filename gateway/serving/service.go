@@ -56,6 +56,7 @@ type Service struct {
 	names     names
 	limits    limits
 	usage     usage
+	prompts   prompts
 	fleet     fleet
 	reads     chan struct{} // limits the reads of requests from the database
 	places    store.Limit
@@ -88,6 +89,7 @@ func New(cfg Config) *Service {
 	s.keys.byHash = map[hash]*holder{}
 	s.limits.redis = cfg.Redis
 	s.usage.init(cfg.Client, &s.limits, cfg.Logger)
+	s.prompts.init(cfg.Client, s.meter, cfg.Logger)
 	s.fleet.init(s, &load.Store{Redis: cfg.Redis})
 	s.router = inference.New(inference.Config{Models: s})
 	return s
@@ -99,7 +101,7 @@ func (s *Service) Run(ctx context.Context) error {
 	s.base = ctx
 	s.mu.Unlock()
 	var loops sync.WaitGroup
-	for _, loop := range []func(context.Context){s.watch, s.fleet.report, s.usage.run} {
+	for _, loop := range []func(context.Context){s.watch, s.fleet.report, s.usage.run, s.prompts.run} {
 		loops.Go(func() { loop(ctx) })
 	}
 	loops.Wait()
@@ -161,7 +163,11 @@ func (s *Service) Open(ctx context.Context, secret, name string, api modelapi.AP
 	if err := s.limits.take(ctx, h, &s.usage); err != nil {
 		return nil, err
 	}
-	return &inference.Access{Model: d.model, Tenant: tenantOf(ctx, h), Count: func(r inference.Record) {
+	var user *uuid.UUID
+	if h != nil {
+		user = &h.UserID
+	}
+	return &inference.Access{Model: d.model, Tenant: tenantOf(ctx, h), Keep: s.prompts.of(d, user), Count: func(r inference.Record) {
 		d.count(r, time.Now())
 		s.meter.count(r)
 		if h != nil {

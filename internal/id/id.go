@@ -82,6 +82,7 @@ const (
 	ImageCopy          Kind = 61
 	ImageBuild         Kind = 58
 	Other              Kind = 63
+	PromptRecord       Kind = 100
 )
 
 // New returns a fresh id of the kind.

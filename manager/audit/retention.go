@@ -55,6 +55,7 @@ var categories = []kept{
 	{category: sessions, days: 0, table: "sessions", over: "created_at < $1 AND terminated_at < $1",
 		parts: []string{"allocations", "session_events", "session_mounts", "kernels"}},
 	{category: sessionLogs, days: 7},
+	{category: "prompt_records", days: 7, table: "prompt_records", over: "created_at < $1"},
 	// The history of measurements, by grain (ADR 52).
 	{category: "series_samples", days: 1, table: "series_chunks", over: `"grain" = 0 AND start < $1`},
 	{category: "series_minutes", days: 14, table: "series_chunks", over: `"grain" = 1 AND start < $1`},

@@ -30,6 +30,9 @@ func (s *Service) UpdateDeployment(ctx context.Context, in UpdateDeploymentInput
 	if err := mayOpen(viewer.From(ctx), in.Open, d.DomainID); err != nil {
 		return nil, err
 	}
+	if in.Recorded != nil && *in.Recorded && viewer.From(ctx).User != d.OwnerID {
+		return nil, problem.Forbidden("only the owner of deployment %s can record its requests", d.Name).WithField("recorded")
+	}
 	err = s.changing(ctx, d.ID, func(ctx context.Context, tx *ent.Tx, d *ent.Deployment) error {
 		strategy, err := stored[Strategy](d.Strategy)
 		if err != nil {
@@ -44,7 +47,7 @@ func (s *Service) UpdateDeployment(ctx context.Context, in UpdateDeploymentInput
 			return err
 		}
 		up := d.Update().AddVersion(1).SetStrategy(text(with.strategy)).SetScaling(text(with.scaling)).SetNillableDescription(in.Description).
-			SetNillableShared(in.Shared).SetNillableOpen(in.Open).SetNillableConcurrency(in.Concurrency).SetNillableDrainSeconds(in.DrainSeconds)
+			SetNillableShared(in.Shared).SetNillableOpen(in.Open).SetNillableRecorded(in.Recorded).SetNillableConcurrency(in.Concurrency).SetNillableDrainSeconds(in.DrainSeconds)
 		if in.Replicas == nil || *in.Replicas == d.Wanted {
 			if err := up.Exec(ctx); err != nil {
 				return fmt.Errorf("change deployment: %w", err)
@@ -71,7 +74,7 @@ func (in UpdateDeploymentInput) names() string {
 		name  string
 		given bool
 	}{
-		{"description", in.Description != nil}, {"shared", in.Shared != nil}, {"open", in.Open != nil}, {"strategy", in.Strategy != nil},
+		{"description", in.Description != nil}, {"shared", in.Shared != nil}, {"open", in.Open != nil}, {"recorded", in.Recorded != nil}, {"strategy", in.Strategy != nil},
 		{"scaling", in.Scaling != nil}, {"concurrency", in.Concurrency != nil}, {"drainSeconds", in.DrainSeconds != nil},
 	} {
 		if f.given {

@@ -147,6 +147,7 @@ func (s *Service) insert(ctx context.Context, v *viewer.Viewer, in CreateDeploym
 			Scale:   scale.State{Wanted: with.replicas, LastRequest: now},
 		}
 		err := tx.Deployment.Create().SetID(made).SetName(in.Name).SetNillableDescription(in.Description).SetNillableShared(in.Shared).SetNillableOpen(in.Open).
+			SetNillableRecorded(in.Recorded).
 			SetDomainID(p.DomainID).SetProjectID(p.ID).SetOwnerID(v.User).SetWanted(with.replicas).SetCurrent(1).SetTarget(1).
 			SetStrategy(text(with.strategy)).SetScaling(text(with.scaling)).SetProgress(text(state)).SetWeights(map[int]int{1: 100}).
 			SetNillableConcurrency(in.Concurrency).SetNillableDrainSeconds(in.DrainSeconds).SetMessage("no replica has been ready yet").Exec(ctx)

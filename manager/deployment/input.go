@@ -36,6 +36,7 @@ type CreateDeploymentInput struct {
 	Project      *uuid.UUID
 	Shared       *bool
 	Open         *bool
+	Recorded     *bool
 	Revision     DeploymentRevisionInput
 	Replicas     *int
 	Strategy     *DeploymentStrategyInput
@@ -50,6 +51,7 @@ type UpdateDeploymentInput struct {
 	Description  *string
 	Shared       *bool
 	Open         *bool
+	Recorded     *bool
 	Replicas     *int
 	Strategy     *DeploymentStrategyInput
 	Scaling      *DeploymentScalingInput

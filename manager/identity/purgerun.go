@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
+	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/rolegrant"
 	"github.com/berthhq/berth/ent/session"
@@ -314,6 +315,7 @@ func credentialsOf(tx *ent.Tx, id uuid.UUID) []removal {
 		{"access tokens", tx.AccessToken.Delete().Where(accesstoken.UserID(id)).Exec},
 		{"keypairs", tx.Keypair.Delete().Where(keypair.UserID(id)).Exec},
 		{"keys for models", tx.DeploymentKey.Delete().Where(deploymentkey.UserID(id)).Exec},
+		{"recorded prompts", tx.PromptRecord.Delete().Where(promptrecord.UserID(id)).Exec},
 		{"SSH keys", tx.SSHKey.Delete().Where(sshkey.UserID(id)).Exec},
 		{"recovery codes", tx.RecoveryCode.Delete().Where(recoverycode.UserID(id)).Exec},
 		{"external identities", tx.ExternalIdentity.Delete().Where(externalidentity.UserID(id)).Exec},

@@ -17,7 +17,7 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	cmd := cli.Group("deploy", "Serve models: replicas of an engine behind one address",
 		createCommand(a), listCommand(a), showCommand(a), updateCommand(a), scaleCommand(a), rollbackCommand(a), promoteCommand(a),
-		waitCommand(a), eventsCommand(a), statsCommand(a), logsCommand(a), removeCommand(a), keyCommand(a), variantsCommand(a))
+		waitCommand(a), eventsCommand(a), recordsCommand(a), statsCommand(a), logsCommand(a), removeCommand(a), keyCommand(a), variantsCommand(a))
 	return cli.Alias(cmd, "deployment", "deployments")
 }
 

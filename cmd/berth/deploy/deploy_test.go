@@ -247,3 +247,36 @@ func TestKeys(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestRecords(t *testing.T) {
+	f := newServer(t)
+	record := `{"id":"r1","createdAt":"2026-03-04T12:00:00Z","path":"/v1/completions","revision":2,"status":200,"request":"{\"prompt\":\"one\n\u001b[31m two\"}","answer":"three",
+		"truncated":false,"promptTokens":3,"completionTokens":1,"firstByteMs":20,"durationMs":1500,"user":{"id":"u","email":"ada@berth.example"}}`
+	said := clitest.Record(f, map[string]string{
+		"PromptRecords":       `{"node":{"promptRecords":` + clitest.Edges(record) + `}}`,
+		"DeletePromptRecords": `{"payload":{"deleted":1}}`,
+	})
+	r := f.Run("deploy", "records", "llama", "--since", "2026-03-04T00:00:00Z", "--failed", "--contains", "one")
+	if r.Code != 0 || !strings.Contains(r.Out, "3 + 1") || !strings.Contains(r.Out, "1.5 s") || !strings.Contains(r.Out, "ada@berth.example") || strings.Contains(r.Out, "\x1b") {
+		t.Errorf("%+v", r)
+	}
+	var asked struct{ Where map[string]any }
+	if err := json.Unmarshal([]byte(said["PromptRecords"]), &asked); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, asked.Where, `{"createdAtGTE":"2026-03-04T00:00:00Z","requestContainsFold":"one","statusGTE":400}`)
+	if r := f.Run("deploy", "records", "llama", "-o", "json"); r.Code != 0 || !strings.Contains(r.Out, `"answer": "three"`) {
+		t.Errorf("%+v", r)
+	}
+	if r := f.Run("deploy", "records", "llama", "--clear"); r.Code != cli.ExitUsage || f.Count("DeletePromptRecords") != 0 {
+		t.Errorf("deleted without an answer: %+v", r)
+	}
+	if r := f.Run("deploy", "records", "llama", "--clear", "--yes"); r.Code != 0 || r.Out != "llama: 1 records deleted\n" {
+		t.Errorf("%+v", r)
+	}
+	for _, bad := range [][]string{{"--limit", "0"}, {"--since", "soon"}} {
+		if r := f.Run(append([]string{"deploy", "records", "llama"}, bad...)...); r.Code != cli.ExitUsage {
+			t.Errorf("%v: %+v", bad, r)
+		}
+	}
+}

@@ -117,6 +117,7 @@ func (f *settingsFlags) register(cmd *cobra.Command) {
 	cli.OptionalText(cmd, &f.in.Description, "description", "what it is for")
 	cli.OptionalBool(cmd, &f.in.Shared, "shared", "let the members of the project see it and send requests")
 	cli.OptionalBool(cmd, &f.in.Open, "open", "requests need no key; for administrators of the domain")
+	cli.OptionalBool(cmd, &f.in.Recorded, "recorded", "record requests and answers for the owner; see: berth deploy records")
 	cli.OptionalCount(cmd, &f.in.Concurrency, "concurrency", "`requests` that one replica gets at a time; 0 = no limit")
 	cli.OptionalFlag(cmd, &f.in.DrainSeconds, "drain", "`time` until the requests of a replica that ends are cut (default 60s)", cli.ParseSeconds)
 	cli.SetsField(cmd, "drain", "drainSeconds")

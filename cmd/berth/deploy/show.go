@@ -94,9 +94,14 @@ func accessText(d *client.Deployment) string {
 		text = "members of the project"
 	}
 	if d.Open {
-		return text + "; requests need no key"
+		text += "; requests need no key"
+	} else {
+		text += ", with a key"
 	}
-	return text + ", with a key"
+	if d.Recorded {
+		text += "; requests are recorded for the owner"
+	}
+	return text
 }
 
 func replicasText(d *client.DeploymentDetail) string {

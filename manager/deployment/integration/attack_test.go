@@ -73,6 +73,45 @@ func TestRightsOfTheOwner(t *testing.T) {
 	})
 }
 
+// Only the owner records the requests to a deployment, reads the records and deletes them.
+func TestWhoRecords(t *testing.T) {
+	s := newSite(t)
+	id := s.deploy(t, "m", managertest.Vars{"shared": true})
+	update := `mutation($in: UpdateDeploymentInput!) { updateDeployment(input: $in) { deployment { recorded } } }`
+	remove := `mutation($in: DeletePromptRecordsInput!) { deletePromptRecords(input: $in) { deleted } }`
+	on, off := managertest.Vars{"in": managertest.Vars{"id": id, "recorded": true}}, managertest.Vars{"in": managertest.Vars{"id": id, "recorded": false}}
+	read := func(as *managertest.Client) int {
+		var got struct {
+			Node struct{ PromptRecords struct{ TotalCount int } }
+		}
+		as.Must(t, `query($id: ID!) { node(id: $id) { ... on Deployment { promptRecords { totalCount } } } }`, managertest.Vars{"id": id}, &got)
+		return got.Node.PromptRecords.TotalCount
+	}
+	s.Member.Must(t, update, on, nil)
+	s.Client.PromptRecord.Create().SetDeploymentID(id).SetPath("/v1/completions").SetStatus(200).SetRequest("{}").SetAnswer("{}").
+		SetTruncated(false).SetPromptTokens(1).SetCompletionTokens(1).SetFirstByteMs(1).SetDurationMs(1).ExecX(s.System(t))
+	if n := read(s.Member); n != 1 {
+		t.Errorf("the owner reads %d records", n)
+	}
+	for who, as := range map[string]*managertest.Client{"superadmin": s.Manager.As(t, s.Superadmin), "project admin": s.Manager.As(t, s.A.Lead)} {
+		if errs := as.Ask(t, update, on, nil); errs.Code() != "PERMISSION_DENIED" {
+			t.Errorf("a %s turns records on: %s", who, errs)
+		}
+		if errs := as.Ask(t, remove, managertest.Vars{"in": managertest.Vars{"deployment": id}}, nil); errs.Code() != "PERMISSION_DENIED" {
+			t.Errorf("a %s deletes records: %s", who, errs)
+		}
+		if n := read(as); n != 0 {
+			t.Errorf("a %s reads %d records", who, n)
+		}
+	}
+	s.Manager.As(t, s.A.Lead).Must(t, update, off, nil)
+	var gone struct{ DeletePromptRecords struct{ Deleted int } }
+	s.Member.Must(t, remove, managertest.Vars{"in": managertest.Vars{"deployment": id}}, &gone)
+	if gone.DeletePromptRecords.Deleted != 1 || read(s.Member) != 0 {
+		t.Errorf("%d records were deleted", gone.DeletePromptRecords.Deleted)
+	}
+}
+
 // Policies limit the deployments of a user, a project and a domain; those that have ended do not count.
 func TestLimitOfDeployments(t *testing.T) {
 	s := newSite(t)

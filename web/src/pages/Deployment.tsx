@@ -12,6 +12,7 @@ import { Facts } from "../components/serving/Facts";
 import { History } from "../components/serving/History";
 import { Keys } from "../components/serving/Keys";
 import { LoadHistory } from "../components/serving/LoadHistory";
+import { Records } from "../components/serving/Records";
 import { Remove } from "../components/serving/Remove";
 import { Replicas } from "../components/serving/Replicas";
 import { Revisions } from "../components/serving/Revisions";
@@ -21,6 +22,7 @@ import { StrategyForm } from "../components/serving/StrategyForm";
 import { DeploymentChanged, type DeploymentDetail, DeploymentQuery } from "../components/serving/serving";
 import { TryOut } from "../components/serving/TryOut";
 import { useLiveQuery } from "../hooks/useLiveQuery";
+import { useViewer } from "../hooks/useViewer";
 import { t } from "../i18n";
 import { NotFound } from "./NotFound";
 import "../components/serving/serving.css";
@@ -60,6 +62,7 @@ function Detail({ deployment: d, address, refetch }: Props) {
   const navigate = useNavigate({ from: "/serving/$id" });
   const [deleting, remove] = useDisclosure(false);
   const [revising, revise] = useDisclosure(false);
+  const mine = useViewer().user.id === d.owner.id;
   const over = d.status === "ENDED" || d.status === "ENDING";
   const can = (what: "UPDATE" | "DELETE") => d.permissions.includes(what) && !over;
   return (
@@ -111,6 +114,7 @@ function Detail({ deployment: d, address, refetch }: Props) {
           <Tabs.Tab value="revisions">{t("Revisions")}</Tabs.Tab>
           <Tabs.Tab value="scaling">{t("Scaling")}</Tabs.Tab>
           <Tabs.Tab value="settings">{t("Settings")}</Tabs.Tab>
+          {mine ? <Tabs.Tab value="requests">{t("Requests")}</Tabs.Tab> : null}
           <Tabs.Tab value="history">{t("History")}</Tabs.Tab>
         </Tabs.List>
         <div style={{ paddingTop: 12 }}>
@@ -143,6 +147,11 @@ function Detail({ deployment: d, address, refetch }: Props) {
             <StrategyForm deployment={d} editable={can("UPDATE")} />
             <SettingsForm deployment={d} editable={can("UPDATE")} />
           </Tabs.Panel>
+          {mine ? (
+            <Tabs.Panel value="requests">
+              <Records deployment={d} />
+            </Tabs.Panel>
+          ) : null}
           <Tabs.Panel value="history">
             <History id={d.id} />
           </Tabs.Panel>

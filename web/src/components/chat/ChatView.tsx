@@ -8,7 +8,7 @@ import { type Chat, type Model, runs, type Turn } from "./chat";
 import { useDraft } from "./draft";
 import { AddColumn, type Head, Heads } from "./Heads";
 import { ListButton } from "./listButton";
-import { hidden } from "./models";
+import { hidden, recorded } from "./models";
 import { noParameters } from "./params";
 import { Scroller, Turns } from "./Thread";
 import { type Choice, choose, columnsOf, type Picks, path, pickKey, type Step, targets } from "./tree";
@@ -115,6 +115,7 @@ function Loaded(props: LoadedProps) {
           blocked={
             active.length === 0 ? t("Choose a model first.") : running ? t("Wait for the answers, or stop them.") : null
           }
+          recorded={recorded(active, models)}
           busy={busy}
           failure={failure}
           onSend={send}

@@ -15,6 +15,8 @@ interface Props {
   onChange: (change: { prompt?: string; attachments?: Attachment[] }) => void;
   /** Why nothing can be sent; null: it can. */
   blocked: string | null;
+  /** Prompts and answers are recorded for the owner of a model. */
+  recorded: boolean;
   busy: boolean;
   failure: Failure | null;
   onSend: () => void;
@@ -29,7 +31,7 @@ export const sendable = (prompt: string, attachments: readonly Attachment[]) =>
 
 /** The field for the next prompt. Enter sends it, Shift+Enter begins a line. Files can be chosen, pasted or dropped. */
 export function Composer(props: Props) {
-  const { prompt, attachments, onChange, blocked, busy, failure, onSend, onStop, children } = props;
+  const { prompt, attachments, onChange, blocked, recorded, busy, failure, onSend, onStop, children } = props;
   const [refused, setRefused] = useState<Refusal[]>([]);
   const [over, setOver] = useState(false);
   const files = useRef(attachments);
@@ -87,6 +89,9 @@ export function Composer(props: Props) {
         files={attachments}
         onRemove={(at) => onChange({ attachments: attachments.filter((_, i) => i !== at) })}
       />
+      {recorded ? (
+        <p className="dim">{t("The owner of a model in this chat records prompts and answers.")}</p>
+      ) : null}
       <Textarea
         aria-label={t("Prompt")}
         placeholder={t("Ask something. Shift+Enter begins a new line.")}

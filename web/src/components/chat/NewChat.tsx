@@ -10,7 +10,7 @@ import { CreateChat, type Model, mostColumns, SendPrompt } from "./chat";
 import { type DraftColumn, emptyDraft, useDraft, writeDraft } from "./draft";
 import { AddColumn, type HeadActions, Heads } from "./Heads";
 import { ListButton } from "./listButton";
-import { draftLink, fromLink, inputOf, keyOf, linkName } from "./models";
+import { draftLink, fromLink, inputOf, keyOf, linkName, recorded } from "./models";
 import { noParameters, parametersInput } from "./params";
 import { Scroller } from "./Thread";
 
@@ -114,6 +114,7 @@ export function NewChat({ models, loaded }: { models: readonly Model[]; loaded: 
         attachments={draft.attachments}
         onChange={change}
         blocked={blocked}
+        recorded={recorded(draft.columns, models)}
         busy={create.busy || send.busy}
         failure={create.failure}
         onSend={() => void begin()}

@@ -2,7 +2,7 @@ import { graphql, type ResultOf } from "../../api/graphql";
 
 export const ModelParts = graphql(`
   fragment ModelParts on ChatModel @_unmask {
-    name revision deployment { id name status } endpoint { id name enabled }
+    name revision deployment { id name status recorded } endpoint { id name enabled }
   }
 `);
 

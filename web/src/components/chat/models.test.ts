@@ -6,7 +6,7 @@ import { wordDiff } from "./wordDiff";
 const deployment = (name: string, revision: number | null = null): Model => ({
   name,
   revision,
-  deployment: { id: `id-${name}`, name, status: "SERVING" },
+  deployment: { id: `id-${name}`, name, status: "SERVING", recorded: false },
   endpoint: null,
 });
 const outside: Model = {

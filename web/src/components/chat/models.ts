@@ -23,6 +23,10 @@ export const keyOf = (model: Model) =>
 /** Returns the name of a model in links: NAME of a deployment, ENDPOINT/NAME of a model of an endpoint. */
 export const linkName = (model: Model) => (model.endpoint ? `${model.endpoint.name}/${model.name}` : model.name);
 
+/** Reports whether the owner of a model that is asked records prompts and answers. */
+export const recorded = (asked: readonly { model: Model | null }[], models: readonly Model[]) =>
+  asked.some(({ model }) => model && models.some((m) => keyOf(m) === keyOf(model) && m.deployment?.recorded));
+
 /** Returns the text that a page shows for a model. */
 export const labelOf = (model: Model) => (model.revision ? `${linkName(model)} (r${model.revision})` : linkName(model));
 

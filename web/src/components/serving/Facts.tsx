@@ -38,6 +38,7 @@ export function Facts({ deployment: d }: { deployment: DeploymentDetail }) {
             ? t("Members of the project {{name}} can use it.", { name: d.project.name })
             : t("Only {{who}} can use it.", { who: d.owner.email }),
           d.open ? t("Requests need no key.") : "",
+          d.recorded ? t("Requests and answers are recorded for the owner.") : "",
           d.lastRequestAt ? t("The last request was at {{time}}.", { time: when(d.lastRequestAt) }) : "",
         ]
           .filter(Boolean)

@@ -38,6 +38,7 @@ const deployment = (more: object = {}) =>
     status: "UPDATING",
     shared: true,
     open: false,
+    recorded: false,
     wanted: 2,
     current: 1,
     target: 2,

@@ -14,6 +14,7 @@ export function SettingsForm({ deployment: d, editable }: { deployment: Deployme
   const [description, setDescription] = useState(d.description);
   const [shared, setShared] = useState(d.shared);
   const [open, setOpen] = useState(d.open);
+  const [recorded, setRecorded] = useState(d.recorded);
   const [concurrency, setConcurrency] = useState<number | string>(d.concurrency);
   const [drain, setDrain] = useState(printTime(d.drainSeconds));
   const { run, busy, failure } = useAction(UpdateDeployment);
@@ -23,7 +24,8 @@ export function SettingsForm({ deployment: d, editable }: { deployment: Deployme
   async function submit() {
     if (seconds === null) return;
     const input = { id: d.id, description, shared, concurrency: Number(concurrency), drainSeconds: seconds };
-    if (await run({ input: { ...input, ...(open === d.open ? {} : { open }) } }))
+    const changed = { ...(open === d.open ? {} : { open }), ...(recorded === d.recorded ? {} : { recorded }) };
+    if (await run({ input: { ...input, ...changed } }))
       toast({ text: t("The settings were saved.") });
   }
   return (
@@ -32,7 +34,7 @@ export function SettingsForm({ deployment: d, editable }: { deployment: Deployme
       <fieldset className="legendless" disabled={!editable}>
         <Form
           failure={failure}
-          fields={["description", "shared", "open", "concurrency", "drainSeconds"]}
+          fields={["description", "shared", "open", "recorded", "concurrency", "drainSeconds"]}
           submit={t("Save")}
           plain
           busy={busy}
@@ -62,6 +64,15 @@ export function SettingsForm({ deployment: d, editable }: { deployment: Deployme
                   checked={open}
                   error={wrong.open}
                   onChange={(e) => setOpen(e.currentTarget.checked)}
+                />
+              ) : null}
+              {viewer.user.id === d.owner.id || d.recorded ? (
+                <Checkbox
+                  label={t("Requests and answers are recorded for the owner")}
+                  description={t("Everyone who sends requests can see that. Only the owner can read the records.")}
+                  checked={recorded}
+                  error={wrong.recorded}
+                  onChange={(e) => setRecorded(e.currentTarget.checked)}
                 />
               ) : null}
               <div className="pairs wider">

@@ -14,7 +14,7 @@ export const LoadParts = graphql(`
 export const DeploymentParts = graphql(
   `
   fragment DeploymentParts on Deployment @_unmask {
-    id name description status message shared open wanted current target concurrency drainSeconds
+    id name description status message shared open recorded wanted current target concurrency drainSeconds
     createdAt lastRequestAt endedAt permissions
     project { id name } owner { id email }
     traffic { revision percent }

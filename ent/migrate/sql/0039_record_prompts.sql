@@ -1,0 +1,5 @@
+ALTER TABLE "deployments" ADD COLUMN "recorded" boolean NOT NULL DEFAULT false;
+CREATE TABLE "prompt_records" ("id" uuid NOT NULL, "created_at" timestamptz NOT NULL, "path" character varying NOT NULL, "revision" bigint NULL, "status" bigint NOT NULL, "request" text NOT NULL, "answer" text NOT NULL, "truncated" boolean NOT NULL, "prompt_tokens" bigint NOT NULL, "completion_tokens" bigint NOT NULL, "first_byte_ms" bigint NOT NULL, "duration_ms" bigint NOT NULL, "deployment_id" uuid NOT NULL, "user_id" uuid NULL, PRIMARY KEY ("id"), CONSTRAINT "prompt_records_deployments_prompt_records" FOREIGN KEY ("deployment_id") REFERENCES "deployments" ("id") ON DELETE CASCADE, CONSTRAINT "prompt_records_users_user" FOREIGN KEY ("user_id") REFERENCES "users" ("id") ON DELETE CASCADE);
+CREATE INDEX "promptrecord_deployment_id_created_at" ON "prompt_records" ("deployment_id", "created_at");
+CREATE INDEX "promptrecord_created_at" ON "prompt_records" ("created_at");
+CREATE INDEX "promptrecord_user_id" ON "prompt_records" ("user_id");
