@@ -891,7 +891,9 @@ type CreateDeploymentInput struct {
 	// Lets the members of the project see it and send requests. Default: false.
 	Shared bool `json:"shared,omitempty"`
 	// Requests need no key. Only admins of the domain can set it. Default: false.
-	Open     bool                    `json:"open,omitempty"`
+	Open bool `json:"open,omitempty"`
+	// Records requests and answers for the owner. Default: false.
+	Recorded bool                    `json:"recorded,omitempty"`
 	Revision DeploymentRevisionInput `json:"revision"`
 	// At the start; between min and max. Default: the larger of min and 1.
 	Replicas *int `json:"replicas,omitempty"`
@@ -1352,6 +1354,11 @@ type DeleteProjectInput struct {
 	Name string `json:"name"`
 }
 
+// Deletes all records of the requests to a deployment.
+type DeletePromptRecordsInput struct {
+	Deployment string `json:"deployment"`
+}
+
 type DeleteRegistryInput struct {
 	ID string `json:"id"`
 }
@@ -1433,6 +1440,8 @@ type Deployment struct {
 	Shared bool `json:"shared"`
 	// Reports whether requests need no key.
 	Open bool `json:"open"`
+	// Reports whether requests and answers are recorded for the owner. Every answer then has the header Berth-Recorded: true.
+	Recorded bool `json:"recorded"`
 	// Replicas that are wanted.
 	Wanted int `json:"wanted"`
 	// Number of the revision that serves.
@@ -1507,6 +1516,8 @@ type __premarshalDeploymentDetail struct {
 
 	Open bool `json:"open"`
 
+	Recorded bool `json:"recorded"`
+
 	Wanted int `json:"wanted"`
 
 	Current int `json:"current"`
@@ -1559,6 +1570,7 @@ func (v *DeploymentDetail) __premarshalJSON() (*__premarshalDeploymentDetail, er
 	retval.Message = v.Deployment.Message
 	retval.Shared = v.Deployment.Shared
 	retval.Open = v.Deployment.Open
+	retval.Recorded = v.Deployment.Recorded
 	retval.Wanted = v.Deployment.Wanted
 	retval.Current = v.Deployment.Current
 	retval.Target = v.Deployment.Target
@@ -3539,6 +3551,32 @@ type PromoteDeploymentInput struct {
 	ID string `json:"id"`
 }
 
+// PromptRecord is a recorded request to a deployment, with its answer.
+type PromptRecord struct {
+	ID        string    `json:"id"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Of the API, such as /v1/chat/completions.
+	Path string `json:"path"`
+	// That answered; null if none did.
+	Revision *int `json:"revision"`
+	// HTTP status of the answer; 499 if the client left before it.
+	Status int `json:"status"`
+	// The body of the request; at most 64 KiB. Empty for a form with a file.
+	Request string `json:"request"`
+	// The answer, or the events of its stream, as the engine sent them; at most 64 KiB. Empty for a file.
+	Answer string `json:"answer"`
+	// Reports whether the request or the answer is longer.
+	Truncated        bool `json:"truncated"`
+	PromptTokens     int  `json:"promptTokens"`
+	CompletionTokens int  `json:"completionTokens"`
+	// Milliseconds until the answer began; 0 = there was none.
+	FirstByteMs int `json:"firstByteMs"`
+	// Milliseconds.
+	DurationMs int `json:"durationMs"`
+	// Whose key was used; null without a key, or if the viewer cannot see the user.
+	User *UserRef `json:"user"`
+}
+
 // QueueEntry is a session in the queue. Session is nil if the viewer cannot see it.
 type QueueEntry struct {
 	// From 1, in the order of the next scheduling pass.
@@ -4843,6 +4881,8 @@ type UpdateDeploymentInput struct {
 	Description *string `json:"description,omitempty"`
 	Shared      *bool   `json:"shared,omitempty"`
 	Open        *bool   `json:"open,omitempty"`
+	// Only the owner can set it to true. Records stay until their retention ends or the owner deletes them.
+	Recorded *bool `json:"recorded,omitempty"`
 	// Wanted from now on, between min and max; rules can change it again.
 	Replicas *int                     `json:"replicas,omitempty"`
 	Strategy *DeploymentStrategyInput `json:"strategy,omitempty"`
@@ -5799,6 +5839,11 @@ type __deleteProjectInput struct {
 	Input DeleteProjectInput `json:"input"`
 }
 
+// __deletePromptRecordsInput is used internally by genqlient
+type __deletePromptRecordsInput struct {
+	Input DeletePromptRecordsInput `json:"input"`
+}
+
 // __deleteRegistryInput is used internally by genqlient
 type __deleteRegistryInput struct {
 	Input DeleteRegistryInput `json:"input"`
@@ -6241,6 +6286,14 @@ type __queryProjectMembersInput struct {
 
 // __queryProjectsInput is used internally by genqlient
 type __queryProjectsInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
+}
+
+// __queryPromptRecordsInput is used internally by genqlient
+type __queryPromptRecordsInput struct {
+	ID    string `json:"id"`
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
 	Where Where  `json:"where,omitzero"`
@@ -7461,6 +7514,18 @@ type deleteProjectResponse struct {
 	Payload deleteProjectPayloadDeleteProjectPayload `json:"payload"`
 }
 
+// deletePromptRecordsPayloadDeletePromptRecordsPayload includes the requested fields of the GraphQL type DeletePromptRecordsPayload.
+type deletePromptRecordsPayloadDeletePromptRecordsPayload struct {
+	// Records.
+	Deleted int `json:"deleted"`
+}
+
+// deletePromptRecordsResponse is returned by deletePromptRecords on success.
+type deletePromptRecordsResponse struct {
+	// Only the owner can delete them.
+	Payload deletePromptRecordsPayloadDeletePromptRecordsPayload `json:"payload"`
+}
+
 // deleteRegistryDeleteRegistryDeleteRegistryPayload includes the requested fields of the GraphQL type DeleteRegistryPayload.
 type deleteRegistryDeleteRegistryDeleteRegistryPayload struct {
 	ID string `json:"id"`
@@ -7606,6 +7671,41 @@ type deploymentEventsEventsDeploymentEventConnectionEdgesDeploymentEventEdge str
 
 // GetNode returns deploymentEventsEventsDeploymentEventConnectionEdgesDeploymentEventEdge.Node, and is useful for accessing the field via an interface.
 func (v *deploymentEventsEventsDeploymentEventConnectionEdgesDeploymentEventEdge) GetNode() *DeploymentEvent {
+	return v.Node
+}
+
+// deploymentRecords includes the GraphQL fields of Deployment requested by the fragment deploymentRecords.
+// The GraphQL type's documentation follows.
+//
+// A model that replicas of a revision serve behind one address.
+type deploymentRecords struct {
+	// Recorded requests; only the owner sees them. The newest first with orderBy CREATED_AT DESC.
+	PromptRecords deploymentRecordsPromptRecordsPromptRecordConnection `json:"promptRecords"`
+}
+
+// deploymentRecordsPromptRecordsPromptRecordConnection includes the requested fields of the GraphQL type PromptRecordConnection.
+type deploymentRecordsPromptRecordsPromptRecordConnection struct {
+	Edges    []*deploymentRecordsPromptRecordsPromptRecordConnectionEdgesPromptRecordEdge `json:"edges"`
+	PageInfo pageInfo                                                                     `json:"pageInfo"`
+}
+
+// GetEdges returns deploymentRecordsPromptRecordsPromptRecordConnection.Edges, and is useful for accessing the field via an interface.
+func (v *deploymentRecordsPromptRecordsPromptRecordConnection) GetEdges() []*deploymentRecordsPromptRecordsPromptRecordConnectionEdgesPromptRecordEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns deploymentRecordsPromptRecordsPromptRecordConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *deploymentRecordsPromptRecordsPromptRecordConnection) GetPageInfo() pageInfo {
+	return v.PageInfo
+}
+
+// deploymentRecordsPromptRecordsPromptRecordConnectionEdgesPromptRecordEdge includes the requested fields of the GraphQL type PromptRecordEdge.
+type deploymentRecordsPromptRecordsPromptRecordConnectionEdgesPromptRecordEdge struct {
+	Node *PromptRecord `json:"node"`
+}
+
+// GetNode returns deploymentRecordsPromptRecordsPromptRecordConnectionEdgesPromptRecordEdge.Node, and is useful for accessing the field via an interface.
+func (v *deploymentRecordsPromptRecordsPromptRecordConnectionEdgesPromptRecordEdge) GetNode() *PromptRecord {
 	return v.Node
 }
 
@@ -8980,6 +9080,11 @@ func (v *queryProjectsProjectsProjectConnectionEdgesProjectEdge) GetNode() *Proj
 // queryProjectsResponse is returned by queryProjects on success.
 type queryProjectsResponse struct {
 	Projects queryProjectsProjectsProjectConnection `json:"projects"`
+}
+
+// queryPromptRecordsResponse is returned by queryPromptRecords on success.
+type queryPromptRecordsResponse struct {
+	Node *deploymentRecords `json:"node"`
 }
 
 // queryQueueResponse is returned by queryQueue on success.
@@ -10686,6 +10791,7 @@ fragment Deployment on Deployment {
 	message
 	shared
 	open
+	recorded
 	wanted
 	current
 	target
@@ -11852,6 +11958,7 @@ fragment Deployment on Deployment {
 	message
 	shared
 	open
+	recorded
 	wanted
 	current
 	target
@@ -13777,6 +13884,7 @@ fragment Deployment on Deployment {
 	message
 	shared
 	open
+	recorded
 	wanted
 	current
 	target
@@ -14213,6 +14321,40 @@ func deleteProject(
 	}
 
 	data_ = &deleteProjectResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by deletePromptRecords.
+const deletePromptRecords_Operation = `
+mutation DeletePromptRecords ($input: DeletePromptRecordsInput!) {
+	payload: deletePromptRecords(input: $input) {
+		deleted
+	}
+}
+`
+
+func deletePromptRecords(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeletePromptRecordsInput,
+) (data_ *deletePromptRecordsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeletePromptRecords",
+		Query:  deletePromptRecords_Operation,
+		Variables: &__deletePromptRecordsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deletePromptRecordsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -15590,6 +15732,7 @@ fragment Deployment on Deployment {
 	message
 	shared
 	open
+	recorded
 	wanted
 	current
 	target
@@ -16798,6 +16941,7 @@ fragment Deployment on Deployment {
 	message
 	shared
 	open
+	recorded
 	wanted
 	current
 	target
@@ -17244,6 +17388,7 @@ fragment Deployment on Deployment {
 	message
 	shared
 	open
+	recorded
 	wanted
 	current
 	target
@@ -19537,6 +19682,80 @@ func queryProjects(
 	}
 
 	data_ = &queryProjectsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryPromptRecords.
+const queryPromptRecords_Operation = `
+query PromptRecords ($id: ID!, $first: Int, $after: Cursor, $where: PromptRecordWhereInput) {
+	node(id: $id) {
+		... deploymentRecords
+	}
+}
+fragment deploymentRecords on Deployment {
+	promptRecords(first: $first, after: $after, where: $where, orderBy: [{direction:DESC,field:CREATED_AT}]) {
+		edges {
+			node {
+				... PromptRecord
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment PromptRecord on PromptRecord {
+	id
+	createdAt
+	path
+	revision
+	status
+	request
+	answer
+	truncated
+	promptTokens
+	completionTokens
+	firstByteMs
+	durationMs
+	user {
+		id
+		email
+	}
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func queryPromptRecords(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	id string,
+	first *int,
+	after string,
+	where Where,
+) (data_ *queryPromptRecordsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "PromptRecords",
+		Query:  queryPromptRecords_Operation,
+		Variables: &__queryPromptRecordsInput{
+			ID:    id,
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &queryPromptRecordsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -24708,6 +24927,7 @@ fragment Deployment on Deployment {
 	message
 	shared
 	open
+	recorded
 	wanted
 	current
 	target
@@ -26319,6 +26539,7 @@ fragment Deployment on Deployment {
 	message
 	shared
 	open
+	recorded
 	wanted
 	current
 	target

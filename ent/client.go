@@ -59,6 +59,7 @@ import (
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
@@ -184,6 +185,8 @@ type Client struct {
 	PolicyAttachment *PolicyAttachmentClient
 	// Project is the client for interacting with the Project builders.
 	Project *ProjectClient
+	// PromptRecord is the client for interacting with the PromptRecord builders.
+	PromptRecord *PromptRecordClient
 	// QuotaScope is the client for interacting with the QuotaScope builders.
 	QuotaScope *QuotaScopeClient
 	// RecoveryCode is the client for interacting with the RecoveryCode builders.
@@ -298,6 +301,7 @@ func (c *Client) init() {
 	c.ObjectStorage = NewObjectStorageClient(c.config)
 	c.PolicyAttachment = NewPolicyAttachmentClient(c.config)
 	c.Project = NewProjectClient(c.config)
+	c.PromptRecord = NewPromptRecordClient(c.config)
 	c.QuotaScope = NewQuotaScopeClient(c.config)
 	c.RecoveryCode = NewRecoveryCodeClient(c.config)
 	c.Registry = NewRegistryClient(c.config)
@@ -463,6 +467,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		ObjectStorage:      NewObjectStorageClient(cfg),
 		PolicyAttachment:   NewPolicyAttachmentClient(cfg),
 		Project:            NewProjectClient(cfg),
+		PromptRecord:       NewPromptRecordClient(cfg),
 		QuotaScope:         NewQuotaScopeClient(cfg),
 		RecoveryCode:       NewRecoveryCodeClient(cfg),
 		Registry:           NewRegistryClient(cfg),
@@ -555,6 +560,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		ObjectStorage:      NewObjectStorageClient(cfg),
 		PolicyAttachment:   NewPolicyAttachmentClient(cfg),
 		Project:            NewProjectClient(cfg),
+		PromptRecord:       NewPromptRecordClient(cfg),
 		QuotaScope:         NewQuotaScopeClient(cfg),
 		RecoveryCode:       NewRecoveryCodeClient(cfg),
 		Registry:           NewRegistryClient(cfg),
@@ -622,13 +628,13 @@ func (c *Client) Use(hooks ...Hook) {
 		c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker, c.Image,
 		c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
 		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
-		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
-		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session, c.SessionArray,
-		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
-		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
-		c.VolumeGrant,
+		c.PolicyAttachment, c.Project, c.PromptRecord, c.QuotaScope, c.RecoveryCode,
+		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
+		c.Role, c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session,
+		c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
+		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
+		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
+		c.Volume, c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -646,13 +652,13 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker, c.Image,
 		c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
 		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
-		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
-		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session, c.SessionArray,
-		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
-		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
-		c.VolumeGrant,
+		c.PolicyAttachment, c.Project, c.PromptRecord, c.QuotaScope, c.RecoveryCode,
+		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
+		c.Role, c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session,
+		c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
+		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
+		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
+		c.Volume, c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -747,6 +753,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.PolicyAttachment.mutate(ctx, m)
 	case *ProjectMutation:
 		return c.Project.mutate(ctx, m)
+	case *PromptRecordMutation:
+		return c.PromptRecord.mutate(ctx, m)
 	case *QuotaScopeMutation:
 		return c.QuotaScope.mutate(ctx, m)
 	case *RecoveryCodeMutation:
@@ -3403,6 +3411,22 @@ func (c *DeploymentClient) QueryReplicas(_m *Deployment) *DeploymentReplicaQuery
 			sqlgraph.From(deployment.Table, deployment.FieldID, id),
 			sqlgraph.To(deploymentreplica.Table, deploymentreplica.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, deployment.ReplicasTable, deployment.ReplicasColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryPromptRecords queries the prompt_records edge of a Deployment.
+func (c *DeploymentClient) QueryPromptRecords(_m *Deployment) *PromptRecordQuery {
+	query := (&PromptRecordClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deployment.Table, deployment.FieldID, id),
+			sqlgraph.To(promptrecord.Table, promptrecord.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, deployment.PromptRecordsTable, deployment.PromptRecordsColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -8107,6 +8131,172 @@ func (c *ProjectClient) mutate(ctx context.Context, m *ProjectMutation) (Value, 
 		return (&ProjectDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Project mutation op: %q", m.Op())
+	}
+}
+
+// PromptRecordClient is a client for the PromptRecord schema.
+type PromptRecordClient struct {
+	config
+}
+
+// NewPromptRecordClient returns a client for the PromptRecord from the given config.
+func NewPromptRecordClient(c config) *PromptRecordClient {
+	return &PromptRecordClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `promptrecord.Hooks(f(g(h())))`.
+func (c *PromptRecordClient) Use(hooks ...Hook) {
+	c.hooks.PromptRecord = append(c.hooks.PromptRecord, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `promptrecord.Intercept(f(g(h())))`.
+func (c *PromptRecordClient) Intercept(interceptors ...Interceptor) {
+	c.inters.PromptRecord = append(c.inters.PromptRecord, interceptors...)
+}
+
+// Create returns a builder for creating a PromptRecord entity.
+func (c *PromptRecordClient) Create() *PromptRecordCreate {
+	mutation := newPromptRecordMutation(c.config, OpCreate)
+	return &PromptRecordCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of PromptRecord entities.
+func (c *PromptRecordClient) CreateBulk(builders ...*PromptRecordCreate) *PromptRecordCreateBulk {
+	return &PromptRecordCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *PromptRecordClient) MapCreateBulk(slice any, setFunc func(*PromptRecordCreate, int)) *PromptRecordCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &PromptRecordCreateBulk{err: fmt.Errorf("calling to PromptRecordClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*PromptRecordCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &PromptRecordCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for PromptRecord.
+func (c *PromptRecordClient) Update() *PromptRecordUpdate {
+	mutation := newPromptRecordMutation(c.config, OpUpdate)
+	return &PromptRecordUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *PromptRecordClient) UpdateOne(_m *PromptRecord) *PromptRecordUpdateOne {
+	mutation := newPromptRecordMutation(c.config, OpUpdateOne, withPromptRecord(_m))
+	return &PromptRecordUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *PromptRecordClient) UpdateOneID(id uuid.UUID) *PromptRecordUpdateOne {
+	mutation := newPromptRecordMutation(c.config, OpUpdateOne, withPromptRecordID(id))
+	return &PromptRecordUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for PromptRecord.
+func (c *PromptRecordClient) Delete() *PromptRecordDelete {
+	mutation := newPromptRecordMutation(c.config, OpDelete)
+	return &PromptRecordDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *PromptRecordClient) DeleteOne(_m *PromptRecord) *PromptRecordDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *PromptRecordClient) DeleteOneID(id uuid.UUID) *PromptRecordDeleteOne {
+	builder := c.Delete().Where(promptrecord.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &PromptRecordDeleteOne{builder}
+}
+
+// Query returns a query builder for PromptRecord.
+func (c *PromptRecordClient) Query() *PromptRecordQuery {
+	return &PromptRecordQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypePromptRecord},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a PromptRecord entity by its id.
+func (c *PromptRecordClient) Get(ctx context.Context, id uuid.UUID) (*PromptRecord, error) {
+	return c.Query().Where(promptrecord.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *PromptRecordClient) GetX(ctx context.Context, id uuid.UUID) *PromptRecord {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryUser queries the user edge of a PromptRecord.
+func (c *PromptRecordClient) QueryUser(_m *PromptRecord) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(promptrecord.Table, promptrecord.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, promptrecord.UserTable, promptrecord.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryDeployment queries the deployment edge of a PromptRecord.
+func (c *PromptRecordClient) QueryDeployment(_m *PromptRecord) *DeploymentQuery {
+	query := (&DeploymentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(promptrecord.Table, promptrecord.FieldID, id),
+			sqlgraph.To(deployment.Table, deployment.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, promptrecord.DeploymentTable, promptrecord.DeploymentColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *PromptRecordClient) Hooks() []Hook {
+	return c.hooks.PromptRecord
+}
+
+// Interceptors returns the client interceptors.
+func (c *PromptRecordClient) Interceptors() []Interceptor {
+	inters := c.inters.PromptRecord
+	return append(inters[:len(inters):len(inters)], promptrecord.Interceptors[:]...)
+}
+
+func (c *PromptRecordClient) mutate(ctx context.Context, m *PromptRecordMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&PromptRecordCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&PromptRecordUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&PromptRecordUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&PromptRecordDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown PromptRecord mutation op: %q", m.Op())
 	}
 }
 
@@ -13529,12 +13719,13 @@ type (
 		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
 		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
 		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
-		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
-		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
-		Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk, Session,
-		SessionArray, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		SessionNetwork, SessionTemplate, ShareWeight, SlotType, StorageProxy, Task,
-		User, Vfolder, VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
+		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project,
+		PromptRecord, QuotaScope, RecoveryCode, Registry, ResourceGroup,
+		ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant, SSHKey, ScanResult,
+		SeriesChunk, Session, SessionArray, SessionDependency, SessionEvent,
+		SessionGroup, SessionMount, SessionNetwork, SessionTemplate, ShareWeight,
+		SlotType, StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket,
+		Volume, VolumeGrant []ent.Hook
 	}
 	inters struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
@@ -13543,13 +13734,13 @@ type (
 		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
 		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
 		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
-		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
-		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
-		Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk, Session,
-		SessionArray, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		SessionNetwork, SessionTemplate, ShareWeight, SlotType, StorageProxy, Task,
-		User, Vfolder, VfolderShare, VfolderTicket, Volume,
-		VolumeGrant []ent.Interceptor
+		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project,
+		PromptRecord, QuotaScope, RecoveryCode, Registry, ResourceGroup,
+		ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant, SSHKey, ScanResult,
+		SeriesChunk, Session, SessionArray, SessionDependency, SessionEvent,
+		SessionGroup, SessionMount, SessionNetwork, SessionTemplate, ShareWeight,
+		SlotType, StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket,
+		Volume, VolumeGrant []ent.Interceptor
 	}
 )
 

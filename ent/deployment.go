@@ -44,6 +44,8 @@ type Deployment struct {
 	Shared bool `json:"shared,omitempty"`
 	// Open holds the value of the "open" field.
 	Open bool `json:"open,omitempty"`
+	// Recorded holds the value of the "recorded" field.
+	Recorded bool `json:"recorded,omitempty"`
 	// Wanted holds the value of the "wanted" field.
 	Wanted int `json:"wanted,omitempty"`
 	// Current holds the value of the "current" field.
@@ -84,20 +86,23 @@ type DeploymentEdges struct {
 	Revisions []*DeploymentRevision `json:"revisions,omitempty"`
 	// Replicas holds the value of the replicas edge.
 	Replicas []*DeploymentReplica `json:"replicas,omitempty"`
+	// PromptRecords holds the value of the prompt_records edge.
+	PromptRecords []*PromptRecord `json:"prompt_records,omitempty"`
 	// Keys holds the value of the keys edge.
 	Keys []*DeploymentKey `json:"keys,omitempty"`
 	// Events holds the value of the events edge.
 	Events []*DeploymentEvent `json:"events,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [7]bool
+	loadedTypes [8]bool
 	// totalCount holds the count of the edges above.
-	totalCount [5]map[string]int
+	totalCount [6]map[string]int
 
-	namedRevisions map[string][]*DeploymentRevision
-	namedReplicas  map[string][]*DeploymentReplica
-	namedKeys      map[string][]*DeploymentKey
-	namedEvents    map[string][]*DeploymentEvent
+	namedRevisions     map[string][]*DeploymentRevision
+	namedReplicas      map[string][]*DeploymentReplica
+	namedPromptRecords map[string][]*PromptRecord
+	namedKeys          map[string][]*DeploymentKey
+	namedEvents        map[string][]*DeploymentEvent
 }
 
 // DomainOrErr returns the Domain value or an error if the edge
@@ -151,10 +156,19 @@ func (e DeploymentEdges) ReplicasOrErr() ([]*DeploymentReplica, error) {
 	return nil, &NotLoadedError{edge: "replicas"}
 }
 
+// PromptRecordsOrErr returns the PromptRecords value or an error if the edge
+// was not loaded in eager-loading.
+func (e DeploymentEdges) PromptRecordsOrErr() ([]*PromptRecord, error) {
+	if e.loadedTypes[5] {
+		return e.PromptRecords, nil
+	}
+	return nil, &NotLoadedError{edge: "prompt_records"}
+}
+
 // KeysOrErr returns the Keys value or an error if the edge
 // was not loaded in eager-loading.
 func (e DeploymentEdges) KeysOrErr() ([]*DeploymentKey, error) {
-	if e.loadedTypes[5] {
+	if e.loadedTypes[6] {
 		return e.Keys, nil
 	}
 	return nil, &NotLoadedError{edge: "keys"}
@@ -163,7 +177,7 @@ func (e DeploymentEdges) KeysOrErr() ([]*DeploymentKey, error) {
 // EventsOrErr returns the Events value or an error if the edge
 // was not loaded in eager-loading.
 func (e DeploymentEdges) EventsOrErr() ([]*DeploymentEvent, error) {
-	if e.loadedTypes[6] {
+	if e.loadedTypes[7] {
 		return e.Events, nil
 	}
 	return nil, &NotLoadedError{edge: "events"}
@@ -176,7 +190,7 @@ func (*Deployment) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case deployment.FieldStrategy, deployment.FieldScaling, deployment.FieldProgress, deployment.FieldWeights:
 			values[i] = new([]byte)
-		case deployment.FieldShared, deployment.FieldOpen:
+		case deployment.FieldShared, deployment.FieldOpen, deployment.FieldRecorded:
 			values[i] = new(sql.NullBool)
 		case deployment.FieldVersion, deployment.FieldWanted, deployment.FieldCurrent, deployment.FieldTarget, deployment.FieldConcurrency, deployment.FieldDrainSeconds:
 			values[i] = new(sql.NullInt64)
@@ -272,6 +286,12 @@ func (_m *Deployment) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field open", values[i])
 			} else if value.Valid {
 				_m.Open = value.Bool
+			}
+		case deployment.FieldRecorded:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field recorded", values[i])
+			} else if value.Valid {
+				_m.Recorded = value.Bool
 			}
 		case deployment.FieldWanted:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -387,6 +407,11 @@ func (_m *Deployment) QueryReplicas() *DeploymentReplicaQuery {
 	return NewDeploymentClient(_m.config).QueryReplicas(_m)
 }
 
+// QueryPromptRecords queries the "prompt_records" edge of the Deployment entity.
+func (_m *Deployment) QueryPromptRecords() *PromptRecordQuery {
+	return NewDeploymentClient(_m.config).QueryPromptRecords(_m)
+}
+
 // QueryKeys queries the "keys" edge of the Deployment entity.
 func (_m *Deployment) QueryKeys() *DeploymentKeyQuery {
 	return NewDeploymentClient(_m.config).QueryKeys(_m)
@@ -452,6 +477,9 @@ func (_m *Deployment) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("open=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Open))
+	builder.WriteString(", ")
+	builder.WriteString("recorded=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Recorded))
 	builder.WriteString(", ")
 	builder.WriteString("wanted=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Wanted))
@@ -538,6 +566,30 @@ func (_m *Deployment) appendNamedReplicas(name string, edges ...*DeploymentRepli
 		_m.Edges.namedReplicas[name] = []*DeploymentReplica{}
 	} else {
 		_m.Edges.namedReplicas[name] = append(_m.Edges.namedReplicas[name], edges...)
+	}
+}
+
+// NamedPromptRecords returns the PromptRecords named value or an error if the edge was not
+// loaded in eager-loading with this name.
+func (_m *Deployment) NamedPromptRecords(name string) ([]*PromptRecord, error) {
+	if _m.Edges.namedPromptRecords == nil {
+		return nil, &NotLoadedError{edge: name}
+	}
+	nodes, ok := _m.Edges.namedPromptRecords[name]
+	if !ok {
+		return nil, &NotLoadedError{edge: name}
+	}
+	return nodes, nil
+}
+
+func (_m *Deployment) appendNamedPromptRecords(name string, edges ...*PromptRecord) {
+	if _m.Edges.namedPromptRecords == nil {
+		_m.Edges.namedPromptRecords = make(map[string][]*PromptRecord)
+	}
+	if len(edges) == 0 {
+		_m.Edges.namedPromptRecords[name] = []*PromptRecord{}
+	} else {
+		_m.Edges.namedPromptRecords[name] = append(_m.Edges.namedPromptRecords[name], edges...)
 	}
 }
 

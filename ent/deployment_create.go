@@ -20,6 +20,7 @@ import (
 	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -150,6 +151,20 @@ func (_c *DeploymentCreate) SetOpen(v bool) *DeploymentCreate {
 func (_c *DeploymentCreate) SetNillableOpen(v *bool) *DeploymentCreate {
 	if v != nil {
 		_c.SetOpen(*v)
+	}
+	return _c
+}
+
+// SetRecorded sets the "recorded" field.
+func (_c *DeploymentCreate) SetRecorded(v bool) *DeploymentCreate {
+	_c.mutation.SetRecorded(v)
+	return _c
+}
+
+// SetNillableRecorded sets the "recorded" field if the given value is not nil.
+func (_c *DeploymentCreate) SetNillableRecorded(v *bool) *DeploymentCreate {
+	if v != nil {
+		_c.SetRecorded(*v)
 	}
 	return _c
 }
@@ -311,6 +326,21 @@ func (_c *DeploymentCreate) AddReplicas(v ...*DeploymentReplica) *DeploymentCrea
 	return _c.AddReplicaIDs(ids...)
 }
 
+// AddPromptRecordIDs adds the "prompt_records" edge to the PromptRecord entity by IDs.
+func (_c *DeploymentCreate) AddPromptRecordIDs(ids ...uuid.UUID) *DeploymentCreate {
+	_c.mutation.AddPromptRecordIDs(ids...)
+	return _c
+}
+
+// AddPromptRecords adds the "prompt_records" edges to the PromptRecord entity.
+func (_c *DeploymentCreate) AddPromptRecords(v ...*PromptRecord) *DeploymentCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddPromptRecordIDs(ids...)
+}
+
 // AddKeyIDs adds the "keys" edge to the DeploymentKey entity by IDs.
 func (_c *DeploymentCreate) AddKeyIDs(ids ...uuid.UUID) *DeploymentCreate {
 	_c.mutation.AddKeyIDs(ids...)
@@ -404,6 +434,10 @@ func (_c *DeploymentCreate) defaults() {
 		v := deployment.DefaultOpen
 		_c.mutation.SetOpen(v)
 	}
+	if _, ok := _c.mutation.Recorded(); !ok {
+		v := deployment.DefaultRecorded
+		_c.mutation.SetRecorded(v)
+	}
 	if _, ok := _c.mutation.Weights(); !ok {
 		v := deployment.DefaultWeights
 		_c.mutation.SetWeights(v)
@@ -471,6 +505,9 @@ func (_c *DeploymentCreate) check() error {
 	}
 	if _, ok := _c.mutation.Open(); !ok {
 		return &ValidationError{Name: "open", err: errors.New(`ent: missing required field "Deployment.open"`)}
+	}
+	if _, ok := _c.mutation.Recorded(); !ok {
+		return &ValidationError{Name: "recorded", err: errors.New(`ent: missing required field "Deployment.recorded"`)}
 	}
 	if _, ok := _c.mutation.Wanted(); !ok {
 		return &ValidationError{Name: "wanted", err: errors.New(`ent: missing required field "Deployment.wanted"`)}
@@ -575,6 +612,10 @@ func (_c *DeploymentCreate) createSpec() (*Deployment, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Open(); ok {
 		_spec.SetField(deployment.FieldOpen, field.TypeBool, value)
 		_node.Open = value
+	}
+	if value, ok := _c.mutation.Recorded(); ok {
+		_spec.SetField(deployment.FieldRecorded, field.TypeBool, value)
+		_node.Recorded = value
 	}
 	if value, ok := _c.mutation.Wanted(); ok {
 		_spec.SetField(deployment.FieldWanted, field.TypeInt, value)
@@ -696,6 +737,22 @@ func (_c *DeploymentCreate) createSpec() (*Deployment, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(deploymentreplica.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.PromptRecordsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   deployment.PromptRecordsTable,
+			Columns: []string{deployment.PromptRecordsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(promptrecord.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -862,6 +919,18 @@ func (u *DeploymentUpsert) SetOpen(v bool) *DeploymentUpsert {
 // UpdateOpen sets the "open" field to the value that was provided on create.
 func (u *DeploymentUpsert) UpdateOpen() *DeploymentUpsert {
 	u.SetExcluded(deployment.FieldOpen)
+	return u
+}
+
+// SetRecorded sets the "recorded" field.
+func (u *DeploymentUpsert) SetRecorded(v bool) *DeploymentUpsert {
+	u.Set(deployment.FieldRecorded, v)
+	return u
+}
+
+// UpdateRecorded sets the "recorded" field to the value that was provided on create.
+func (u *DeploymentUpsert) UpdateRecorded() *DeploymentUpsert {
+	u.SetExcluded(deployment.FieldRecorded)
 	return u
 }
 
@@ -1190,6 +1259,20 @@ func (u *DeploymentUpsertOne) SetOpen(v bool) *DeploymentUpsertOne {
 func (u *DeploymentUpsertOne) UpdateOpen() *DeploymentUpsertOne {
 	return u.Update(func(s *DeploymentUpsert) {
 		s.UpdateOpen()
+	})
+}
+
+// SetRecorded sets the "recorded" field.
+func (u *DeploymentUpsertOne) SetRecorded(v bool) *DeploymentUpsertOne {
+	return u.Update(func(s *DeploymentUpsert) {
+		s.SetRecorded(v)
+	})
+}
+
+// UpdateRecorded sets the "recorded" field to the value that was provided on create.
+func (u *DeploymentUpsertOne) UpdateRecorded() *DeploymentUpsertOne {
+	return u.Update(func(s *DeploymentUpsert) {
+		s.UpdateRecorded()
 	})
 }
 
@@ -1714,6 +1797,20 @@ func (u *DeploymentUpsertBulk) SetOpen(v bool) *DeploymentUpsertBulk {
 func (u *DeploymentUpsertBulk) UpdateOpen() *DeploymentUpsertBulk {
 	return u.Update(func(s *DeploymentUpsert) {
 		s.UpdateOpen()
+	})
+}
+
+// SetRecorded sets the "recorded" field.
+func (u *DeploymentUpsertBulk) SetRecorded(v bool) *DeploymentUpsertBulk {
+	return u.Update(func(s *DeploymentUpsert) {
+		s.SetRecorded(v)
+	})
+}
+
+// UpdateRecorded sets the "recorded" field to the value that was provided on create.
+func (u *DeploymentUpsertBulk) UpdateRecorded() *DeploymentUpsertBulk {
+	return u.Update(func(s *DeploymentUpsert) {
+		s.UpdateRecorded()
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/berthhq/berth/ent/domain"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/user"
 	"github.com/google/uuid"
 )
@@ -28,23 +29,25 @@ import (
 // DeploymentQuery is the builder for querying Deployment entities.
 type DeploymentQuery struct {
 	config
-	ctx                *QueryContext
-	order              []deployment.OrderOption
-	inters             []Interceptor
-	predicates         []predicate.Deployment
-	withDomain         *DomainQuery
-	withProject        *ProjectQuery
-	withOwner          *UserQuery
-	withRevisions      *DeploymentRevisionQuery
-	withReplicas       *DeploymentReplicaQuery
-	withKeys           *DeploymentKeyQuery
-	withEvents         *DeploymentEventQuery
-	loadTotal          []func(context.Context, []*Deployment) error
-	modifiers          []func(*sql.Selector)
-	withNamedRevisions map[string]*DeploymentRevisionQuery
-	withNamedReplicas  map[string]*DeploymentReplicaQuery
-	withNamedKeys      map[string]*DeploymentKeyQuery
-	withNamedEvents    map[string]*DeploymentEventQuery
+	ctx                    *QueryContext
+	order                  []deployment.OrderOption
+	inters                 []Interceptor
+	predicates             []predicate.Deployment
+	withDomain             *DomainQuery
+	withProject            *ProjectQuery
+	withOwner              *UserQuery
+	withRevisions          *DeploymentRevisionQuery
+	withReplicas           *DeploymentReplicaQuery
+	withPromptRecords      *PromptRecordQuery
+	withKeys               *DeploymentKeyQuery
+	withEvents             *DeploymentEventQuery
+	loadTotal              []func(context.Context, []*Deployment) error
+	modifiers              []func(*sql.Selector)
+	withNamedRevisions     map[string]*DeploymentRevisionQuery
+	withNamedReplicas      map[string]*DeploymentReplicaQuery
+	withNamedPromptRecords map[string]*PromptRecordQuery
+	withNamedKeys          map[string]*DeploymentKeyQuery
+	withNamedEvents        map[string]*DeploymentEventQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -184,6 +187,28 @@ func (_q *DeploymentQuery) QueryReplicas() *DeploymentReplicaQuery {
 			sqlgraph.From(deployment.Table, deployment.FieldID, selector),
 			sqlgraph.To(deploymentreplica.Table, deploymentreplica.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, deployment.ReplicasTable, deployment.ReplicasColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryPromptRecords chains the current query on the "prompt_records" edge.
+func (_q *DeploymentQuery) QueryPromptRecords() *PromptRecordQuery {
+	query := (&PromptRecordClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(deployment.Table, deployment.FieldID, selector),
+			sqlgraph.To(promptrecord.Table, promptrecord.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, deployment.PromptRecordsTable, deployment.PromptRecordsColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -422,18 +447,19 @@ func (_q *DeploymentQuery) Clone() *DeploymentQuery {
 		return nil
 	}
 	return &DeploymentQuery{
-		config:        _q.config,
-		ctx:           _q.ctx.Clone(),
-		order:         append([]deployment.OrderOption{}, _q.order...),
-		inters:        append([]Interceptor{}, _q.inters...),
-		predicates:    append([]predicate.Deployment{}, _q.predicates...),
-		withDomain:    _q.withDomain.Clone(),
-		withProject:   _q.withProject.Clone(),
-		withOwner:     _q.withOwner.Clone(),
-		withRevisions: _q.withRevisions.Clone(),
-		withReplicas:  _q.withReplicas.Clone(),
-		withKeys:      _q.withKeys.Clone(),
-		withEvents:    _q.withEvents.Clone(),
+		config:            _q.config,
+		ctx:               _q.ctx.Clone(),
+		order:             append([]deployment.OrderOption{}, _q.order...),
+		inters:            append([]Interceptor{}, _q.inters...),
+		predicates:        append([]predicate.Deployment{}, _q.predicates...),
+		withDomain:        _q.withDomain.Clone(),
+		withProject:       _q.withProject.Clone(),
+		withOwner:         _q.withOwner.Clone(),
+		withRevisions:     _q.withRevisions.Clone(),
+		withReplicas:      _q.withReplicas.Clone(),
+		withPromptRecords: _q.withPromptRecords.Clone(),
+		withKeys:          _q.withKeys.Clone(),
+		withEvents:        _q.withEvents.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -493,6 +519,17 @@ func (_q *DeploymentQuery) WithReplicas(opts ...func(*DeploymentReplicaQuery)) *
 		opt(query)
 	}
 	_q.withReplicas = query
+	return _q
+}
+
+// WithPromptRecords tells the query-builder to eager-load the nodes that are connected to
+// the "prompt_records" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *DeploymentQuery) WithPromptRecords(opts ...func(*PromptRecordQuery)) *DeploymentQuery {
+	query := (&PromptRecordClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withPromptRecords = query
 	return _q
 }
 
@@ -596,12 +633,13 @@ func (_q *DeploymentQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*D
 	var (
 		nodes       = []*Deployment{}
 		_spec       = _q.querySpec()
-		loadedTypes = [7]bool{
+		loadedTypes = [8]bool{
 			_q.withDomain != nil,
 			_q.withProject != nil,
 			_q.withOwner != nil,
 			_q.withRevisions != nil,
 			_q.withReplicas != nil,
+			_q.withPromptRecords != nil,
 			_q.withKeys != nil,
 			_q.withEvents != nil,
 		}
@@ -659,6 +697,13 @@ func (_q *DeploymentQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*D
 			return nil, err
 		}
 	}
+	if query := _q.withPromptRecords; query != nil {
+		if err := _q.loadPromptRecords(ctx, query, nodes,
+			func(n *Deployment) { n.Edges.PromptRecords = []*PromptRecord{} },
+			func(n *Deployment, e *PromptRecord) { n.Edges.PromptRecords = append(n.Edges.PromptRecords, e) }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withKeys; query != nil {
 		if err := _q.loadKeys(ctx, query, nodes,
 			func(n *Deployment) { n.Edges.Keys = []*DeploymentKey{} },
@@ -684,6 +729,13 @@ func (_q *DeploymentQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*D
 		if err := _q.loadReplicas(ctx, query, nodes,
 			func(n *Deployment) { n.appendNamedReplicas(name) },
 			func(n *Deployment, e *DeploymentReplica) { n.appendNamedReplicas(name, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for name, query := range _q.withNamedPromptRecords {
+		if err := _q.loadPromptRecords(ctx, query, nodes,
+			func(n *Deployment) { n.appendNamedPromptRecords(name) },
+			func(n *Deployment, e *PromptRecord) { n.appendNamedPromptRecords(name, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -841,6 +893,36 @@ func (_q *DeploymentQuery) loadReplicas(ctx context.Context, query *DeploymentRe
 	}
 	query.Where(predicate.DeploymentReplica(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(deployment.ReplicasColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.DeploymentID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "deployment_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *DeploymentQuery) loadPromptRecords(ctx context.Context, query *PromptRecordQuery, nodes []*Deployment, init func(*Deployment), assign func(*Deployment, *PromptRecord)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*Deployment)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(promptrecord.FieldDeploymentID)
+	}
+	query.Where(predicate.PromptRecord(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(deployment.PromptRecordsColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
@@ -1073,6 +1155,20 @@ func (_q *DeploymentQuery) WithNamedReplicas(name string, opts ...func(*Deployme
 		_q.withNamedReplicas = make(map[string]*DeploymentReplicaQuery)
 	}
 	_q.withNamedReplicas[name] = query
+	return _q
+}
+
+// WithNamedPromptRecords tells the query-builder to eager-load the nodes that are connected to the "prompt_records"
+// edge with the given name. The optional arguments are used to configure the query builder of the edge.
+func (_q *DeploymentQuery) WithNamedPromptRecords(name string, opts ...func(*PromptRecordQuery)) *DeploymentQuery {
+	query := (&PromptRecordClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	if _q.withNamedPromptRecords == nil {
+		_q.withNamedPromptRecords = make(map[string]*PromptRecordQuery)
+	}
+	_q.withNamedPromptRecords[name] = query
 	return _q
 }
 

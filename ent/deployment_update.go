@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/ent/deploymentreplica"
 	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/google/uuid"
 )
 
@@ -123,6 +124,20 @@ func (_u *DeploymentUpdate) SetOpen(v bool) *DeploymentUpdate {
 func (_u *DeploymentUpdate) SetNillableOpen(v *bool) *DeploymentUpdate {
 	if v != nil {
 		_u.SetOpen(*v)
+	}
+	return _u
+}
+
+// SetRecorded sets the "recorded" field.
+func (_u *DeploymentUpdate) SetRecorded(v bool) *DeploymentUpdate {
+	_u.mutation.SetRecorded(v)
+	return _u
+}
+
+// SetNillableRecorded sets the "recorded" field if the given value is not nil.
+func (_u *DeploymentUpdate) SetNillableRecorded(v *bool) *DeploymentUpdate {
+	if v != nil {
+		_u.SetRecorded(*v)
 	}
 	return _u
 }
@@ -344,6 +359,21 @@ func (_u *DeploymentUpdate) AddReplicas(v ...*DeploymentReplica) *DeploymentUpda
 	return _u.AddReplicaIDs(ids...)
 }
 
+// AddPromptRecordIDs adds the "prompt_records" edge to the PromptRecord entity by IDs.
+func (_u *DeploymentUpdate) AddPromptRecordIDs(ids ...uuid.UUID) *DeploymentUpdate {
+	_u.mutation.AddPromptRecordIDs(ids...)
+	return _u
+}
+
+// AddPromptRecords adds the "prompt_records" edges to the PromptRecord entity.
+func (_u *DeploymentUpdate) AddPromptRecords(v ...*PromptRecord) *DeploymentUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddPromptRecordIDs(ids...)
+}
+
 // AddKeyIDs adds the "keys" edge to the DeploymentKey entity by IDs.
 func (_u *DeploymentUpdate) AddKeyIDs(ids ...uuid.UUID) *DeploymentUpdate {
 	_u.mutation.AddKeyIDs(ids...)
@@ -419,6 +449,27 @@ func (_u *DeploymentUpdate) RemoveReplicas(v ...*DeploymentReplica) *DeploymentU
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveReplicaIDs(ids...)
+}
+
+// ClearPromptRecords clears all "prompt_records" edges to the PromptRecord entity.
+func (_u *DeploymentUpdate) ClearPromptRecords() *DeploymentUpdate {
+	_u.mutation.ClearPromptRecords()
+	return _u
+}
+
+// RemovePromptRecordIDs removes the "prompt_records" edge to PromptRecord entities by IDs.
+func (_u *DeploymentUpdate) RemovePromptRecordIDs(ids ...uuid.UUID) *DeploymentUpdate {
+	_u.mutation.RemovePromptRecordIDs(ids...)
+	return _u
+}
+
+// RemovePromptRecords removes "prompt_records" edges to PromptRecord entities.
+func (_u *DeploymentUpdate) RemovePromptRecords(v ...*PromptRecord) *DeploymentUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemovePromptRecordIDs(ids...)
 }
 
 // ClearKeys clears all "keys" edges to the DeploymentKey entity.
@@ -552,6 +603,9 @@ func (_u *DeploymentUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	}
 	if value, ok := _u.mutation.Open(); ok {
 		_spec.SetField(deployment.FieldOpen, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Recorded(); ok {
+		_spec.SetField(deployment.FieldRecorded, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.Wanted(); ok {
 		_spec.SetField(deployment.FieldWanted, field.TypeInt, value)
@@ -705,6 +759,51 @@ func (_u *DeploymentUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(deploymentreplica.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.PromptRecordsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   deployment.PromptRecordsTable,
+			Columns: []string{deployment.PromptRecordsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(promptrecord.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedPromptRecordsIDs(); len(nodes) > 0 && !_u.mutation.PromptRecordsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   deployment.PromptRecordsTable,
+			Columns: []string{deployment.PromptRecordsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(promptrecord.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.PromptRecordsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   deployment.PromptRecordsTable,
+			Columns: []string{deployment.PromptRecordsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(promptrecord.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {
@@ -911,6 +1010,20 @@ func (_u *DeploymentUpdateOne) SetOpen(v bool) *DeploymentUpdateOne {
 func (_u *DeploymentUpdateOne) SetNillableOpen(v *bool) *DeploymentUpdateOne {
 	if v != nil {
 		_u.SetOpen(*v)
+	}
+	return _u
+}
+
+// SetRecorded sets the "recorded" field.
+func (_u *DeploymentUpdateOne) SetRecorded(v bool) *DeploymentUpdateOne {
+	_u.mutation.SetRecorded(v)
+	return _u
+}
+
+// SetNillableRecorded sets the "recorded" field if the given value is not nil.
+func (_u *DeploymentUpdateOne) SetNillableRecorded(v *bool) *DeploymentUpdateOne {
+	if v != nil {
+		_u.SetRecorded(*v)
 	}
 	return _u
 }
@@ -1132,6 +1245,21 @@ func (_u *DeploymentUpdateOne) AddReplicas(v ...*DeploymentReplica) *DeploymentU
 	return _u.AddReplicaIDs(ids...)
 }
 
+// AddPromptRecordIDs adds the "prompt_records" edge to the PromptRecord entity by IDs.
+func (_u *DeploymentUpdateOne) AddPromptRecordIDs(ids ...uuid.UUID) *DeploymentUpdateOne {
+	_u.mutation.AddPromptRecordIDs(ids...)
+	return _u
+}
+
+// AddPromptRecords adds the "prompt_records" edges to the PromptRecord entity.
+func (_u *DeploymentUpdateOne) AddPromptRecords(v ...*PromptRecord) *DeploymentUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddPromptRecordIDs(ids...)
+}
+
 // AddKeyIDs adds the "keys" edge to the DeploymentKey entity by IDs.
 func (_u *DeploymentUpdateOne) AddKeyIDs(ids ...uuid.UUID) *DeploymentUpdateOne {
 	_u.mutation.AddKeyIDs(ids...)
@@ -1207,6 +1335,27 @@ func (_u *DeploymentUpdateOne) RemoveReplicas(v ...*DeploymentReplica) *Deployme
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveReplicaIDs(ids...)
+}
+
+// ClearPromptRecords clears all "prompt_records" edges to the PromptRecord entity.
+func (_u *DeploymentUpdateOne) ClearPromptRecords() *DeploymentUpdateOne {
+	_u.mutation.ClearPromptRecords()
+	return _u
+}
+
+// RemovePromptRecordIDs removes the "prompt_records" edge to PromptRecord entities by IDs.
+func (_u *DeploymentUpdateOne) RemovePromptRecordIDs(ids ...uuid.UUID) *DeploymentUpdateOne {
+	_u.mutation.RemovePromptRecordIDs(ids...)
+	return _u
+}
+
+// RemovePromptRecords removes "prompt_records" edges to PromptRecord entities.
+func (_u *DeploymentUpdateOne) RemovePromptRecords(v ...*PromptRecord) *DeploymentUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemovePromptRecordIDs(ids...)
 }
 
 // ClearKeys clears all "keys" edges to the DeploymentKey entity.
@@ -1371,6 +1520,9 @@ func (_u *DeploymentUpdateOne) sqlSave(ctx context.Context) (_node *Deployment, 
 	if value, ok := _u.mutation.Open(); ok {
 		_spec.SetField(deployment.FieldOpen, field.TypeBool, value)
 	}
+	if value, ok := _u.mutation.Recorded(); ok {
+		_spec.SetField(deployment.FieldRecorded, field.TypeBool, value)
+	}
 	if value, ok := _u.mutation.Wanted(); ok {
 		_spec.SetField(deployment.FieldWanted, field.TypeInt, value)
 	}
@@ -1523,6 +1675,51 @@ func (_u *DeploymentUpdateOne) sqlSave(ctx context.Context) (_node *Deployment, 
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(deploymentreplica.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.PromptRecordsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   deployment.PromptRecordsTable,
+			Columns: []string{deployment.PromptRecordsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(promptrecord.FieldID, field.TypeUUID),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedPromptRecordsIDs(); len(nodes) > 0 && !_u.mutation.PromptRecordsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   deployment.PromptRecordsTable,
+			Columns: []string{deployment.PromptRecordsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(promptrecord.FieldID, field.TypeUUID),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.PromptRecordsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   deployment.PromptRecordsTable,
+			Columns: []string{deployment.PromptRecordsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(promptrecord.FieldID, field.TypeUUID),
 			},
 		}
 		for _, k := range nodes {

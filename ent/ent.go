@@ -55,6 +55,7 @@ import (
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
@@ -188,6 +189,7 @@ func checkColumn(t, c string) error {
 			objectstorage.Table:      objectstorage.ValidColumn,
 			policyattachment.Table:   policyattachment.ValidColumn,
 			project.Table:            project.ValidColumn,
+			promptrecord.Table:       promptrecord.ValidColumn,
 			quotascope.Table:         quotascope.ValidColumn,
 			recoverycode.Table:       recoverycode.ValidColumn,
 			registry.Table:           registry.ValidColumn,

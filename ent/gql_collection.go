@@ -47,6 +47,7 @@ import (
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
@@ -1686,6 +1687,95 @@ func (_q *DeploymentQuery) collectField(ctx context.Context, oneNode bool, opCtx
 				*wq = *query
 			})
 
+		case "promptRecords":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&PromptRecordClient{config: _q.config}).Query()
+			)
+			args := newPromptRecordPaginateArgs(fieldArgs(ctx, new(PromptRecordWhereInput), path...))
+			if err := validateFirstLast(args.first, args.last); err != nil {
+				return fmt.Errorf("validate first and last in path %q: %w", path, err)
+			}
+			pager, err := newPromptRecordPager(args.opts, args.last != nil)
+			if err != nil {
+				return fmt.Errorf("create new pager in path %q: %w", path, err)
+			}
+			if query, err = pager.applyFilter(query); err != nil {
+				return err
+			}
+			ignoredEdges := !hasCollectedField(ctx, append(path, edgesField)...)
+			if hasCollectedField(ctx, append(path, totalCountField)...) || hasCollectedField(ctx, append(path, pageInfoField)...) {
+				hasPagination := args.after != nil || args.first != nil || args.before != nil || args.last != nil
+				if hasPagination || ignoredEdges {
+					query := query.Clone()
+					_q.loadTotal = append(_q.loadTotal, func(ctx context.Context, nodes []*Deployment) error {
+						ids := make([]driver.Value, len(nodes))
+						for i := range nodes {
+							ids[i] = nodes[i].ID
+						}
+						var v []struct {
+							NodeID uuid.UUID `sql:"deployment_id"`
+							Count  int       `sql:"count"`
+						}
+						query.Where(func(s *sql.Selector) {
+							s.Where(sql.InValues(s.C(deployment.PromptRecordsColumn), ids...))
+						})
+						if err := query.GroupBy(deployment.PromptRecordsColumn).Aggregate(Count()).Scan(ctx, &v); err != nil {
+							return err
+						}
+						m := make(map[uuid.UUID]int, len(v))
+						for i := range v {
+							m[v[i].NodeID] = v[i].Count
+						}
+						for i := range nodes {
+							n := m[nodes[i].ID]
+							if nodes[i].Edges.totalCount[4] == nil {
+								nodes[i].Edges.totalCount[4] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[4][alias] = n
+						}
+						return nil
+					})
+				} else {
+					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Deployment) error {
+						for i := range nodes {
+							n := len(nodes[i].Edges.PromptRecords)
+							if nodes[i].Edges.totalCount[4] == nil {
+								nodes[i].Edges.totalCount[4] = make(map[string]int)
+							}
+							nodes[i].Edges.totalCount[4][alias] = n
+						}
+						return nil
+					})
+				}
+			}
+			if ignoredEdges || (args.first != nil && *args.first == 0) || (args.last != nil && *args.last == 0) {
+				continue
+			}
+			if query, err = pager.applyCursors(query, args.after, args.before); err != nil {
+				return err
+			}
+			path = append(path, edgesField, nodeField)
+			if field := collectedField(ctx, path...); field != nil {
+				if err := query.collectField(ctx, false, opCtx, *field, path, mayAddCondition(satisfies, promptrecordImplementors)...); err != nil {
+					return err
+				}
+			}
+			if limit := paginateLimit(args.first, args.last); limit > 0 {
+				if oneNode {
+					pager.applyOrder(query.Limit(limit))
+				} else {
+					modify := entgql.LimitPerRow(deployment.PromptRecordsColumn, limit, pager.orderExpr(query))
+					query.modifiers = append(query.modifiers, modify)
+				}
+			} else {
+				query = pager.applyOrder(query)
+			}
+			_q.WithNamedPromptRecords(alias, func(wq *PromptRecordQuery) {
+				*wq = *query
+			})
+
 		case "events":
 			var (
 				alias = field.Alias
@@ -1729,10 +1819,10 @@ func (_q *DeploymentQuery) collectField(ctx context.Context, oneNode bool, opCtx
 						}
 						for i := range nodes {
 							n := m[nodes[i].ID]
-							if nodes[i].Edges.totalCount[4] == nil {
-								nodes[i].Edges.totalCount[4] = make(map[string]int)
+							if nodes[i].Edges.totalCount[5] == nil {
+								nodes[i].Edges.totalCount[5] = make(map[string]int)
 							}
-							nodes[i].Edges.totalCount[4][alias] = n
+							nodes[i].Edges.totalCount[5][alias] = n
 						}
 						return nil
 					})
@@ -1740,10 +1830,10 @@ func (_q *DeploymentQuery) collectField(ctx context.Context, oneNode bool, opCtx
 					_q.loadTotal = append(_q.loadTotal, func(_ context.Context, nodes []*Deployment) error {
 						for i := range nodes {
 							n := len(nodes[i].Edges.Events)
-							if nodes[i].Edges.totalCount[4] == nil {
-								nodes[i].Edges.totalCount[4] = make(map[string]int)
+							if nodes[i].Edges.totalCount[5] == nil {
+								nodes[i].Edges.totalCount[5] = make(map[string]int)
 							}
-							nodes[i].Edges.totalCount[4][alias] = n
+							nodes[i].Edges.totalCount[5][alias] = n
 						}
 						return nil
 					})
@@ -1828,6 +1918,11 @@ func (_q *DeploymentQuery) collectField(ctx context.Context, oneNode bool, opCtx
 			if _, ok := fieldSeen[deployment.FieldOpen]; !ok {
 				selectedFields = append(selectedFields, deployment.FieldOpen)
 				fieldSeen[deployment.FieldOpen] = struct{}{}
+			}
+		case "recorded":
+			if _, ok := fieldSeen[deployment.FieldRecorded]; !ok {
+				selectedFields = append(selectedFields, deployment.FieldRecorded)
+				fieldSeen[deployment.FieldRecorded] = struct{}{}
 			}
 		case "wanted":
 			if _, ok := fieldSeen[deployment.FieldWanted]; !ok {
@@ -6512,6 +6607,191 @@ func newProjectPaginateArgs(rv map[string]any) *projectPaginateArgs {
 	}
 	if v, ok := rv[whereField].(*ProjectWhereInput); ok {
 		args.opts = append(args.opts, WithProjectFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *PromptRecordQuery) CollectFields(ctx context.Context, satisfies ...string) (*PromptRecordQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *PromptRecordQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(promptrecord.Columns))
+		selectedFields = []string{promptrecord.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "user":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withUser = query
+			if _, ok := fieldSeen[promptrecord.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldUserID)
+				fieldSeen[promptrecord.FieldUserID] = struct{}{}
+			}
+
+		case "deployment":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DeploymentClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, deploymentImplementors)...); err != nil {
+				return err
+			}
+			_q.withDeployment = query
+			if _, ok := fieldSeen[promptrecord.FieldDeploymentID]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldDeploymentID)
+				fieldSeen[promptrecord.FieldDeploymentID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[promptrecord.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldCreatedAt)
+				fieldSeen[promptrecord.FieldCreatedAt] = struct{}{}
+			}
+		case "path":
+			if _, ok := fieldSeen[promptrecord.FieldPath]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldPath)
+				fieldSeen[promptrecord.FieldPath] = struct{}{}
+			}
+		case "revision":
+			if _, ok := fieldSeen[promptrecord.FieldRevision]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldRevision)
+				fieldSeen[promptrecord.FieldRevision] = struct{}{}
+			}
+		case "status":
+			if _, ok := fieldSeen[promptrecord.FieldStatus]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldStatus)
+				fieldSeen[promptrecord.FieldStatus] = struct{}{}
+			}
+		case "request":
+			if _, ok := fieldSeen[promptrecord.FieldRequest]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldRequest)
+				fieldSeen[promptrecord.FieldRequest] = struct{}{}
+			}
+		case "answer":
+			if _, ok := fieldSeen[promptrecord.FieldAnswer]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldAnswer)
+				fieldSeen[promptrecord.FieldAnswer] = struct{}{}
+			}
+		case "truncated":
+			if _, ok := fieldSeen[promptrecord.FieldTruncated]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldTruncated)
+				fieldSeen[promptrecord.FieldTruncated] = struct{}{}
+			}
+		case "promptTokens":
+			if _, ok := fieldSeen[promptrecord.FieldPromptTokens]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldPromptTokens)
+				fieldSeen[promptrecord.FieldPromptTokens] = struct{}{}
+			}
+		case "completionTokens":
+			if _, ok := fieldSeen[promptrecord.FieldCompletionTokens]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldCompletionTokens)
+				fieldSeen[promptrecord.FieldCompletionTokens] = struct{}{}
+			}
+		case "firstByteMs":
+			if _, ok := fieldSeen[promptrecord.FieldFirstByteMs]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldFirstByteMs)
+				fieldSeen[promptrecord.FieldFirstByteMs] = struct{}{}
+			}
+		case "durationMs":
+			if _, ok := fieldSeen[promptrecord.FieldDurationMs]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldDurationMs)
+				fieldSeen[promptrecord.FieldDurationMs] = struct{}{}
+			}
+		case "deploymentID":
+			if _, ok := fieldSeen[promptrecord.FieldDeploymentID]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldDeploymentID)
+				fieldSeen[promptrecord.FieldDeploymentID] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[promptrecord.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, promptrecord.FieldUserID)
+				fieldSeen[promptrecord.FieldUserID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type promptrecordPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []PromptRecordPaginateOption
+}
+
+func newPromptRecordPaginateArgs(rv map[string]any) *promptrecordPaginateArgs {
+	args := &promptrecordPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*PromptRecordOrder:
+			args.opts = append(args.opts, WithPromptRecordOrder(v))
+		case []any:
+			var orders []*PromptRecordOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &PromptRecordOrder{Field: &PromptRecordOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithPromptRecordOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*PromptRecordWhereInput); ok {
+		args.opts = append(args.opts, WithPromptRecordFilter(v.Filter))
 	}
 	return args
 }

@@ -131,6 +131,27 @@ func (_m *Deployment) Replicas(
 	return _m.QueryReplicas().Paginate(ctx, after, first, before, last, opts...)
 }
 
+func (_m *Deployment) PromptRecords(
+	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy []*PromptRecordOrder, where *PromptRecordWhereInput,
+) (*PromptRecordConnection, error) {
+	opts := []PromptRecordPaginateOption{
+		WithPromptRecordOrder(orderBy),
+		WithPromptRecordFilter(where.Filter),
+	}
+	alias := graphql.GetFieldContext(ctx).Field.Alias
+	totalCount, hasTotalCount := _m.Edges.totalCount[4][alias]
+	if nodes, err := _m.NamedPromptRecords(alias); err == nil || hasTotalCount {
+		pager, err := newPromptRecordPager(opts, last != nil)
+		if err != nil {
+			return nil, err
+		}
+		conn := &PromptRecordConnection{Edges: []*PromptRecordEdge{}, TotalCount: totalCount}
+		conn.build(nodes, pager, after, first, before, last)
+		return conn, nil
+	}
+	return _m.QueryPromptRecords().Paginate(ctx, after, first, before, last, opts...)
+}
+
 func (_m *Deployment) Events(
 	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy []*DeploymentEventOrder, where *DeploymentEventWhereInput,
 ) (*DeploymentEventConnection, error) {
@@ -139,7 +160,7 @@ func (_m *Deployment) Events(
 		WithDeploymentEventFilter(where.Filter),
 	}
 	alias := graphql.GetFieldContext(ctx).Field.Alias
-	totalCount, hasTotalCount := _m.Edges.totalCount[4][alias]
+	totalCount, hasTotalCount := _m.Edges.totalCount[5][alias]
 	if nodes, err := _m.NamedEvents(alias); err == nil || hasTotalCount {
 		pager, err := newDeploymentEventPager(opts, last != nil)
 		if err != nil {
@@ -679,6 +700,22 @@ func (_m *Project) Policies(ctx context.Context) (result []*PolicyAttachment, er
 	}
 	if IsNotLoaded(err) {
 		result, err = _m.QueryPolicies().All(ctx)
+	}
+	return result, err
+}
+
+func (_m *PromptRecord) User(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.UserOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryUser().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *PromptRecord) Deployment(ctx context.Context) (*Deployment, error) {
+	result, err := _m.Edges.DeploymentOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDeployment().Only(ctx)
 	}
 	return result, err
 }

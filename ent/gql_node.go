@@ -45,6 +45,7 @@ import (
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
@@ -265,6 +266,11 @@ var projectImplementors = []string{"Project", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*Project) IsNode() {}
+
+var promptrecordImplementors = []string{"PromptRecord", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*PromptRecord) IsNode() {}
 
 var quotascopeImplementors = []string{"QuotaScope", "Node"}
 
@@ -788,6 +794,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(project.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, projectImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case promptrecord.Table:
+		query := c.PromptRecord.Query().
+			Where(promptrecord.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, promptrecordImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -1688,6 +1703,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.Project.Query().
 			Where(project.IDIn(ids...))
 		query, err := query.CollectFields(ctx, projectImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case promptrecord.Table:
+		query := c.PromptRecord.Query().
+			Where(promptrecord.IDIn(ids...))
+		query, err := query.CollectFields(ctx, promptrecordImplementors...)
 		if err != nil {
 			return nil, err
 		}

@@ -51,6 +51,7 @@ import (
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
@@ -12156,6 +12157,338 @@ func (_m *Project) ToEdge(order *ProjectOrder) *ProjectEdge {
 		order = DefaultProjectOrder
 	}
 	return &ProjectEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// PromptRecordEdge is the edge representation of PromptRecord.
+type PromptRecordEdge struct {
+	Node   *PromptRecord `json:"node"`
+	Cursor Cursor        `json:"cursor"`
+}
+
+// PromptRecordConnection is the connection containing edges to PromptRecord.
+type PromptRecordConnection struct {
+	Edges      []*PromptRecordEdge `json:"edges"`
+	PageInfo   PageInfo            `json:"pageInfo"`
+	TotalCount int                 `json:"totalCount"`
+}
+
+func (c *PromptRecordConnection) build(nodes []*PromptRecord, pager *promptrecordPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *PromptRecord
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *PromptRecord {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *PromptRecord {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*PromptRecordEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &PromptRecordEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// PromptRecordPaginateOption enables pagination customization.
+type PromptRecordPaginateOption func(*promptrecordPager) error
+
+// WithPromptRecordOrder configures pagination ordering.
+func WithPromptRecordOrder(order []*PromptRecordOrder) PromptRecordPaginateOption {
+	return func(pager *promptrecordPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithPromptRecordFilter configures pagination filter.
+func WithPromptRecordFilter(filter func(*PromptRecordQuery) (*PromptRecordQuery, error)) PromptRecordPaginateOption {
+	return func(pager *promptrecordPager) error {
+		if filter == nil {
+			return errors.New("PromptRecordQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type promptrecordPager struct {
+	reverse bool
+	order   []*PromptRecordOrder
+	filter  func(*PromptRecordQuery) (*PromptRecordQuery, error)
+}
+
+func newPromptRecordPager(opts []PromptRecordPaginateOption, reverse bool) (*promptrecordPager, error) {
+	pager := &promptrecordPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *promptrecordPager) applyFilter(query *PromptRecordQuery) (*PromptRecordQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *promptrecordPager) toCursor(_m *PromptRecord) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *promptrecordPager) applyCursors(query *PromptRecordQuery, after, before *Cursor) (*PromptRecordQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultPromptRecordOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *promptrecordPager) applyOrder(query *PromptRecordQuery) *PromptRecordQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultPromptRecordOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultPromptRecordOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *promptrecordPager) orderExpr(query *PromptRecordQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultPromptRecordOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to PromptRecord.
+func (_m *PromptRecordQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...PromptRecordPaginateOption,
+) (*PromptRecordConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newPromptRecordPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &PromptRecordConnection{Edges: []*PromptRecordEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// PromptRecordOrderFieldCreatedAt orders PromptRecord by created_at.
+	PromptRecordOrderFieldCreatedAt = &PromptRecordOrderField{
+		Value: func(_m *PromptRecord) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: promptrecord.FieldCreatedAt,
+		toTerm: promptrecord.ByCreatedAt,
+		toCursor: func(_m *PromptRecord) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f PromptRecordOrderField) String() string {
+	var str string
+	switch f.column {
+	case PromptRecordOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f PromptRecordOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *PromptRecordOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("PromptRecordOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *PromptRecordOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid PromptRecordOrderField", str)
+	}
+	return nil
+}
+
+// PromptRecordOrderField defines the ordering field of PromptRecord.
+type PromptRecordOrderField struct {
+	// Value extracts the ordering value from the given PromptRecord.
+	Value    func(*PromptRecord) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) promptrecord.OrderOption
+	toCursor func(*PromptRecord) Cursor
+}
+
+// PromptRecordOrder defines the ordering of PromptRecord.
+type PromptRecordOrder struct {
+	Direction OrderDirection          `json:"direction"`
+	Field     *PromptRecordOrderField `json:"field"`
+}
+
+// DefaultPromptRecordOrder is the default ordering of PromptRecord.
+var DefaultPromptRecordOrder = &PromptRecordOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &PromptRecordOrderField{
+		Value: func(_m *PromptRecord) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: promptrecord.FieldID,
+		toTerm: promptrecord.ByID,
+		toCursor: func(_m *PromptRecord) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts PromptRecord into PromptRecordEdge.
+func (_m *PromptRecord) ToEdge(order *PromptRecordOrder) *PromptRecordEdge {
+	if order == nil {
+		order = DefaultPromptRecordOrder
+	}
+	return &PromptRecordEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

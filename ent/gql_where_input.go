@@ -32,6 +32,7 @@ import (
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/registry"
 	"github.com/berthhq/berth/ent/resourcegroup"
@@ -2938,6 +2939,10 @@ type DeploymentWhereInput struct {
 	Open    *bool `json:"open,omitempty"`
 	OpenNEQ *bool `json:"openNEQ,omitempty"`
 
+	// "recorded" field predicates.
+	Recorded    *bool `json:"recorded,omitempty"`
+	RecordedNEQ *bool `json:"recordedNEQ,omitempty"`
+
 	// "wanted" field predicates.
 	Wanted      *int  `json:"wanted,omitempty"`
 	WantedNEQ   *int  `json:"wantedNEQ,omitempty"`
@@ -3027,6 +3032,10 @@ type DeploymentWhereInput struct {
 	// "replicas" edge predicates.
 	HasReplicas     *bool                          `json:"hasReplicas,omitempty"`
 	HasReplicasWith []*DeploymentReplicaWhereInput `json:"hasReplicasWith,omitempty"`
+
+	// "prompt_records" edge predicates.
+	HasPromptRecords     *bool                     `json:"hasPromptRecords,omitempty"`
+	HasPromptRecordsWith []*PromptRecordWhereInput `json:"hasPromptRecordsWith,omitempty"`
 
 	// "events" edge predicates.
 	HasEvents     *bool                        `json:"hasEvents,omitempty"`
@@ -3353,6 +3362,12 @@ func (i *DeploymentWhereInput) P() (predicate.Deployment, error) {
 	if i.OpenNEQ != nil {
 		predicates = append(predicates, deployment.OpenNEQ(*i.OpenNEQ))
 	}
+	if i.Recorded != nil {
+		predicates = append(predicates, deployment.RecordedEQ(*i.Recorded))
+	}
+	if i.RecordedNEQ != nil {
+		predicates = append(predicates, deployment.RecordedNEQ(*i.RecordedNEQ))
+	}
 	if i.Wanted != nil {
 		predicates = append(predicates, deployment.WantedEQ(*i.Wanted))
 	}
@@ -3605,6 +3620,24 @@ func (i *DeploymentWhereInput) P() (predicate.Deployment, error) {
 			with = append(with, p)
 		}
 		predicates = append(predicates, deployment.HasReplicasWith(with...))
+	}
+	if i.HasPromptRecords != nil {
+		p := deployment.HasPromptRecords()
+		if !*i.HasPromptRecords {
+			p = deployment.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasPromptRecordsWith) > 0 {
+		with := make([]predicate.PromptRecord, 0, len(i.HasPromptRecordsWith))
+		for _, w := range i.HasPromptRecordsWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasPromptRecordsWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, deployment.HasPromptRecordsWith(with...))
 	}
 	if i.HasEvents != nil {
 		p := deployment.HasEvents()
@@ -13133,6 +13166,636 @@ func (i *ProjectWhereInput) P() (predicate.Project, error) {
 		return predicates[0], nil
 	default:
 		return project.And(predicates...), nil
+	}
+}
+
+// PromptRecordWhereInput represents a where input for filtering PromptRecord queries.
+type PromptRecordWhereInput struct {
+	Predicates []predicate.PromptRecord  `json:"-"`
+	Not        *PromptRecordWhereInput   `json:"not,omitempty"`
+	Or         []*PromptRecordWhereInput `json:"or,omitempty"`
+	And        []*PromptRecordWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "path" field predicates.
+	Path             *string  `json:"path,omitempty"`
+	PathNEQ          *string  `json:"pathNEQ,omitempty"`
+	PathIn           []string `json:"pathIn,omitempty"`
+	PathNotIn        []string `json:"pathNotIn,omitempty"`
+	PathGT           *string  `json:"pathGT,omitempty"`
+	PathGTE          *string  `json:"pathGTE,omitempty"`
+	PathLT           *string  `json:"pathLT,omitempty"`
+	PathLTE          *string  `json:"pathLTE,omitempty"`
+	PathContains     *string  `json:"pathContains,omitempty"`
+	PathHasPrefix    *string  `json:"pathHasPrefix,omitempty"`
+	PathHasSuffix    *string  `json:"pathHasSuffix,omitempty"`
+	PathEqualFold    *string  `json:"pathEqualFold,omitempty"`
+	PathContainsFold *string  `json:"pathContainsFold,omitempty"`
+
+	// "revision" field predicates.
+	Revision       *int  `json:"revision,omitempty"`
+	RevisionNEQ    *int  `json:"revisionNEQ,omitempty"`
+	RevisionIn     []int `json:"revisionIn,omitempty"`
+	RevisionNotIn  []int `json:"revisionNotIn,omitempty"`
+	RevisionGT     *int  `json:"revisionGT,omitempty"`
+	RevisionGTE    *int  `json:"revisionGTE,omitempty"`
+	RevisionLT     *int  `json:"revisionLT,omitempty"`
+	RevisionLTE    *int  `json:"revisionLTE,omitempty"`
+	RevisionIsNil  bool  `json:"revisionIsNil,omitempty"`
+	RevisionNotNil bool  `json:"revisionNotNil,omitempty"`
+
+	// "status" field predicates.
+	Status      *int  `json:"status,omitempty"`
+	StatusNEQ   *int  `json:"statusNEQ,omitempty"`
+	StatusIn    []int `json:"statusIn,omitempty"`
+	StatusNotIn []int `json:"statusNotIn,omitempty"`
+	StatusGT    *int  `json:"statusGT,omitempty"`
+	StatusGTE   *int  `json:"statusGTE,omitempty"`
+	StatusLT    *int  `json:"statusLT,omitempty"`
+	StatusLTE   *int  `json:"statusLTE,omitempty"`
+
+	// "request" field predicates.
+	Request             *string  `json:"request,omitempty"`
+	RequestNEQ          *string  `json:"requestNEQ,omitempty"`
+	RequestIn           []string `json:"requestIn,omitempty"`
+	RequestNotIn        []string `json:"requestNotIn,omitempty"`
+	RequestGT           *string  `json:"requestGT,omitempty"`
+	RequestGTE          *string  `json:"requestGTE,omitempty"`
+	RequestLT           *string  `json:"requestLT,omitempty"`
+	RequestLTE          *string  `json:"requestLTE,omitempty"`
+	RequestContains     *string  `json:"requestContains,omitempty"`
+	RequestHasPrefix    *string  `json:"requestHasPrefix,omitempty"`
+	RequestHasSuffix    *string  `json:"requestHasSuffix,omitempty"`
+	RequestEqualFold    *string  `json:"requestEqualFold,omitempty"`
+	RequestContainsFold *string  `json:"requestContainsFold,omitempty"`
+
+	// "answer" field predicates.
+	Answer             *string  `json:"answer,omitempty"`
+	AnswerNEQ          *string  `json:"answerNEQ,omitempty"`
+	AnswerIn           []string `json:"answerIn,omitempty"`
+	AnswerNotIn        []string `json:"answerNotIn,omitempty"`
+	AnswerGT           *string  `json:"answerGT,omitempty"`
+	AnswerGTE          *string  `json:"answerGTE,omitempty"`
+	AnswerLT           *string  `json:"answerLT,omitempty"`
+	AnswerLTE          *string  `json:"answerLTE,omitempty"`
+	AnswerContains     *string  `json:"answerContains,omitempty"`
+	AnswerHasPrefix    *string  `json:"answerHasPrefix,omitempty"`
+	AnswerHasSuffix    *string  `json:"answerHasSuffix,omitempty"`
+	AnswerEqualFold    *string  `json:"answerEqualFold,omitempty"`
+	AnswerContainsFold *string  `json:"answerContainsFold,omitempty"`
+
+	// "truncated" field predicates.
+	Truncated    *bool `json:"truncated,omitempty"`
+	TruncatedNEQ *bool `json:"truncatedNEQ,omitempty"`
+
+	// "prompt_tokens" field predicates.
+	PromptTokens      *int  `json:"promptTokens,omitempty"`
+	PromptTokensNEQ   *int  `json:"promptTokensNEQ,omitempty"`
+	PromptTokensIn    []int `json:"promptTokensIn,omitempty"`
+	PromptTokensNotIn []int `json:"promptTokensNotIn,omitempty"`
+	PromptTokensGT    *int  `json:"promptTokensGT,omitempty"`
+	PromptTokensGTE   *int  `json:"promptTokensGTE,omitempty"`
+	PromptTokensLT    *int  `json:"promptTokensLT,omitempty"`
+	PromptTokensLTE   *int  `json:"promptTokensLTE,omitempty"`
+
+	// "completion_tokens" field predicates.
+	CompletionTokens      *int  `json:"completionTokens,omitempty"`
+	CompletionTokensNEQ   *int  `json:"completionTokensNEQ,omitempty"`
+	CompletionTokensIn    []int `json:"completionTokensIn,omitempty"`
+	CompletionTokensNotIn []int `json:"completionTokensNotIn,omitempty"`
+	CompletionTokensGT    *int  `json:"completionTokensGT,omitempty"`
+	CompletionTokensGTE   *int  `json:"completionTokensGTE,omitempty"`
+	CompletionTokensLT    *int  `json:"completionTokensLT,omitempty"`
+	CompletionTokensLTE   *int  `json:"completionTokensLTE,omitempty"`
+
+	// "first_byte_ms" field predicates.
+	FirstByteMs      *int  `json:"firstByteMs,omitempty"`
+	FirstByteMsNEQ   *int  `json:"firstByteMsNEQ,omitempty"`
+	FirstByteMsIn    []int `json:"firstByteMsIn,omitempty"`
+	FirstByteMsNotIn []int `json:"firstByteMsNotIn,omitempty"`
+	FirstByteMsGT    *int  `json:"firstByteMsGT,omitempty"`
+	FirstByteMsGTE   *int  `json:"firstByteMsGTE,omitempty"`
+	FirstByteMsLT    *int  `json:"firstByteMsLT,omitempty"`
+	FirstByteMsLTE   *int  `json:"firstByteMsLTE,omitempty"`
+
+	// "duration_ms" field predicates.
+	DurationMs      *int  `json:"durationMs,omitempty"`
+	DurationMsNEQ   *int  `json:"durationMsNEQ,omitempty"`
+	DurationMsIn    []int `json:"durationMsIn,omitempty"`
+	DurationMsNotIn []int `json:"durationMsNotIn,omitempty"`
+	DurationMsGT    *int  `json:"durationMsGT,omitempty"`
+	DurationMsGTE   *int  `json:"durationMsGTE,omitempty"`
+	DurationMsLT    *int  `json:"durationMsLT,omitempty"`
+	DurationMsLTE   *int  `json:"durationMsLTE,omitempty"`
+
+	// "deployment_id" field predicates.
+	DeploymentID      *uuid.UUID  `json:"deploymentID,omitempty"`
+	DeploymentIDNEQ   *uuid.UUID  `json:"deploymentIDNEQ,omitempty"`
+	DeploymentIDIn    []uuid.UUID `json:"deploymentIDIn,omitempty"`
+	DeploymentIDNotIn []uuid.UUID `json:"deploymentIDNotIn,omitempty"`
+
+	// "user_id" field predicates.
+	UserID       *uuid.UUID  `json:"userID,omitempty"`
+	UserIDNEQ    *uuid.UUID  `json:"userIDNEQ,omitempty"`
+	UserIDIn     []uuid.UUID `json:"userIDIn,omitempty"`
+	UserIDNotIn  []uuid.UUID `json:"userIDNotIn,omitempty"`
+	UserIDIsNil  bool        `json:"userIDIsNil,omitempty"`
+	UserIDNotNil bool        `json:"userIDNotNil,omitempty"`
+
+	// "user" edge predicates.
+	HasUser     *bool             `json:"hasUser,omitempty"`
+	HasUserWith []*UserWhereInput `json:"hasUserWith,omitempty"`
+
+	// "deployment" edge predicates.
+	HasDeployment     *bool                   `json:"hasDeployment,omitempty"`
+	HasDeploymentWith []*DeploymentWhereInput `json:"hasDeploymentWith,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *PromptRecordWhereInput) AddPredicates(predicates ...predicate.PromptRecord) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the PromptRecordWhereInput filter on the PromptRecordQuery builder.
+func (i *PromptRecordWhereInput) Filter(q *PromptRecordQuery) (*PromptRecordQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyPromptRecordWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyPromptRecordWhereInput is returned in case the PromptRecordWhereInput is empty.
+var ErrEmptyPromptRecordWhereInput = errors.New("ent: empty predicate PromptRecordWhereInput")
+
+// P returns a predicate for filtering promptrecords.
+// An error is returned if the input is empty or invalid.
+func (i *PromptRecordWhereInput) P() (predicate.PromptRecord, error) {
+	var predicates []predicate.PromptRecord
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, promptrecord.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.PromptRecord, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, promptrecord.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.PromptRecord, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, promptrecord.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, promptrecord.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, promptrecord.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, promptrecord.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, promptrecord.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, promptrecord.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, promptrecord.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, promptrecord.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, promptrecord.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, promptrecord.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, promptrecord.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, promptrecord.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, promptrecord.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, promptrecord.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, promptrecord.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, promptrecord.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, promptrecord.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Path != nil {
+		predicates = append(predicates, promptrecord.PathEQ(*i.Path))
+	}
+	if i.PathNEQ != nil {
+		predicates = append(predicates, promptrecord.PathNEQ(*i.PathNEQ))
+	}
+	if len(i.PathIn) > 0 {
+		predicates = append(predicates, promptrecord.PathIn(i.PathIn...))
+	}
+	if len(i.PathNotIn) > 0 {
+		predicates = append(predicates, promptrecord.PathNotIn(i.PathNotIn...))
+	}
+	if i.PathGT != nil {
+		predicates = append(predicates, promptrecord.PathGT(*i.PathGT))
+	}
+	if i.PathGTE != nil {
+		predicates = append(predicates, promptrecord.PathGTE(*i.PathGTE))
+	}
+	if i.PathLT != nil {
+		predicates = append(predicates, promptrecord.PathLT(*i.PathLT))
+	}
+	if i.PathLTE != nil {
+		predicates = append(predicates, promptrecord.PathLTE(*i.PathLTE))
+	}
+	if i.PathContains != nil {
+		predicates = append(predicates, promptrecord.PathContains(*i.PathContains))
+	}
+	if i.PathHasPrefix != nil {
+		predicates = append(predicates, promptrecord.PathHasPrefix(*i.PathHasPrefix))
+	}
+	if i.PathHasSuffix != nil {
+		predicates = append(predicates, promptrecord.PathHasSuffix(*i.PathHasSuffix))
+	}
+	if i.PathEqualFold != nil {
+		predicates = append(predicates, promptrecord.PathEqualFold(*i.PathEqualFold))
+	}
+	if i.PathContainsFold != nil {
+		predicates = append(predicates, promptrecord.PathContainsFold(*i.PathContainsFold))
+	}
+	if i.Revision != nil {
+		predicates = append(predicates, promptrecord.RevisionEQ(*i.Revision))
+	}
+	if i.RevisionNEQ != nil {
+		predicates = append(predicates, promptrecord.RevisionNEQ(*i.RevisionNEQ))
+	}
+	if len(i.RevisionIn) > 0 {
+		predicates = append(predicates, promptrecord.RevisionIn(i.RevisionIn...))
+	}
+	if len(i.RevisionNotIn) > 0 {
+		predicates = append(predicates, promptrecord.RevisionNotIn(i.RevisionNotIn...))
+	}
+	if i.RevisionGT != nil {
+		predicates = append(predicates, promptrecord.RevisionGT(*i.RevisionGT))
+	}
+	if i.RevisionGTE != nil {
+		predicates = append(predicates, promptrecord.RevisionGTE(*i.RevisionGTE))
+	}
+	if i.RevisionLT != nil {
+		predicates = append(predicates, promptrecord.RevisionLT(*i.RevisionLT))
+	}
+	if i.RevisionLTE != nil {
+		predicates = append(predicates, promptrecord.RevisionLTE(*i.RevisionLTE))
+	}
+	if i.RevisionIsNil {
+		predicates = append(predicates, promptrecord.RevisionIsNil())
+	}
+	if i.RevisionNotNil {
+		predicates = append(predicates, promptrecord.RevisionNotNil())
+	}
+	if i.Status != nil {
+		predicates = append(predicates, promptrecord.StatusEQ(*i.Status))
+	}
+	if i.StatusNEQ != nil {
+		predicates = append(predicates, promptrecord.StatusNEQ(*i.StatusNEQ))
+	}
+	if len(i.StatusIn) > 0 {
+		predicates = append(predicates, promptrecord.StatusIn(i.StatusIn...))
+	}
+	if len(i.StatusNotIn) > 0 {
+		predicates = append(predicates, promptrecord.StatusNotIn(i.StatusNotIn...))
+	}
+	if i.StatusGT != nil {
+		predicates = append(predicates, promptrecord.StatusGT(*i.StatusGT))
+	}
+	if i.StatusGTE != nil {
+		predicates = append(predicates, promptrecord.StatusGTE(*i.StatusGTE))
+	}
+	if i.StatusLT != nil {
+		predicates = append(predicates, promptrecord.StatusLT(*i.StatusLT))
+	}
+	if i.StatusLTE != nil {
+		predicates = append(predicates, promptrecord.StatusLTE(*i.StatusLTE))
+	}
+	if i.Request != nil {
+		predicates = append(predicates, promptrecord.RequestEQ(*i.Request))
+	}
+	if i.RequestNEQ != nil {
+		predicates = append(predicates, promptrecord.RequestNEQ(*i.RequestNEQ))
+	}
+	if len(i.RequestIn) > 0 {
+		predicates = append(predicates, promptrecord.RequestIn(i.RequestIn...))
+	}
+	if len(i.RequestNotIn) > 0 {
+		predicates = append(predicates, promptrecord.RequestNotIn(i.RequestNotIn...))
+	}
+	if i.RequestGT != nil {
+		predicates = append(predicates, promptrecord.RequestGT(*i.RequestGT))
+	}
+	if i.RequestGTE != nil {
+		predicates = append(predicates, promptrecord.RequestGTE(*i.RequestGTE))
+	}
+	if i.RequestLT != nil {
+		predicates = append(predicates, promptrecord.RequestLT(*i.RequestLT))
+	}
+	if i.RequestLTE != nil {
+		predicates = append(predicates, promptrecord.RequestLTE(*i.RequestLTE))
+	}
+	if i.RequestContains != nil {
+		predicates = append(predicates, promptrecord.RequestContains(*i.RequestContains))
+	}
+	if i.RequestHasPrefix != nil {
+		predicates = append(predicates, promptrecord.RequestHasPrefix(*i.RequestHasPrefix))
+	}
+	if i.RequestHasSuffix != nil {
+		predicates = append(predicates, promptrecord.RequestHasSuffix(*i.RequestHasSuffix))
+	}
+	if i.RequestEqualFold != nil {
+		predicates = append(predicates, promptrecord.RequestEqualFold(*i.RequestEqualFold))
+	}
+	if i.RequestContainsFold != nil {
+		predicates = append(predicates, promptrecord.RequestContainsFold(*i.RequestContainsFold))
+	}
+	if i.Answer != nil {
+		predicates = append(predicates, promptrecord.AnswerEQ(*i.Answer))
+	}
+	if i.AnswerNEQ != nil {
+		predicates = append(predicates, promptrecord.AnswerNEQ(*i.AnswerNEQ))
+	}
+	if len(i.AnswerIn) > 0 {
+		predicates = append(predicates, promptrecord.AnswerIn(i.AnswerIn...))
+	}
+	if len(i.AnswerNotIn) > 0 {
+		predicates = append(predicates, promptrecord.AnswerNotIn(i.AnswerNotIn...))
+	}
+	if i.AnswerGT != nil {
+		predicates = append(predicates, promptrecord.AnswerGT(*i.AnswerGT))
+	}
+	if i.AnswerGTE != nil {
+		predicates = append(predicates, promptrecord.AnswerGTE(*i.AnswerGTE))
+	}
+	if i.AnswerLT != nil {
+		predicates = append(predicates, promptrecord.AnswerLT(*i.AnswerLT))
+	}
+	if i.AnswerLTE != nil {
+		predicates = append(predicates, promptrecord.AnswerLTE(*i.AnswerLTE))
+	}
+	if i.AnswerContains != nil {
+		predicates = append(predicates, promptrecord.AnswerContains(*i.AnswerContains))
+	}
+	if i.AnswerHasPrefix != nil {
+		predicates = append(predicates, promptrecord.AnswerHasPrefix(*i.AnswerHasPrefix))
+	}
+	if i.AnswerHasSuffix != nil {
+		predicates = append(predicates, promptrecord.AnswerHasSuffix(*i.AnswerHasSuffix))
+	}
+	if i.AnswerEqualFold != nil {
+		predicates = append(predicates, promptrecord.AnswerEqualFold(*i.AnswerEqualFold))
+	}
+	if i.AnswerContainsFold != nil {
+		predicates = append(predicates, promptrecord.AnswerContainsFold(*i.AnswerContainsFold))
+	}
+	if i.Truncated != nil {
+		predicates = append(predicates, promptrecord.TruncatedEQ(*i.Truncated))
+	}
+	if i.TruncatedNEQ != nil {
+		predicates = append(predicates, promptrecord.TruncatedNEQ(*i.TruncatedNEQ))
+	}
+	if i.PromptTokens != nil {
+		predicates = append(predicates, promptrecord.PromptTokensEQ(*i.PromptTokens))
+	}
+	if i.PromptTokensNEQ != nil {
+		predicates = append(predicates, promptrecord.PromptTokensNEQ(*i.PromptTokensNEQ))
+	}
+	if len(i.PromptTokensIn) > 0 {
+		predicates = append(predicates, promptrecord.PromptTokensIn(i.PromptTokensIn...))
+	}
+	if len(i.PromptTokensNotIn) > 0 {
+		predicates = append(predicates, promptrecord.PromptTokensNotIn(i.PromptTokensNotIn...))
+	}
+	if i.PromptTokensGT != nil {
+		predicates = append(predicates, promptrecord.PromptTokensGT(*i.PromptTokensGT))
+	}
+	if i.PromptTokensGTE != nil {
+		predicates = append(predicates, promptrecord.PromptTokensGTE(*i.PromptTokensGTE))
+	}
+	if i.PromptTokensLT != nil {
+		predicates = append(predicates, promptrecord.PromptTokensLT(*i.PromptTokensLT))
+	}
+	if i.PromptTokensLTE != nil {
+		predicates = append(predicates, promptrecord.PromptTokensLTE(*i.PromptTokensLTE))
+	}
+	if i.CompletionTokens != nil {
+		predicates = append(predicates, promptrecord.CompletionTokensEQ(*i.CompletionTokens))
+	}
+	if i.CompletionTokensNEQ != nil {
+		predicates = append(predicates, promptrecord.CompletionTokensNEQ(*i.CompletionTokensNEQ))
+	}
+	if len(i.CompletionTokensIn) > 0 {
+		predicates = append(predicates, promptrecord.CompletionTokensIn(i.CompletionTokensIn...))
+	}
+	if len(i.CompletionTokensNotIn) > 0 {
+		predicates = append(predicates, promptrecord.CompletionTokensNotIn(i.CompletionTokensNotIn...))
+	}
+	if i.CompletionTokensGT != nil {
+		predicates = append(predicates, promptrecord.CompletionTokensGT(*i.CompletionTokensGT))
+	}
+	if i.CompletionTokensGTE != nil {
+		predicates = append(predicates, promptrecord.CompletionTokensGTE(*i.CompletionTokensGTE))
+	}
+	if i.CompletionTokensLT != nil {
+		predicates = append(predicates, promptrecord.CompletionTokensLT(*i.CompletionTokensLT))
+	}
+	if i.CompletionTokensLTE != nil {
+		predicates = append(predicates, promptrecord.CompletionTokensLTE(*i.CompletionTokensLTE))
+	}
+	if i.FirstByteMs != nil {
+		predicates = append(predicates, promptrecord.FirstByteMsEQ(*i.FirstByteMs))
+	}
+	if i.FirstByteMsNEQ != nil {
+		predicates = append(predicates, promptrecord.FirstByteMsNEQ(*i.FirstByteMsNEQ))
+	}
+	if len(i.FirstByteMsIn) > 0 {
+		predicates = append(predicates, promptrecord.FirstByteMsIn(i.FirstByteMsIn...))
+	}
+	if len(i.FirstByteMsNotIn) > 0 {
+		predicates = append(predicates, promptrecord.FirstByteMsNotIn(i.FirstByteMsNotIn...))
+	}
+	if i.FirstByteMsGT != nil {
+		predicates = append(predicates, promptrecord.FirstByteMsGT(*i.FirstByteMsGT))
+	}
+	if i.FirstByteMsGTE != nil {
+		predicates = append(predicates, promptrecord.FirstByteMsGTE(*i.FirstByteMsGTE))
+	}
+	if i.FirstByteMsLT != nil {
+		predicates = append(predicates, promptrecord.FirstByteMsLT(*i.FirstByteMsLT))
+	}
+	if i.FirstByteMsLTE != nil {
+		predicates = append(predicates, promptrecord.FirstByteMsLTE(*i.FirstByteMsLTE))
+	}
+	if i.DurationMs != nil {
+		predicates = append(predicates, promptrecord.DurationMsEQ(*i.DurationMs))
+	}
+	if i.DurationMsNEQ != nil {
+		predicates = append(predicates, promptrecord.DurationMsNEQ(*i.DurationMsNEQ))
+	}
+	if len(i.DurationMsIn) > 0 {
+		predicates = append(predicates, promptrecord.DurationMsIn(i.DurationMsIn...))
+	}
+	if len(i.DurationMsNotIn) > 0 {
+		predicates = append(predicates, promptrecord.DurationMsNotIn(i.DurationMsNotIn...))
+	}
+	if i.DurationMsGT != nil {
+		predicates = append(predicates, promptrecord.DurationMsGT(*i.DurationMsGT))
+	}
+	if i.DurationMsGTE != nil {
+		predicates = append(predicates, promptrecord.DurationMsGTE(*i.DurationMsGTE))
+	}
+	if i.DurationMsLT != nil {
+		predicates = append(predicates, promptrecord.DurationMsLT(*i.DurationMsLT))
+	}
+	if i.DurationMsLTE != nil {
+		predicates = append(predicates, promptrecord.DurationMsLTE(*i.DurationMsLTE))
+	}
+	if i.DeploymentID != nil {
+		predicates = append(predicates, promptrecord.DeploymentIDEQ(*i.DeploymentID))
+	}
+	if i.DeploymentIDNEQ != nil {
+		predicates = append(predicates, promptrecord.DeploymentIDNEQ(*i.DeploymentIDNEQ))
+	}
+	if len(i.DeploymentIDIn) > 0 {
+		predicates = append(predicates, promptrecord.DeploymentIDIn(i.DeploymentIDIn...))
+	}
+	if len(i.DeploymentIDNotIn) > 0 {
+		predicates = append(predicates, promptrecord.DeploymentIDNotIn(i.DeploymentIDNotIn...))
+	}
+	if i.UserID != nil {
+		predicates = append(predicates, promptrecord.UserIDEQ(*i.UserID))
+	}
+	if i.UserIDNEQ != nil {
+		predicates = append(predicates, promptrecord.UserIDNEQ(*i.UserIDNEQ))
+	}
+	if len(i.UserIDIn) > 0 {
+		predicates = append(predicates, promptrecord.UserIDIn(i.UserIDIn...))
+	}
+	if len(i.UserIDNotIn) > 0 {
+		predicates = append(predicates, promptrecord.UserIDNotIn(i.UserIDNotIn...))
+	}
+	if i.UserIDIsNil {
+		predicates = append(predicates, promptrecord.UserIDIsNil())
+	}
+	if i.UserIDNotNil {
+		predicates = append(predicates, promptrecord.UserIDNotNil())
+	}
+
+	if i.HasUser != nil {
+		p := promptrecord.HasUser()
+		if !*i.HasUser {
+			p = promptrecord.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasUserWith) > 0 {
+		with := make([]predicate.User, 0, len(i.HasUserWith))
+		for _, w := range i.HasUserWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasUserWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, promptrecord.HasUserWith(with...))
+	}
+	if i.HasDeployment != nil {
+		p := promptrecord.HasDeployment()
+		if !*i.HasDeployment {
+			p = promptrecord.Not(p)
+		}
+		predicates = append(predicates, p)
+	}
+	if len(i.HasDeploymentWith) > 0 {
+		with := make([]predicate.Deployment, 0, len(i.HasDeploymentWith))
+		for _, w := range i.HasDeploymentWith {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'HasDeploymentWith'", err)
+			}
+			with = append(with, p)
+		}
+		predicates = append(predicates, promptrecord.HasDeploymentWith(with...))
+	}
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyPromptRecordWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return promptrecord.And(predicates...), nil
 	}
 }
 

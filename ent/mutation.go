@@ -56,6 +56,7 @@ import (
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
@@ -147,6 +148,7 @@ const (
 	TypeObjectStorage      = "ObjectStorage"
 	TypePolicyAttachment   = "PolicyAttachment"
 	TypeProject            = "Project"
+	TypePromptRecord       = "PromptRecord"
 	TypeQuotaScope         = "QuotaScope"
 	TypeRecoveryCode       = "RecoveryCode"
 	TypeRegistry           = "Registry"
@@ -14496,59 +14498,63 @@ func (m *ClusterIdentityMutation) ResetEdge(name string) error {
 // DeploymentMutation represents an operation that mutates the Deployment nodes in the graph.
 type DeploymentMutation struct {
 	config
-	op               Op
-	typ              string
-	id               *uuid.UUID
-	created_at       *time.Time
-	version          *int
-	addversion       *int
-	name             *string
-	description      *string
-	status           *deployment.Status
-	message          *string
-	shared           *bool
-	open             *bool
-	wanted           *int
-	addwanted        *int
-	current          *int
-	addcurrent       *int
-	target           *int
-	addtarget        *int
-	strategy         *json.RawMessage
-	appendstrategy   json.RawMessage
-	scaling          *json.RawMessage
-	appendscaling    json.RawMessage
-	progress         *json.RawMessage
-	appendprogress   json.RawMessage
-	weights          *map[int]int
-	concurrency      *int
-	addconcurrency   *int
-	drain_seconds    *int
-	adddrain_seconds *int
-	last_request_at  *time.Time
-	ended_at         *time.Time
-	clearedFields    map[string]struct{}
-	domain           *uuid.UUID
-	cleareddomain    bool
-	project          *uuid.UUID
-	clearedproject   bool
-	owner            *uuid.UUID
-	clearedowner     bool
-	revisions        map[uuid.UUID]struct{}
-	removedrevisions map[uuid.UUID]struct{}
-	clearedrevisions bool
-	replicas         map[uuid.UUID]struct{}
-	removedreplicas  map[uuid.UUID]struct{}
-	clearedreplicas  bool
-	keys             map[uuid.UUID]struct{}
-	removedkeys      map[uuid.UUID]struct{}
-	clearedkeys      bool
-	events           map[uuid.UUID]struct{}
-	removedevents    map[uuid.UUID]struct{}
-	clearedevents    bool
-	done             bool
-	oldValue         func(context.Context) (*Deployment, error)
-	predicates       []predicate.Deployment
+	op                    Op
+	typ                   string
+	id                    *uuid.UUID
+	created_at            *time.Time
+	version               *int
+	addversion            *int
+	name                  *string
+	description           *string
+	status                *deployment.Status
+	message               *string
+	shared                *bool
+	open                  *bool
+	recorded              *bool
+	wanted                *int
+	addwanted             *int
+	current               *int
+	addcurrent            *int
+	target                *int
+	addtarget             *int
+	strategy              *json.RawMessage
+	appendstrategy        json.RawMessage
+	scaling               *json.RawMessage
+	appendscaling         json.RawMessage
+	progress              *json.RawMessage
+	appendprogress        json.RawMessage
+	weights               *map[int]int
+	concurrency           *int
+	addconcurrency        *int
+	drain_seconds         *int
+	adddrain_seconds      *int
+	last_request_at       *time.Time
+	ended_at              *time.Time
+	clearedFields         map[string]struct{}
+	domain                *uuid.UUID
+	cleareddomain         bool
+	project               *uuid.UUID
+	clearedproject        bool
+	owner                 *uuid.UUID
+	clearedowner          bool
+	revisions             map[uuid.UUID]struct{}
+	removedrevisions      map[uuid.UUID]struct{}
+	clearedrevisions      bool
+	replicas              map[uuid.UUID]struct{}
+	removedreplicas       map[uuid.UUID]struct{}
+	clearedreplicas       bool
+	prompt_records        map[uuid.UUID]struct{}
+	removedprompt_records map[uuid.UUID]struct{}
+	clearedprompt_records bool
+	keys                  map[uuid.UUID]struct{}
+	removedkeys           map[uuid.UUID]struct{}
+	clearedkeys           bool
+	events                map[uuid.UUID]struct{}
+	removedevents         map[uuid.UUID]struct{}
+	clearedevents         bool
+	done                  bool
+	oldValue              func(context.Context) (*Deployment, error)
+	predicates            []predicate.Deployment
 }
 
 var _ ent.Mutation = (*DeploymentMutation)(nil)
@@ -15069,6 +15075,42 @@ func (m *DeploymentMutation) OldOpen(ctx context.Context) (v bool, err error) {
 // ResetOpen resets all changes to the "open" field.
 func (m *DeploymentMutation) ResetOpen() {
 	m.open = nil
+}
+
+// SetRecorded sets the "recorded" field.
+func (m *DeploymentMutation) SetRecorded(b bool) {
+	m.recorded = &b
+}
+
+// Recorded returns the value of the "recorded" field in the mutation.
+func (m *DeploymentMutation) Recorded() (r bool, exists bool) {
+	v := m.recorded
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRecorded returns the old "recorded" field's value of the Deployment entity.
+// If the Deployment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeploymentMutation) OldRecorded(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRecorded is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRecorded requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRecorded: %w", err)
+	}
+	return oldValue.Recorded, nil
+}
+
+// ResetRecorded resets all changes to the "recorded" field.
+func (m *DeploymentMutation) ResetRecorded() {
+	m.recorded = nil
 }
 
 // SetWanted sets the "wanted" field.
@@ -15827,6 +15869,60 @@ func (m *DeploymentMutation) ResetReplicas() {
 	m.removedreplicas = nil
 }
 
+// AddPromptRecordIDs adds the "prompt_records" edge to the PromptRecord entity by ids.
+func (m *DeploymentMutation) AddPromptRecordIDs(ids ...uuid.UUID) {
+	if m.prompt_records == nil {
+		m.prompt_records = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.prompt_records[ids[i]] = struct{}{}
+	}
+}
+
+// ClearPromptRecords clears the "prompt_records" edge to the PromptRecord entity.
+func (m *DeploymentMutation) ClearPromptRecords() {
+	m.clearedprompt_records = true
+}
+
+// PromptRecordsCleared reports if the "prompt_records" edge to the PromptRecord entity was cleared.
+func (m *DeploymentMutation) PromptRecordsCleared() bool {
+	return m.clearedprompt_records
+}
+
+// RemovePromptRecordIDs removes the "prompt_records" edge to the PromptRecord entity by IDs.
+func (m *DeploymentMutation) RemovePromptRecordIDs(ids ...uuid.UUID) {
+	if m.removedprompt_records == nil {
+		m.removedprompt_records = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.prompt_records, ids[i])
+		m.removedprompt_records[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedPromptRecords returns the removed IDs of the "prompt_records" edge to the PromptRecord entity.
+func (m *DeploymentMutation) RemovedPromptRecordsIDs() (ids []uuid.UUID) {
+	for id := range m.removedprompt_records {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// PromptRecordsIDs returns the "prompt_records" edge IDs in the mutation.
+func (m *DeploymentMutation) PromptRecordsIDs() (ids []uuid.UUID) {
+	for id := range m.prompt_records {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetPromptRecords resets all changes to the "prompt_records" edge.
+func (m *DeploymentMutation) ResetPromptRecords() {
+	m.prompt_records = nil
+	m.clearedprompt_records = false
+	m.removedprompt_records = nil
+}
+
 // AddKeyIDs adds the "keys" edge to the DeploymentKey entity by ids.
 func (m *DeploymentMutation) AddKeyIDs(ids ...uuid.UUID) {
 	if m.keys == nil {
@@ -15969,7 +16065,7 @@ func (m *DeploymentMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *DeploymentMutation) Fields() []string {
-	fields := make([]string, 0, 22)
+	fields := make([]string, 0, 23)
 	if m.created_at != nil {
 		fields = append(fields, deployment.FieldCreatedAt)
 	}
@@ -16002,6 +16098,9 @@ func (m *DeploymentMutation) Fields() []string {
 	}
 	if m.open != nil {
 		fields = append(fields, deployment.FieldOpen)
+	}
+	if m.recorded != nil {
+		fields = append(fields, deployment.FieldRecorded)
 	}
 	if m.wanted != nil {
 		fields = append(fields, deployment.FieldWanted)
@@ -16066,6 +16165,8 @@ func (m *DeploymentMutation) Field(name string) (ent.Value, bool) {
 		return m.Shared()
 	case deployment.FieldOpen:
 		return m.Open()
+	case deployment.FieldRecorded:
+		return m.Recorded()
 	case deployment.FieldWanted:
 		return m.Wanted()
 	case deployment.FieldCurrent:
@@ -16119,6 +16220,8 @@ func (m *DeploymentMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldShared(ctx)
 	case deployment.FieldOpen:
 		return m.OldOpen(ctx)
+	case deployment.FieldRecorded:
+		return m.OldRecorded(ctx)
 	case deployment.FieldWanted:
 		return m.OldWanted(ctx)
 	case deployment.FieldCurrent:
@@ -16226,6 +16329,13 @@ func (m *DeploymentMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetOpen(v)
+		return nil
+	case deployment.FieldRecorded:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRecorded(v)
 		return nil
 	case deployment.FieldWanted:
 		v, ok := value.(int)
@@ -16476,6 +16586,9 @@ func (m *DeploymentMutation) ResetField(name string) error {
 	case deployment.FieldOpen:
 		m.ResetOpen()
 		return nil
+	case deployment.FieldRecorded:
+		m.ResetRecorded()
+		return nil
 	case deployment.FieldWanted:
 		m.ResetWanted()
 		return nil
@@ -16515,7 +16628,7 @@ func (m *DeploymentMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *DeploymentMutation) AddedEdges() []string {
-	edges := make([]string, 0, 7)
+	edges := make([]string, 0, 8)
 	if m.domain != nil {
 		edges = append(edges, deployment.EdgeDomain)
 	}
@@ -16530,6 +16643,9 @@ func (m *DeploymentMutation) AddedEdges() []string {
 	}
 	if m.replicas != nil {
 		edges = append(edges, deployment.EdgeReplicas)
+	}
+	if m.prompt_records != nil {
+		edges = append(edges, deployment.EdgePromptRecords)
 	}
 	if m.keys != nil {
 		edges = append(edges, deployment.EdgeKeys)
@@ -16568,6 +16684,12 @@ func (m *DeploymentMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case deployment.EdgePromptRecords:
+		ids := make([]ent.Value, 0, len(m.prompt_records))
+		for id := range m.prompt_records {
+			ids = append(ids, id)
+		}
+		return ids
 	case deployment.EdgeKeys:
 		ids := make([]ent.Value, 0, len(m.keys))
 		for id := range m.keys {
@@ -16586,12 +16708,15 @@ func (m *DeploymentMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *DeploymentMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 7)
+	edges := make([]string, 0, 8)
 	if m.removedrevisions != nil {
 		edges = append(edges, deployment.EdgeRevisions)
 	}
 	if m.removedreplicas != nil {
 		edges = append(edges, deployment.EdgeReplicas)
+	}
+	if m.removedprompt_records != nil {
+		edges = append(edges, deployment.EdgePromptRecords)
 	}
 	if m.removedkeys != nil {
 		edges = append(edges, deployment.EdgeKeys)
@@ -16618,6 +16743,12 @@ func (m *DeploymentMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case deployment.EdgePromptRecords:
+		ids := make([]ent.Value, 0, len(m.removedprompt_records))
+		for id := range m.removedprompt_records {
+			ids = append(ids, id)
+		}
+		return ids
 	case deployment.EdgeKeys:
 		ids := make([]ent.Value, 0, len(m.removedkeys))
 		for id := range m.removedkeys {
@@ -16636,7 +16767,7 @@ func (m *DeploymentMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *DeploymentMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 7)
+	edges := make([]string, 0, 8)
 	if m.cleareddomain {
 		edges = append(edges, deployment.EdgeDomain)
 	}
@@ -16651,6 +16782,9 @@ func (m *DeploymentMutation) ClearedEdges() []string {
 	}
 	if m.clearedreplicas {
 		edges = append(edges, deployment.EdgeReplicas)
+	}
+	if m.clearedprompt_records {
+		edges = append(edges, deployment.EdgePromptRecords)
 	}
 	if m.clearedkeys {
 		edges = append(edges, deployment.EdgeKeys)
@@ -16675,6 +16809,8 @@ func (m *DeploymentMutation) EdgeCleared(name string) bool {
 		return m.clearedrevisions
 	case deployment.EdgeReplicas:
 		return m.clearedreplicas
+	case deployment.EdgePromptRecords:
+		return m.clearedprompt_records
 	case deployment.EdgeKeys:
 		return m.clearedkeys
 	case deployment.EdgeEvents:
@@ -16718,6 +16854,9 @@ func (m *DeploymentMutation) ResetEdge(name string) error {
 		return nil
 	case deployment.EdgeReplicas:
 		m.ResetReplicas()
+		return nil
+	case deployment.EdgePromptRecords:
+		m.ResetPromptRecords()
 		return nil
 	case deployment.EdgeKeys:
 		m.ResetKeys()
@@ -46607,6 +46746,1329 @@ func (m *ProjectMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Project edge %s", name)
+}
+
+// PromptRecordMutation represents an operation that mutates the PromptRecord nodes in the graph.
+type PromptRecordMutation struct {
+	config
+	op                   Op
+	typ                  string
+	id                   *uuid.UUID
+	created_at           *time.Time
+	_path                *string
+	revision             *int
+	addrevision          *int
+	status               *int
+	addstatus            *int
+	request              *string
+	answer               *string
+	truncated            *bool
+	prompt_tokens        *int
+	addprompt_tokens     *int
+	completion_tokens    *int
+	addcompletion_tokens *int
+	first_byte_ms        *int
+	addfirst_byte_ms     *int
+	duration_ms          *int
+	addduration_ms       *int
+	clearedFields        map[string]struct{}
+	user                 *uuid.UUID
+	cleareduser          bool
+	deployment           *uuid.UUID
+	cleareddeployment    bool
+	done                 bool
+	oldValue             func(context.Context) (*PromptRecord, error)
+	predicates           []predicate.PromptRecord
+}
+
+var _ ent.Mutation = (*PromptRecordMutation)(nil)
+
+// promptrecordOption allows management of the mutation configuration using functional options.
+type promptrecordOption func(*PromptRecordMutation)
+
+// newPromptRecordMutation creates new mutation for the PromptRecord entity.
+func newPromptRecordMutation(c config, op Op, opts ...promptrecordOption) *PromptRecordMutation {
+	m := &PromptRecordMutation{
+		config:        c,
+		op:            op,
+		typ:           TypePromptRecord,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withPromptRecordID sets the ID field of the mutation.
+func withPromptRecordID(id uuid.UUID) promptrecordOption {
+	return func(m *PromptRecordMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *PromptRecord
+		)
+		m.oldValue = func(ctx context.Context) (*PromptRecord, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().PromptRecord.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withPromptRecord sets the old PromptRecord of the mutation.
+func withPromptRecord(node *PromptRecord) promptrecordOption {
+	return func(m *PromptRecordMutation) {
+		m.oldValue = func(context.Context) (*PromptRecord, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m PromptRecordMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m PromptRecordMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of PromptRecord entities.
+func (m *PromptRecordMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *PromptRecordMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *PromptRecordMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().PromptRecord.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *PromptRecordMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *PromptRecordMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the PromptRecord entity.
+// If the PromptRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PromptRecordMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *PromptRecordMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetPath sets the "path" field.
+func (m *PromptRecordMutation) SetPath(s string) {
+	m._path = &s
+}
+
+// Path returns the value of the "path" field in the mutation.
+func (m *PromptRecordMutation) Path() (r string, exists bool) {
+	v := m._path
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPath returns the old "path" field's value of the PromptRecord entity.
+// If the PromptRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PromptRecordMutation) OldPath(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPath is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPath requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPath: %w", err)
+	}
+	return oldValue.Path, nil
+}
+
+// ResetPath resets all changes to the "path" field.
+func (m *PromptRecordMutation) ResetPath() {
+	m._path = nil
+}
+
+// SetRevision sets the "revision" field.
+func (m *PromptRecordMutation) SetRevision(i int) {
+	m.revision = &i
+	m.addrevision = nil
+}
+
+// Revision returns the value of the "revision" field in the mutation.
+func (m *PromptRecordMutation) Revision() (r int, exists bool) {
+	v := m.revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRevision returns the old "revision" field's value of the PromptRecord entity.
+// If the PromptRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PromptRecordMutation) OldRevision(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRevision: %w", err)
+	}
+	return oldValue.Revision, nil
+}
+
+// AddRevision adds i to the "revision" field.
+func (m *PromptRecordMutation) AddRevision(i int) {
+	if m.addrevision != nil {
+		*m.addrevision += i
+	} else {
+		m.addrevision = &i
+	}
+}
+
+// AddedRevision returns the value that was added to the "revision" field in this mutation.
+func (m *PromptRecordMutation) AddedRevision() (r int, exists bool) {
+	v := m.addrevision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearRevision clears the value of the "revision" field.
+func (m *PromptRecordMutation) ClearRevision() {
+	m.revision = nil
+	m.addrevision = nil
+	m.clearedFields[promptrecord.FieldRevision] = struct{}{}
+}
+
+// RevisionCleared returns if the "revision" field was cleared in this mutation.
+func (m *PromptRecordMutation) RevisionCleared() bool {
+	_, ok := m.clearedFields[promptrecord.FieldRevision]
+	return ok
+}
+
+// ResetRevision resets all changes to the "revision" field.
+func (m *PromptRecordMutation) ResetRevision() {
+	m.revision = nil
+	m.addrevision = nil
+	delete(m.clearedFields, promptrecord.FieldRevision)
+}
+
+// SetStatus sets the "status" field.
+func (m *PromptRecordMutation) SetStatus(i int) {
+	m.status = &i
+	m.addstatus = nil
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *PromptRecordMutation) Status() (r int, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the PromptRecord entity.
+// If the PromptRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PromptRecordMutation) OldStatus(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// AddStatus adds i to the "status" field.
+func (m *PromptRecordMutation) AddStatus(i int) {
+	if m.addstatus != nil {
+		*m.addstatus += i
+	} else {
+		m.addstatus = &i
+	}
+}
+
+// AddedStatus returns the value that was added to the "status" field in this mutation.
+func (m *PromptRecordMutation) AddedStatus() (r int, exists bool) {
+	v := m.addstatus
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *PromptRecordMutation) ResetStatus() {
+	m.status = nil
+	m.addstatus = nil
+}
+
+// SetRequest sets the "request" field.
+func (m *PromptRecordMutation) SetRequest(s string) {
+	m.request = &s
+}
+
+// Request returns the value of the "request" field in the mutation.
+func (m *PromptRecordMutation) Request() (r string, exists bool) {
+	v := m.request
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRequest returns the old "request" field's value of the PromptRecord entity.
+// If the PromptRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PromptRecordMutation) OldRequest(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRequest is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRequest requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRequest: %w", err)
+	}
+	return oldValue.Request, nil
+}
+
+// ResetRequest resets all changes to the "request" field.
+func (m *PromptRecordMutation) ResetRequest() {
+	m.request = nil
+}
+
+// SetAnswer sets the "answer" field.
+func (m *PromptRecordMutation) SetAnswer(s string) {
+	m.answer = &s
+}
+
+// Answer returns the value of the "answer" field in the mutation.
+func (m *PromptRecordMutation) Answer() (r string, exists bool) {
+	v := m.answer
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAnswer returns the old "answer" field's value of the PromptRecord entity.
+// If the PromptRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PromptRecordMutation) OldAnswer(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAnswer is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAnswer requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAnswer: %w", err)
+	}
+	return oldValue.Answer, nil
+}
+
+// ResetAnswer resets all changes to the "answer" field.
+func (m *PromptRecordMutation) ResetAnswer() {
+	m.answer = nil
+}
+
+// SetTruncated sets the "truncated" field.
+func (m *PromptRecordMutation) SetTruncated(b bool) {
+	m.truncated = &b
+}
+
+// Truncated returns the value of the "truncated" field in the mutation.
+func (m *PromptRecordMutation) Truncated() (r bool, exists bool) {
+	v := m.truncated
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTruncated returns the old "truncated" field's value of the PromptRecord entity.
+// If the PromptRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PromptRecordMutation) OldTruncated(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTruncated is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTruncated requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTruncated: %w", err)
+	}
+	return oldValue.Truncated, nil
+}
+
+// ResetTruncated resets all changes to the "truncated" field.
+func (m *PromptRecordMutation) ResetTruncated() {
+	m.truncated = nil
+}
+
+// SetPromptTokens sets the "prompt_tokens" field.
+func (m *PromptRecordMutation) SetPromptTokens(i int) {
+	m.prompt_tokens = &i
+	m.addprompt_tokens = nil
+}
+
+// PromptTokens returns the value of the "prompt_tokens" field in the mutation.
+func (m *PromptRecordMutation) PromptTokens() (r int, exists bool) {
+	v := m.prompt_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPromptTokens returns the old "prompt_tokens" field's value of the PromptRecord entity.
+// If the PromptRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PromptRecordMutation) OldPromptTokens(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPromptTokens is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPromptTokens requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPromptTokens: %w", err)
+	}
+	return oldValue.PromptTokens, nil
+}
+
+// AddPromptTokens adds i to the "prompt_tokens" field.
+func (m *PromptRecordMutation) AddPromptTokens(i int) {
+	if m.addprompt_tokens != nil {
+		*m.addprompt_tokens += i
+	} else {
+		m.addprompt_tokens = &i
+	}
+}
+
+// AddedPromptTokens returns the value that was added to the "prompt_tokens" field in this mutation.
+func (m *PromptRecordMutation) AddedPromptTokens() (r int, exists bool) {
+	v := m.addprompt_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPromptTokens resets all changes to the "prompt_tokens" field.
+func (m *PromptRecordMutation) ResetPromptTokens() {
+	m.prompt_tokens = nil
+	m.addprompt_tokens = nil
+}
+
+// SetCompletionTokens sets the "completion_tokens" field.
+func (m *PromptRecordMutation) SetCompletionTokens(i int) {
+	m.completion_tokens = &i
+	m.addcompletion_tokens = nil
+}
+
+// CompletionTokens returns the value of the "completion_tokens" field in the mutation.
+func (m *PromptRecordMutation) CompletionTokens() (r int, exists bool) {
+	v := m.completion_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCompletionTokens returns the old "completion_tokens" field's value of the PromptRecord entity.
+// If the PromptRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PromptRecordMutation) OldCompletionTokens(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCompletionTokens is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCompletionTokens requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCompletionTokens: %w", err)
+	}
+	return oldValue.CompletionTokens, nil
+}
+
+// AddCompletionTokens adds i to the "completion_tokens" field.
+func (m *PromptRecordMutation) AddCompletionTokens(i int) {
+	if m.addcompletion_tokens != nil {
+		*m.addcompletion_tokens += i
+	} else {
+		m.addcompletion_tokens = &i
+	}
+}
+
+// AddedCompletionTokens returns the value that was added to the "completion_tokens" field in this mutation.
+func (m *PromptRecordMutation) AddedCompletionTokens() (r int, exists bool) {
+	v := m.addcompletion_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCompletionTokens resets all changes to the "completion_tokens" field.
+func (m *PromptRecordMutation) ResetCompletionTokens() {
+	m.completion_tokens = nil
+	m.addcompletion_tokens = nil
+}
+
+// SetFirstByteMs sets the "first_byte_ms" field.
+func (m *PromptRecordMutation) SetFirstByteMs(i int) {
+	m.first_byte_ms = &i
+	m.addfirst_byte_ms = nil
+}
+
+// FirstByteMs returns the value of the "first_byte_ms" field in the mutation.
+func (m *PromptRecordMutation) FirstByteMs() (r int, exists bool) {
+	v := m.first_byte_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFirstByteMs returns the old "first_byte_ms" field's value of the PromptRecord entity.
+// If the PromptRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PromptRecordMutation) OldFirstByteMs(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFirstByteMs is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFirstByteMs requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFirstByteMs: %w", err)
+	}
+	return oldValue.FirstByteMs, nil
+}
+
+// AddFirstByteMs adds i to the "first_byte_ms" field.
+func (m *PromptRecordMutation) AddFirstByteMs(i int) {
+	if m.addfirst_byte_ms != nil {
+		*m.addfirst_byte_ms += i
+	} else {
+		m.addfirst_byte_ms = &i
+	}
+}
+
+// AddedFirstByteMs returns the value that was added to the "first_byte_ms" field in this mutation.
+func (m *PromptRecordMutation) AddedFirstByteMs() (r int, exists bool) {
+	v := m.addfirst_byte_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFirstByteMs resets all changes to the "first_byte_ms" field.
+func (m *PromptRecordMutation) ResetFirstByteMs() {
+	m.first_byte_ms = nil
+	m.addfirst_byte_ms = nil
+}
+
+// SetDurationMs sets the "duration_ms" field.
+func (m *PromptRecordMutation) SetDurationMs(i int) {
+	m.duration_ms = &i
+	m.addduration_ms = nil
+}
+
+// DurationMs returns the value of the "duration_ms" field in the mutation.
+func (m *PromptRecordMutation) DurationMs() (r int, exists bool) {
+	v := m.duration_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDurationMs returns the old "duration_ms" field's value of the PromptRecord entity.
+// If the PromptRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PromptRecordMutation) OldDurationMs(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDurationMs is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDurationMs requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDurationMs: %w", err)
+	}
+	return oldValue.DurationMs, nil
+}
+
+// AddDurationMs adds i to the "duration_ms" field.
+func (m *PromptRecordMutation) AddDurationMs(i int) {
+	if m.addduration_ms != nil {
+		*m.addduration_ms += i
+	} else {
+		m.addduration_ms = &i
+	}
+}
+
+// AddedDurationMs returns the value that was added to the "duration_ms" field in this mutation.
+func (m *PromptRecordMutation) AddedDurationMs() (r int, exists bool) {
+	v := m.addduration_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDurationMs resets all changes to the "duration_ms" field.
+func (m *PromptRecordMutation) ResetDurationMs() {
+	m.duration_ms = nil
+	m.addduration_ms = nil
+}
+
+// SetDeploymentID sets the "deployment_id" field.
+func (m *PromptRecordMutation) SetDeploymentID(u uuid.UUID) {
+	m.deployment = &u
+}
+
+// DeploymentID returns the value of the "deployment_id" field in the mutation.
+func (m *PromptRecordMutation) DeploymentID() (r uuid.UUID, exists bool) {
+	v := m.deployment
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDeploymentID returns the old "deployment_id" field's value of the PromptRecord entity.
+// If the PromptRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PromptRecordMutation) OldDeploymentID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDeploymentID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDeploymentID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDeploymentID: %w", err)
+	}
+	return oldValue.DeploymentID, nil
+}
+
+// ResetDeploymentID resets all changes to the "deployment_id" field.
+func (m *PromptRecordMutation) ResetDeploymentID() {
+	m.deployment = nil
+}
+
+// SetUserID sets the "user_id" field.
+func (m *PromptRecordMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *PromptRecordMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the PromptRecord entity.
+// If the PromptRecord object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PromptRecordMutation) OldUserID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ClearUserID clears the value of the "user_id" field.
+func (m *PromptRecordMutation) ClearUserID() {
+	m.user = nil
+	m.clearedFields[promptrecord.FieldUserID] = struct{}{}
+}
+
+// UserIDCleared returns if the "user_id" field was cleared in this mutation.
+func (m *PromptRecordMutation) UserIDCleared() bool {
+	_, ok := m.clearedFields[promptrecord.FieldUserID]
+	return ok
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *PromptRecordMutation) ResetUserID() {
+	m.user = nil
+	delete(m.clearedFields, promptrecord.FieldUserID)
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *PromptRecordMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[promptrecord.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *PromptRecordMutation) UserCleared() bool {
+	return m.UserIDCleared() || m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *PromptRecordMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *PromptRecordMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// ClearDeployment clears the "deployment" edge to the Deployment entity.
+func (m *PromptRecordMutation) ClearDeployment() {
+	m.cleareddeployment = true
+	m.clearedFields[promptrecord.FieldDeploymentID] = struct{}{}
+}
+
+// DeploymentCleared reports if the "deployment" edge to the Deployment entity was cleared.
+func (m *PromptRecordMutation) DeploymentCleared() bool {
+	return m.cleareddeployment
+}
+
+// DeploymentIDs returns the "deployment" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DeploymentID instead. It exists only for internal usage by the builders.
+func (m *PromptRecordMutation) DeploymentIDs() (ids []uuid.UUID) {
+	if id := m.deployment; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDeployment resets all changes to the "deployment" edge.
+func (m *PromptRecordMutation) ResetDeployment() {
+	m.deployment = nil
+	m.cleareddeployment = false
+}
+
+// Where appends a list predicates to the PromptRecordMutation builder.
+func (m *PromptRecordMutation) Where(ps ...predicate.PromptRecord) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the PromptRecordMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *PromptRecordMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.PromptRecord, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *PromptRecordMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *PromptRecordMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (PromptRecord).
+func (m *PromptRecordMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *PromptRecordMutation) Fields() []string {
+	fields := make([]string, 0, 13)
+	if m.created_at != nil {
+		fields = append(fields, promptrecord.FieldCreatedAt)
+	}
+	if m._path != nil {
+		fields = append(fields, promptrecord.FieldPath)
+	}
+	if m.revision != nil {
+		fields = append(fields, promptrecord.FieldRevision)
+	}
+	if m.status != nil {
+		fields = append(fields, promptrecord.FieldStatus)
+	}
+	if m.request != nil {
+		fields = append(fields, promptrecord.FieldRequest)
+	}
+	if m.answer != nil {
+		fields = append(fields, promptrecord.FieldAnswer)
+	}
+	if m.truncated != nil {
+		fields = append(fields, promptrecord.FieldTruncated)
+	}
+	if m.prompt_tokens != nil {
+		fields = append(fields, promptrecord.FieldPromptTokens)
+	}
+	if m.completion_tokens != nil {
+		fields = append(fields, promptrecord.FieldCompletionTokens)
+	}
+	if m.first_byte_ms != nil {
+		fields = append(fields, promptrecord.FieldFirstByteMs)
+	}
+	if m.duration_ms != nil {
+		fields = append(fields, promptrecord.FieldDurationMs)
+	}
+	if m.deployment != nil {
+		fields = append(fields, promptrecord.FieldDeploymentID)
+	}
+	if m.user != nil {
+		fields = append(fields, promptrecord.FieldUserID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *PromptRecordMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case promptrecord.FieldCreatedAt:
+		return m.CreatedAt()
+	case promptrecord.FieldPath:
+		return m.Path()
+	case promptrecord.FieldRevision:
+		return m.Revision()
+	case promptrecord.FieldStatus:
+		return m.Status()
+	case promptrecord.FieldRequest:
+		return m.Request()
+	case promptrecord.FieldAnswer:
+		return m.Answer()
+	case promptrecord.FieldTruncated:
+		return m.Truncated()
+	case promptrecord.FieldPromptTokens:
+		return m.PromptTokens()
+	case promptrecord.FieldCompletionTokens:
+		return m.CompletionTokens()
+	case promptrecord.FieldFirstByteMs:
+		return m.FirstByteMs()
+	case promptrecord.FieldDurationMs:
+		return m.DurationMs()
+	case promptrecord.FieldDeploymentID:
+		return m.DeploymentID()
+	case promptrecord.FieldUserID:
+		return m.UserID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *PromptRecordMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case promptrecord.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case promptrecord.FieldPath:
+		return m.OldPath(ctx)
+	case promptrecord.FieldRevision:
+		return m.OldRevision(ctx)
+	case promptrecord.FieldStatus:
+		return m.OldStatus(ctx)
+	case promptrecord.FieldRequest:
+		return m.OldRequest(ctx)
+	case promptrecord.FieldAnswer:
+		return m.OldAnswer(ctx)
+	case promptrecord.FieldTruncated:
+		return m.OldTruncated(ctx)
+	case promptrecord.FieldPromptTokens:
+		return m.OldPromptTokens(ctx)
+	case promptrecord.FieldCompletionTokens:
+		return m.OldCompletionTokens(ctx)
+	case promptrecord.FieldFirstByteMs:
+		return m.OldFirstByteMs(ctx)
+	case promptrecord.FieldDurationMs:
+		return m.OldDurationMs(ctx)
+	case promptrecord.FieldDeploymentID:
+		return m.OldDeploymentID(ctx)
+	case promptrecord.FieldUserID:
+		return m.OldUserID(ctx)
+	}
+	return nil, fmt.Errorf("unknown PromptRecord field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PromptRecordMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case promptrecord.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case promptrecord.FieldPath:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPath(v)
+		return nil
+	case promptrecord.FieldRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRevision(v)
+		return nil
+	case promptrecord.FieldStatus:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case promptrecord.FieldRequest:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRequest(v)
+		return nil
+	case promptrecord.FieldAnswer:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAnswer(v)
+		return nil
+	case promptrecord.FieldTruncated:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTruncated(v)
+		return nil
+	case promptrecord.FieldPromptTokens:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPromptTokens(v)
+		return nil
+	case promptrecord.FieldCompletionTokens:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCompletionTokens(v)
+		return nil
+	case promptrecord.FieldFirstByteMs:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFirstByteMs(v)
+		return nil
+	case promptrecord.FieldDurationMs:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDurationMs(v)
+		return nil
+	case promptrecord.FieldDeploymentID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDeploymentID(v)
+		return nil
+	case promptrecord.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown PromptRecord field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *PromptRecordMutation) AddedFields() []string {
+	var fields []string
+	if m.addrevision != nil {
+		fields = append(fields, promptrecord.FieldRevision)
+	}
+	if m.addstatus != nil {
+		fields = append(fields, promptrecord.FieldStatus)
+	}
+	if m.addprompt_tokens != nil {
+		fields = append(fields, promptrecord.FieldPromptTokens)
+	}
+	if m.addcompletion_tokens != nil {
+		fields = append(fields, promptrecord.FieldCompletionTokens)
+	}
+	if m.addfirst_byte_ms != nil {
+		fields = append(fields, promptrecord.FieldFirstByteMs)
+	}
+	if m.addduration_ms != nil {
+		fields = append(fields, promptrecord.FieldDurationMs)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *PromptRecordMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case promptrecord.FieldRevision:
+		return m.AddedRevision()
+	case promptrecord.FieldStatus:
+		return m.AddedStatus()
+	case promptrecord.FieldPromptTokens:
+		return m.AddedPromptTokens()
+	case promptrecord.FieldCompletionTokens:
+		return m.AddedCompletionTokens()
+	case promptrecord.FieldFirstByteMs:
+		return m.AddedFirstByteMs()
+	case promptrecord.FieldDurationMs:
+		return m.AddedDurationMs()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PromptRecordMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case promptrecord.FieldRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRevision(v)
+		return nil
+	case promptrecord.FieldStatus:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddStatus(v)
+		return nil
+	case promptrecord.FieldPromptTokens:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPromptTokens(v)
+		return nil
+	case promptrecord.FieldCompletionTokens:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCompletionTokens(v)
+		return nil
+	case promptrecord.FieldFirstByteMs:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFirstByteMs(v)
+		return nil
+	case promptrecord.FieldDurationMs:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDurationMs(v)
+		return nil
+	}
+	return fmt.Errorf("unknown PromptRecord numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *PromptRecordMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(promptrecord.FieldRevision) {
+		fields = append(fields, promptrecord.FieldRevision)
+	}
+	if m.FieldCleared(promptrecord.FieldUserID) {
+		fields = append(fields, promptrecord.FieldUserID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *PromptRecordMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *PromptRecordMutation) ClearField(name string) error {
+	switch name {
+	case promptrecord.FieldRevision:
+		m.ClearRevision()
+		return nil
+	case promptrecord.FieldUserID:
+		m.ClearUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown PromptRecord nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *PromptRecordMutation) ResetField(name string) error {
+	switch name {
+	case promptrecord.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case promptrecord.FieldPath:
+		m.ResetPath()
+		return nil
+	case promptrecord.FieldRevision:
+		m.ResetRevision()
+		return nil
+	case promptrecord.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case promptrecord.FieldRequest:
+		m.ResetRequest()
+		return nil
+	case promptrecord.FieldAnswer:
+		m.ResetAnswer()
+		return nil
+	case promptrecord.FieldTruncated:
+		m.ResetTruncated()
+		return nil
+	case promptrecord.FieldPromptTokens:
+		m.ResetPromptTokens()
+		return nil
+	case promptrecord.FieldCompletionTokens:
+		m.ResetCompletionTokens()
+		return nil
+	case promptrecord.FieldFirstByteMs:
+		m.ResetFirstByteMs()
+		return nil
+	case promptrecord.FieldDurationMs:
+		m.ResetDurationMs()
+		return nil
+	case promptrecord.FieldDeploymentID:
+		m.ResetDeploymentID()
+		return nil
+	case promptrecord.FieldUserID:
+		m.ResetUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown PromptRecord field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *PromptRecordMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.user != nil {
+		edges = append(edges, promptrecord.EdgeUser)
+	}
+	if m.deployment != nil {
+		edges = append(edges, promptrecord.EdgeDeployment)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *PromptRecordMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case promptrecord.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	case promptrecord.EdgeDeployment:
+		if id := m.deployment; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *PromptRecordMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *PromptRecordMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *PromptRecordMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.cleareduser {
+		edges = append(edges, promptrecord.EdgeUser)
+	}
+	if m.cleareddeployment {
+		edges = append(edges, promptrecord.EdgeDeployment)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *PromptRecordMutation) EdgeCleared(name string) bool {
+	switch name {
+	case promptrecord.EdgeUser:
+		return m.cleareduser
+	case promptrecord.EdgeDeployment:
+		return m.cleareddeployment
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *PromptRecordMutation) ClearEdge(name string) error {
+	switch name {
+	case promptrecord.EdgeUser:
+		m.ClearUser()
+		return nil
+	case promptrecord.EdgeDeployment:
+		m.ClearDeployment()
+		return nil
+	}
+	return fmt.Errorf("unknown PromptRecord unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *PromptRecordMutation) ResetEdge(name string) error {
+	switch name {
+	case promptrecord.EdgeUser:
+		m.ResetUser()
+		return nil
+	case promptrecord.EdgeDeployment:
+		m.ResetDeployment()
+		return nil
+	}
+	return fmt.Errorf("unknown PromptRecord edge %s", name)
 }
 
 // QuotaScopeMutation represents an operation that mutates the QuotaScope nodes in the graph.

@@ -100,6 +100,8 @@ type Tx struct {
 	PolicyAttachment *PolicyAttachmentClient
 	// Project is the client for interacting with the Project builders.
 	Project *ProjectClient
+	// PromptRecord is the client for interacting with the PromptRecord builders.
+	PromptRecord *PromptRecordClient
 	// QuotaScope is the client for interacting with the QuotaScope builders.
 	QuotaScope *QuotaScopeClient
 	// RecoveryCode is the client for interacting with the RecoveryCode builders.
@@ -334,6 +336,7 @@ func (tx *Tx) init() {
 	tx.ObjectStorage = NewObjectStorageClient(tx.config)
 	tx.PolicyAttachment = NewPolicyAttachmentClient(tx.config)
 	tx.Project = NewProjectClient(tx.config)
+	tx.PromptRecord = NewPromptRecordClient(tx.config)
 	tx.QuotaScope = NewQuotaScopeClient(tx.config)
 	tx.RecoveryCode = NewRecoveryCodeClient(tx.config)
 	tx.Registry = NewRegistryClient(tx.config)

@@ -39,6 +39,8 @@ const (
 	FieldShared = "shared"
 	// FieldOpen holds the string denoting the open field in the database.
 	FieldOpen = "open"
+	// FieldRecorded holds the string denoting the recorded field in the database.
+	FieldRecorded = "recorded"
 	// FieldWanted holds the string denoting the wanted field in the database.
 	FieldWanted = "wanted"
 	// FieldCurrent holds the string denoting the current field in the database.
@@ -71,6 +73,8 @@ const (
 	EdgeRevisions = "revisions"
 	// EdgeReplicas holds the string denoting the replicas edge name in mutations.
 	EdgeReplicas = "replicas"
+	// EdgePromptRecords holds the string denoting the prompt_records edge name in mutations.
+	EdgePromptRecords = "prompt_records"
 	// EdgeKeys holds the string denoting the keys edge name in mutations.
 	EdgeKeys = "keys"
 	// EdgeEvents holds the string denoting the events edge name in mutations.
@@ -112,6 +116,13 @@ const (
 	ReplicasInverseTable = "deployment_replicas"
 	// ReplicasColumn is the table column denoting the replicas relation/edge.
 	ReplicasColumn = "deployment_id"
+	// PromptRecordsTable is the table that holds the prompt_records relation/edge.
+	PromptRecordsTable = "prompt_records"
+	// PromptRecordsInverseTable is the table name for the PromptRecord entity.
+	// It exists in this package in order to avoid circular dependency with the "promptrecord" package.
+	PromptRecordsInverseTable = "prompt_records"
+	// PromptRecordsColumn is the table column denoting the prompt_records relation/edge.
+	PromptRecordsColumn = "deployment_id"
 	// KeysTable is the table that holds the keys relation/edge.
 	KeysTable = "deployment_keys"
 	// KeysInverseTable is the table name for the DeploymentKey entity.
@@ -142,6 +153,7 @@ var Columns = []string{
 	FieldMessage,
 	FieldShared,
 	FieldOpen,
+	FieldRecorded,
 	FieldWanted,
 	FieldCurrent,
 	FieldTarget,
@@ -188,6 +200,8 @@ var (
 	DefaultShared bool
 	// DefaultOpen holds the default value on creation for the "open" field.
 	DefaultOpen bool
+	// DefaultRecorded holds the default value on creation for the "recorded" field.
+	DefaultRecorded bool
 	// DefaultWeights holds the default value on creation for the "weights" field.
 	DefaultWeights map[int]int
 	// DefaultConcurrency holds the default value on creation for the "concurrency" field.
@@ -292,6 +306,11 @@ func ByOpen(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldOpen, opts...).ToFunc()
 }
 
+// ByRecorded orders the results by the recorded field.
+func ByRecorded(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRecorded, opts...).ToFunc()
+}
+
 // ByWanted orders the results by the wanted field.
 func ByWanted(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldWanted, opts...).ToFunc()
@@ -376,6 +395,20 @@ func ByReplicas(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	}
 }
 
+// ByPromptRecordsCount orders the results by prompt_records count.
+func ByPromptRecordsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newPromptRecordsStep(), opts...)
+	}
+}
+
+// ByPromptRecords orders the results by prompt_records terms.
+func ByPromptRecords(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newPromptRecordsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+
 // ByKeysCount orders the results by keys count.
 func ByKeysCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -436,6 +469,13 @@ func newReplicasStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(ReplicasInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, ReplicasTable, ReplicasColumn),
+	)
+}
+func newPromptRecordsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(PromptRecordsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, PromptRecordsTable, PromptRecordsColumn),
 	)
 }
 func newKeysStep() *sqlgraph.Step {

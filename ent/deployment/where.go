@@ -106,6 +106,11 @@ func Open(v bool) predicate.Deployment {
 	return predicate.Deployment(sql.FieldEQ(FieldOpen, v))
 }
 
+// Recorded applies equality check predicate on the "recorded" field. It's identical to RecordedEQ.
+func Recorded(v bool) predicate.Deployment {
+	return predicate.Deployment(sql.FieldEQ(FieldRecorded, v))
+}
+
 // Wanted applies equality check predicate on the "wanted" field. It's identical to WantedEQ.
 func Wanted(v int) predicate.Deployment {
 	return predicate.Deployment(sql.FieldEQ(FieldWanted, v))
@@ -516,6 +521,16 @@ func OpenNEQ(v bool) predicate.Deployment {
 	return predicate.Deployment(sql.FieldNEQ(FieldOpen, v))
 }
 
+// RecordedEQ applies the EQ predicate on the "recorded" field.
+func RecordedEQ(v bool) predicate.Deployment {
+	return predicate.Deployment(sql.FieldEQ(FieldRecorded, v))
+}
+
+// RecordedNEQ applies the NEQ predicate on the "recorded" field.
+func RecordedNEQ(v bool) predicate.Deployment {
+	return predicate.Deployment(sql.FieldNEQ(FieldRecorded, v))
+}
+
 // WantedEQ applies the EQ predicate on the "wanted" field.
 func WantedEQ(v int) predicate.Deployment {
 	return predicate.Deployment(sql.FieldEQ(FieldWanted, v))
@@ -923,6 +938,29 @@ func HasReplicas() predicate.Deployment {
 func HasReplicasWith(preds ...predicate.DeploymentReplica) predicate.Deployment {
 	return predicate.Deployment(func(s *sql.Selector) {
 		step := newReplicasStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasPromptRecords applies the HasEdge predicate on the "prompt_records" edge.
+func HasPromptRecords() predicate.Deployment {
+	return predicate.Deployment(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, PromptRecordsTable, PromptRecordsColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasPromptRecordsWith applies the HasEdge predicate on the "prompt_records" edge with a given conditions (other predicates).
+func HasPromptRecordsWith(preds ...predicate.PromptRecord) predicate.Deployment {
+	return predicate.Deployment(func(s *sql.Selector) {
+		step := newPromptRecordsStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

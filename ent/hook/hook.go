@@ -525,6 +525,18 @@ func (f ProjectFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, err
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ProjectMutation", m)
 }
 
+// The PromptRecordFunc type is an adapter to allow the use of ordinary
+// function as PromptRecord mutator.
+type PromptRecordFunc func(context.Context, *ent.PromptRecordMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f PromptRecordFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.PromptRecordMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PromptRecordMutation", m)
+}
+
 // The QuotaScopeFunc type is an adapter to allow the use of ordinary
 // function as QuotaScope mutator.
 type QuotaScopeFunc func(context.Context, *ent.QuotaScopeMutation) (ent.Value, error)

@@ -52,6 +52,7 @@ import (
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
@@ -1301,6 +1302,33 @@ func (f TraverseProject) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.ProjectQuery", q)
 }
 
+// The PromptRecordFunc type is an adapter to allow the use of ordinary function as a Querier.
+type PromptRecordFunc func(context.Context, *ent.PromptRecordQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f PromptRecordFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.PromptRecordQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.PromptRecordQuery", q)
+}
+
+// The TraversePromptRecord type is an adapter to allow the use of ordinary function as Traverser.
+type TraversePromptRecord func(context.Context, *ent.PromptRecordQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraversePromptRecord) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraversePromptRecord) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.PromptRecordQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.PromptRecordQuery", q)
+}
+
 // The QuotaScopeFunc type is an adapter to allow the use of ordinary function as a Querier.
 type QuotaScopeFunc func(context.Context, *ent.QuotaScopeQuery) (ent.Value, error)
 
@@ -2200,6 +2228,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.PolicyAttachmentQuery, predicate.PolicyAttachment, policyattachment.OrderOption]{typ: ent.TypePolicyAttachment, tq: q}, nil
 	case *ent.ProjectQuery:
 		return &query[*ent.ProjectQuery, predicate.Project, project.OrderOption]{typ: ent.TypeProject, tq: q}, nil
+	case *ent.PromptRecordQuery:
+		return &query[*ent.PromptRecordQuery, predicate.PromptRecord, promptrecord.OrderOption]{typ: ent.TypePromptRecord, tq: q}, nil
 	case *ent.QuotaScopeQuery:
 		return &query[*ent.QuotaScopeQuery, predicate.QuotaScope, quotascope.OrderOption]{typ: ent.TypeQuotaScope, tq: q}, nil
 	case *ent.RecoveryCodeQuery:

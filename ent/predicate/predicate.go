@@ -135,6 +135,9 @@ type PolicyAttachment func(*sql.Selector)
 // Project is the predicate function for project builders.
 type Project func(*sql.Selector)
 
+// PromptRecord is the predicate function for promptrecord builders.
+type PromptRecord func(*sql.Selector)
+
 // QuotaScope is the predicate function for quotascope builders.
 type QuotaScope func(*sql.Selector)
 

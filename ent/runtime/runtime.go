@@ -48,6 +48,7 @@ import (
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
+	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/recoverycode"
 	"github.com/berthhq/berth/ent/registry"
@@ -669,16 +670,20 @@ func init() {
 	deploymentDescOpen := deploymentFields[6].Descriptor()
 	// deployment.DefaultOpen holds the default value on creation for the open field.
 	deployment.DefaultOpen = deploymentDescOpen.Default.(bool)
+	// deploymentDescRecorded is the schema descriptor for recorded field.
+	deploymentDescRecorded := deploymentFields[7].Descriptor()
+	// deployment.DefaultRecorded holds the default value on creation for the recorded field.
+	deployment.DefaultRecorded = deploymentDescRecorded.Default.(bool)
 	// deploymentDescWeights is the schema descriptor for weights field.
-	deploymentDescWeights := deploymentFields[13].Descriptor()
+	deploymentDescWeights := deploymentFields[14].Descriptor()
 	// deployment.DefaultWeights holds the default value on creation for the weights field.
 	deployment.DefaultWeights = deploymentDescWeights.Default.(map[int]int)
 	// deploymentDescConcurrency is the schema descriptor for concurrency field.
-	deploymentDescConcurrency := deploymentFields[14].Descriptor()
+	deploymentDescConcurrency := deploymentFields[15].Descriptor()
 	// deployment.DefaultConcurrency holds the default value on creation for the concurrency field.
 	deployment.DefaultConcurrency = deploymentDescConcurrency.Default.(int)
 	// deploymentDescDrainSeconds is the schema descriptor for drain_seconds field.
-	deploymentDescDrainSeconds := deploymentFields[15].Descriptor()
+	deploymentDescDrainSeconds := deploymentFields[16].Descriptor()
 	// deployment.DefaultDrainSeconds holds the default value on creation for the drain_seconds field.
 	deployment.DefaultDrainSeconds = deploymentDescDrainSeconds.Default.(int)
 	// deploymentDescID is the schema descriptor for id field.
@@ -1716,6 +1721,23 @@ func init() {
 	projectDescID := projectMixinFields0[0].Descriptor()
 	// project.DefaultID holds the default value on creation for the id field.
 	project.DefaultID = projectDescID.Default.(func() uuid.UUID)
+	promptrecordMixin := schema.PromptRecord{}.Mixin()
+	promptrecordInters := schema.PromptRecord{}.Interceptors()
+	promptrecord.Interceptors[0] = promptrecordInters[0]
+	promptrecordMixinFields0 := promptrecordMixin[0].Fields()
+	_ = promptrecordMixinFields0
+	promptrecordMixinFields1 := promptrecordMixin[1].Fields()
+	_ = promptrecordMixinFields1
+	promptrecordFields := schema.PromptRecord{}.Fields()
+	_ = promptrecordFields
+	// promptrecordDescCreatedAt is the schema descriptor for created_at field.
+	promptrecordDescCreatedAt := promptrecordMixinFields1[0].Descriptor()
+	// promptrecord.DefaultCreatedAt holds the default value on creation for the created_at field.
+	promptrecord.DefaultCreatedAt = promptrecordDescCreatedAt.Default.(func() time.Time)
+	// promptrecordDescID is the schema descriptor for id field.
+	promptrecordDescID := promptrecordMixinFields0[0].Descriptor()
+	// promptrecord.DefaultID holds the default value on creation for the id field.
+	promptrecord.DefaultID = promptrecordDescID.Default.(func() uuid.UUID)
 	quotascopeMixin := schema.QuotaScope{}.Mixin()
 	quotascopeInters := schema.QuotaScope{}.Interceptors()
 	quotascope.Interceptors[0] = quotascopeInters[0]
