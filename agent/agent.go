@@ -68,6 +68,7 @@ type Config struct {
 	Sysfs         string         // describes the hardware of the machine; empty = /sys
 	ResourceGroup string         // requested at the first registration
 	Address       string         // of the node, shown to people
+	Zone          string         // such as a room or a data center; gateways prefer replicas in their own
 
 	ContainerdSocket string
 	ShimPath         string

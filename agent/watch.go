@@ -84,7 +84,7 @@ func (s *server) sendChanges(stream grpc.ServerStreamingServer[agentpb.Event], w
 func (a *Agent) report(ctx context.Context) (*agentpb.Report, error) {
 	r := &agentpb.Report{
 		Name: a.cfg.Name, Incarnation: a.incarnation, Version: a.cfg.Version, Architecture: architecture,
-		ResourceGroup: a.cfg.ResourceGroup, Probes: a.probes, Address: a.cfg.Address,
+		ResourceGroup: a.cfg.ResourceGroup, Probes: a.probes, Address: a.cfg.Address, Zone: a.cfg.Zone,
 		Volumes:    a.volumes.Names(),
 		Conditions: a.monitor.List(),
 	}

@@ -159,13 +159,15 @@ type Agent struct {
 	// Number of sessions that still use resources of the agent, including sessions that the viewer cannot see.
 	SessionsLeft int `json:"sessionsLeft"`
 	// When the agent was last heard of; null while it is alive.
-	LostAt        *time.Time `json:"lostAt"`
-	Version       string     `json:"version"`
-	Architecture  string     `json:"architecture"`
-	Address       string     `json:"address"`
-	FirstSeenAt   time.Time  `json:"firstSeenAt"`
-	LastSeenAt    time.Time  `json:"lastSeenAt"`
-	ResourceGroup Ref        `json:"resourceGroup"`
+	LostAt       *time.Time `json:"lostAt"`
+	Version      string     `json:"version"`
+	Architecture string     `json:"architecture"`
+	Address      string     `json:"address"`
+	// Such as a room or a data center; empty if the agent was started without --zone. Gateways prefer the replicas of models in their own zone.
+	Zone          string    `json:"zone"`
+	FirstSeenAt   time.Time `json:"firstSeenAt"`
+	LastSeenAt    time.Time `json:"lastSeenAt"`
+	ResourceGroup Ref       `json:"resourceGroup"`
 	// Sum over all devices that can be allocated.
 	Capacity Slots `json:"capacity"`
 	Occupied Slots `json:"occupied"`
@@ -236,6 +238,8 @@ type __premarshalAgentDetail struct {
 
 	Address string `json:"address"`
 
+	Zone string `json:"zone"`
+
 	FirstSeenAt time.Time `json:"firstSeenAt"`
 
 	LastSeenAt time.Time `json:"lastSeenAt"`
@@ -284,6 +288,7 @@ func (v *AgentDetail) __premarshalJSON() (*__premarshalAgentDetail, error) {
 	retval.Version = v.Agent.Version
 	retval.Architecture = v.Agent.Architecture
 	retval.Address = v.Agent.Address
+	retval.Zone = v.Agent.Zone
 	retval.FirstSeenAt = v.Agent.FirstSeenAt
 	retval.LastSeenAt = v.Agent.LastSeenAt
 	retval.ResourceGroup = v.Agent.ResourceGroup
@@ -13710,6 +13715,7 @@ fragment Agent on Agent {
 	version
 	architecture
 	address
+	zone
 	firstSeenAt
 	lastSeenAt
 	resourceGroup {
@@ -15018,6 +15024,7 @@ fragment Agent on Agent {
 	version
 	architecture
 	address
+	zone
 	firstSeenAt
 	lastSeenAt
 	resourceGroup {
@@ -16031,6 +16038,7 @@ fragment Agent on Agent {
 	version
 	architecture
 	address
+	zone
 	firstSeenAt
 	lastSeenAt
 	resourceGroup {
@@ -16130,6 +16138,7 @@ fragment Agent on Agent {
 	version
 	architecture
 	address
+	zone
 	firstSeenAt
 	lastSeenAt
 	resourceGroup {
@@ -16306,6 +16315,7 @@ fragment Agent on Agent {
 	version
 	architecture
 	address
+	zone
 	firstSeenAt
 	lastSeenAt
 	resourceGroup {
@@ -24160,6 +24170,7 @@ fragment Agent on Agent {
 	version
 	architecture
 	address
+	zone
 	firstSeenAt
 	lastSeenAt
 	resourceGroup {
@@ -26248,6 +26259,7 @@ fragment Agent on Agent {
 	version
 	architecture
 	address
+	zone
 	firstSeenAt
 	lastSeenAt
 	resourceGroup {
@@ -26374,6 +26386,7 @@ fragment Agent on Agent {
 	version
 	architecture
 	address
+	zone
 	firstSeenAt
 	lastSeenAt
 	resourceGroup {

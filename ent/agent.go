@@ -43,6 +43,8 @@ type Agent struct {
 	Architecture string `json:"architecture,omitempty"`
 	// Address holds the value of the "address" field.
 	Address string `json:"address,omitempty"`
+	// Zone holds the value of the "zone" field.
+	Zone string `json:"zone,omitempty"`
 	// Plugins holds the value of the "plugins" field.
 	Plugins []report.Plugin `json:"plugins,omitempty"`
 	// Probes holds the value of the "probes" field.
@@ -139,7 +141,7 @@ func (*Agent) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case agent.FieldSchedulable:
 			values[i] = new(sql.NullBool)
-		case agent.FieldName, agent.FieldStatus, agent.FieldCordonReason, agent.FieldDrainAction, agent.FieldIncarnation, agent.FieldVersion, agent.FieldArchitecture, agent.FieldAddress:
+		case agent.FieldName, agent.FieldStatus, agent.FieldCordonReason, agent.FieldDrainAction, agent.FieldIncarnation, agent.FieldVersion, agent.FieldArchitecture, agent.FieldAddress, agent.FieldZone:
 			values[i] = new(sql.NullString)
 		case agent.FieldDrainDeadline, agent.FieldLostAt, agent.FieldFirstSeenAt, agent.FieldLastSeenAt:
 			values[i] = new(sql.NullTime)
@@ -234,6 +236,12 @@ func (_m *Agent) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field address", values[i])
 			} else if value.Valid {
 				_m.Address = value.String
+			}
+		case agent.FieldZone:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field zone", values[i])
+			} else if value.Valid {
+				_m.Zone = value.String
 			}
 		case agent.FieldPlugins:
 			if value, ok := values[i].(*[]byte); !ok {
@@ -411,6 +419,9 @@ func (_m *Agent) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("address=")
 	builder.WriteString(_m.Address)
+	builder.WriteString(", ")
+	builder.WriteString("zone=")
+	builder.WriteString(_m.Zone)
 	builder.WriteString(", ")
 	builder.WriteString("plugins=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Plugins))

@@ -175,6 +175,20 @@ func (_c *AgentCreate) SetNillableAddress(v *string) *AgentCreate {
 	return _c
 }
 
+// SetZone sets the "zone" field.
+func (_c *AgentCreate) SetZone(v string) *AgentCreate {
+	_c.mutation.SetZone(v)
+	return _c
+}
+
+// SetNillableZone sets the "zone" field if the given value is not nil.
+func (_c *AgentCreate) SetNillableZone(v *string) *AgentCreate {
+	if v != nil {
+		_c.SetZone(*v)
+	}
+	return _c
+}
+
 // SetPlugins sets the "plugins" field.
 func (_c *AgentCreate) SetPlugins(v []report.Plugin) *AgentCreate {
 	_c.mutation.SetPlugins(v)
@@ -392,6 +406,10 @@ func (_c *AgentCreate) defaults() {
 		v := agent.DefaultAddress
 		_c.mutation.SetAddress(v)
 	}
+	if _, ok := _c.mutation.Zone(); !ok {
+		v := agent.DefaultZone
+		_c.mutation.SetZone(v)
+	}
 	if _, ok := _c.mutation.Plugins(); !ok {
 		v := agent.DefaultPlugins
 		_c.mutation.SetPlugins(v)
@@ -478,6 +496,9 @@ func (_c *AgentCreate) check() error {
 	}
 	if _, ok := _c.mutation.Address(); !ok {
 		return &ValidationError{Name: "address", err: errors.New(`ent: missing required field "Agent.address"`)}
+	}
+	if _, ok := _c.mutation.Zone(); !ok {
+		return &ValidationError{Name: "zone", err: errors.New(`ent: missing required field "Agent.zone"`)}
 	}
 	if _, ok := _c.mutation.Plugins(); !ok {
 		return &ValidationError{Name: "plugins", err: errors.New(`ent: missing required field "Agent.plugins"`)}
@@ -594,6 +615,10 @@ func (_c *AgentCreate) createSpec() (*Agent, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Address(); ok {
 		_spec.SetField(agent.FieldAddress, field.TypeString, value)
 		_node.Address = value
+	}
+	if value, ok := _c.mutation.Zone(); ok {
+		_spec.SetField(agent.FieldZone, field.TypeString, value)
+		_node.Zone = value
 	}
 	if value, ok := _c.mutation.Plugins(); ok {
 		_spec.SetField(agent.FieldPlugins, field.TypeJSON, value)
@@ -899,6 +924,18 @@ func (u *AgentUpsert) SetAddress(v string) *AgentUpsert {
 // UpdateAddress sets the "address" field to the value that was provided on create.
 func (u *AgentUpsert) UpdateAddress() *AgentUpsert {
 	u.SetExcluded(agent.FieldAddress)
+	return u
+}
+
+// SetZone sets the "zone" field.
+func (u *AgentUpsert) SetZone(v string) *AgentUpsert {
+	u.Set(agent.FieldZone, v)
+	return u
+}
+
+// UpdateZone sets the "zone" field to the value that was provided on create.
+func (u *AgentUpsert) UpdateZone() *AgentUpsert {
+	u.SetExcluded(agent.FieldZone)
 	return u
 }
 
@@ -1245,6 +1282,20 @@ func (u *AgentUpsertOne) SetAddress(v string) *AgentUpsertOne {
 func (u *AgentUpsertOne) UpdateAddress() *AgentUpsertOne {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateAddress()
+	})
+}
+
+// SetZone sets the "zone" field.
+func (u *AgentUpsertOne) SetZone(v string) *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetZone(v)
+	})
+}
+
+// UpdateZone sets the "zone" field to the value that was provided on create.
+func (u *AgentUpsertOne) UpdateZone() *AgentUpsertOne {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateZone()
 	})
 }
 
@@ -1778,6 +1829,20 @@ func (u *AgentUpsertBulk) SetAddress(v string) *AgentUpsertBulk {
 func (u *AgentUpsertBulk) UpdateAddress() *AgentUpsertBulk {
 	return u.Update(func(s *AgentUpsert) {
 		s.UpdateAddress()
+	})
+}
+
+// SetZone sets the "zone" field.
+func (u *AgentUpsertBulk) SetZone(v string) *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.SetZone(v)
+	})
+}
+
+// UpdateZone sets the "zone" field to the value that was provided on create.
+func (u *AgentUpsertBulk) UpdateZone() *AgentUpsertBulk {
+	return u.Update(func(s *AgentUpsert) {
+		s.UpdateZone()
 	})
 }
 

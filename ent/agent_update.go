@@ -208,6 +208,20 @@ func (_u *AgentUpdate) SetNillableAddress(v *string) *AgentUpdate {
 	return _u
 }
 
+// SetZone sets the "zone" field.
+func (_u *AgentUpdate) SetZone(v string) *AgentUpdate {
+	_u.mutation.SetZone(v)
+	return _u
+}
+
+// SetNillableZone sets the "zone" field if the given value is not nil.
+func (_u *AgentUpdate) SetNillableZone(v *string) *AgentUpdate {
+	if v != nil {
+		_u.SetZone(*v)
+	}
+	return _u
+}
+
 // SetPlugins sets the "plugins" field.
 func (_u *AgentUpdate) SetPlugins(v []report.Plugin) *AgentUpdate {
 	_u.mutation.SetPlugins(v)
@@ -555,6 +569,9 @@ func (_u *AgentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Address(); ok {
 		_spec.SetField(agent.FieldAddress, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Zone(); ok {
+		_spec.SetField(agent.FieldZone, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Plugins(); ok {
 		_spec.SetField(agent.FieldPlugins, field.TypeJSON, value)
@@ -966,6 +983,20 @@ func (_u *AgentUpdateOne) SetNillableAddress(v *string) *AgentUpdateOne {
 	return _u
 }
 
+// SetZone sets the "zone" field.
+func (_u *AgentUpdateOne) SetZone(v string) *AgentUpdateOne {
+	_u.mutation.SetZone(v)
+	return _u
+}
+
+// SetNillableZone sets the "zone" field if the given value is not nil.
+func (_u *AgentUpdateOne) SetNillableZone(v *string) *AgentUpdateOne {
+	if v != nil {
+		_u.SetZone(*v)
+	}
+	return _u
+}
+
 // SetPlugins sets the "plugins" field.
 func (_u *AgentUpdateOne) SetPlugins(v []report.Plugin) *AgentUpdateOne {
 	_u.mutation.SetPlugins(v)
@@ -1343,6 +1374,9 @@ func (_u *AgentUpdateOne) sqlSave(ctx context.Context) (_node *Agent, err error)
 	}
 	if value, ok := _u.mutation.Address(); ok {
 		_spec.SetField(agent.FieldAddress, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Zone(); ok {
+		_spec.SetField(agent.FieldZone, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Plugins(); ok {
 		_spec.SetField(agent.FieldPlugins, field.TypeJSON, value)

@@ -347,6 +347,11 @@ func (_q *AgentQuery) collectField(ctx context.Context, oneNode bool, opCtx *gra
 				selectedFields = append(selectedFields, agent.FieldAddress)
 				fieldSeen[agent.FieldAddress] = struct{}{}
 			}
+		case "zone":
+			if _, ok := fieldSeen[agent.FieldZone]; !ok {
+				selectedFields = append(selectedFields, agent.FieldZone)
+				fieldSeen[agent.FieldZone] = struct{}{}
+			}
 		case "plugins":
 			if _, ok := fieldSeen[agent.FieldPlugins]; !ok {
 				selectedFields = append(selectedFields, agent.FieldPlugins)

@@ -711,6 +711,21 @@ type AgentWhereInput struct {
 	AddressEqualFold    *string  `json:"addressEqualFold,omitempty"`
 	AddressContainsFold *string  `json:"addressContainsFold,omitempty"`
 
+	// "zone" field predicates.
+	Zone             *string  `json:"zone,omitempty"`
+	ZoneNEQ          *string  `json:"zoneNEQ,omitempty"`
+	ZoneIn           []string `json:"zoneIn,omitempty"`
+	ZoneNotIn        []string `json:"zoneNotIn,omitempty"`
+	ZoneGT           *string  `json:"zoneGT,omitempty"`
+	ZoneGTE          *string  `json:"zoneGTE,omitempty"`
+	ZoneLT           *string  `json:"zoneLT,omitempty"`
+	ZoneLTE          *string  `json:"zoneLTE,omitempty"`
+	ZoneContains     *string  `json:"zoneContains,omitempty"`
+	ZoneHasPrefix    *string  `json:"zoneHasPrefix,omitempty"`
+	ZoneHasSuffix    *string  `json:"zoneHasSuffix,omitempty"`
+	ZoneEqualFold    *string  `json:"zoneEqualFold,omitempty"`
+	ZoneContainsFold *string  `json:"zoneContainsFold,omitempty"`
+
 	// "first_seen_at" field predicates.
 	FirstSeenAt      *time.Time  `json:"firstSeenAt,omitempty"`
 	FirstSeenAtNEQ   *time.Time  `json:"firstSeenAtNEQ,omitempty"`
@@ -1131,6 +1146,45 @@ func (i *AgentWhereInput) P() (predicate.Agent, error) {
 	}
 	if i.AddressContainsFold != nil {
 		predicates = append(predicates, agent.AddressContainsFold(*i.AddressContainsFold))
+	}
+	if i.Zone != nil {
+		predicates = append(predicates, agent.ZoneEQ(*i.Zone))
+	}
+	if i.ZoneNEQ != nil {
+		predicates = append(predicates, agent.ZoneNEQ(*i.ZoneNEQ))
+	}
+	if len(i.ZoneIn) > 0 {
+		predicates = append(predicates, agent.ZoneIn(i.ZoneIn...))
+	}
+	if len(i.ZoneNotIn) > 0 {
+		predicates = append(predicates, agent.ZoneNotIn(i.ZoneNotIn...))
+	}
+	if i.ZoneGT != nil {
+		predicates = append(predicates, agent.ZoneGT(*i.ZoneGT))
+	}
+	if i.ZoneGTE != nil {
+		predicates = append(predicates, agent.ZoneGTE(*i.ZoneGTE))
+	}
+	if i.ZoneLT != nil {
+		predicates = append(predicates, agent.ZoneLT(*i.ZoneLT))
+	}
+	if i.ZoneLTE != nil {
+		predicates = append(predicates, agent.ZoneLTE(*i.ZoneLTE))
+	}
+	if i.ZoneContains != nil {
+		predicates = append(predicates, agent.ZoneContains(*i.ZoneContains))
+	}
+	if i.ZoneHasPrefix != nil {
+		predicates = append(predicates, agent.ZoneHasPrefix(*i.ZoneHasPrefix))
+	}
+	if i.ZoneHasSuffix != nil {
+		predicates = append(predicates, agent.ZoneHasSuffix(*i.ZoneHasSuffix))
+	}
+	if i.ZoneEqualFold != nil {
+		predicates = append(predicates, agent.ZoneEqualFold(*i.ZoneEqualFold))
+	}
+	if i.ZoneContainsFold != nil {
+		predicates = append(predicates, agent.ZoneContainsFold(*i.ZoneContainsFold))
 	}
 	if i.FirstSeenAt != nil {
 		predicates = append(predicates, agent.FirstSeenAtEQ(*i.FirstSeenAt))

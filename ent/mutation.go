@@ -1284,6 +1284,7 @@ type AgentMutation struct {
 	version               *string
 	architecture          *string
 	address               *string
+	zone                  *string
 	plugins               *[]report.Plugin
 	appendplugins         []report.Plugin
 	probes                *[]report.Probe
@@ -1853,6 +1854,42 @@ func (m *AgentMutation) OldAddress(ctx context.Context) (v string, err error) {
 // ResetAddress resets all changes to the "address" field.
 func (m *AgentMutation) ResetAddress() {
 	m.address = nil
+}
+
+// SetZone sets the "zone" field.
+func (m *AgentMutation) SetZone(s string) {
+	m.zone = &s
+}
+
+// Zone returns the value of the "zone" field in the mutation.
+func (m *AgentMutation) Zone() (r string, exists bool) {
+	v := m.zone
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldZone returns the old "zone" field's value of the Agent entity.
+// If the Agent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentMutation) OldZone(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldZone is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldZone requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldZone: %w", err)
+	}
+	return oldValue.Zone, nil
+}
+
+// ResetZone resets all changes to the "zone" field.
+func (m *AgentMutation) ResetZone() {
+	m.zone = nil
 }
 
 // SetPlugins sets the "plugins" field.
@@ -2549,7 +2586,7 @@ func (m *AgentMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AgentMutation) Fields() []string {
-	fields := make([]string, 0, 22)
+	fields := make([]string, 0, 23)
 	if m.name != nil {
 		fields = append(fields, agent.FieldName)
 	}
@@ -2582,6 +2619,9 @@ func (m *AgentMutation) Fields() []string {
 	}
 	if m.address != nil {
 		fields = append(fields, agent.FieldAddress)
+	}
+	if m.zone != nil {
+		fields = append(fields, agent.FieldZone)
 	}
 	if m.plugins != nil {
 		fields = append(fields, agent.FieldPlugins)
@@ -2646,6 +2686,8 @@ func (m *AgentMutation) Field(name string) (ent.Value, bool) {
 		return m.Architecture()
 	case agent.FieldAddress:
 		return m.Address()
+	case agent.FieldZone:
+		return m.Zone()
 	case agent.FieldPlugins:
 		return m.Plugins()
 	case agent.FieldProbes:
@@ -2699,6 +2741,8 @@ func (m *AgentMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldArchitecture(ctx)
 	case agent.FieldAddress:
 		return m.OldAddress(ctx)
+	case agent.FieldZone:
+		return m.OldZone(ctx)
 	case agent.FieldPlugins:
 		return m.OldPlugins(ctx)
 	case agent.FieldProbes:
@@ -2806,6 +2850,13 @@ func (m *AgentMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetAddress(v)
+		return nil
+	case agent.FieldZone:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetZone(v)
 		return nil
 	case agent.FieldPlugins:
 		v, ok := value.([]report.Plugin)
@@ -2986,6 +3037,9 @@ func (m *AgentMutation) ResetField(name string) error {
 		return nil
 	case agent.FieldAddress:
 		m.ResetAddress()
+		return nil
+	case agent.FieldZone:
+		m.ResetZone()
 		return nil
 	case agent.FieldPlugins:
 		m.ResetPlugins()

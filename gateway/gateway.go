@@ -66,6 +66,8 @@ type Config struct {
 	// ModelsURL is the base URL of the APIs of models for programs: https://models.example.org/v1. Its host must not be one of
 	// apps. HTTP, or the role that calls Before, serves it. "": the gateway serves no models.
 	ModelsURL string
+	// Zone is the zone of the gateway, whose agents it prefers for requests to models; "": none.
+	Zone string
 	// ChatNetworks are hosts and networks that endpoints of chats can have in addition to the Internet.
 	ChatNetworks []string
 	// ChatRoots are the certificate authorities of endpoints of chats; nil: those of the machine.

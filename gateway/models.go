@@ -41,7 +41,7 @@ func (g *Gateway) newModels(s *manager.Stores) (models, error) {
 		return models{}, fmt.Errorf("the URL of models %q has a host of apps", g.cfg.ModelsURL)
 	}
 	m.Service = serving.New(serving.Config{
-		Client: s.Client, Bus: g.Bus, Redis: s.Redis, Users: g.Auth, Agents: g.Agents, Gateway: g.id.String(), Registry: g.cfg.Registry, Logger: g.log,
+		Client: s.Client, Bus: g.Bus, Redis: s.Redis, Users: g.Auth, Agents: g.Agents, Gateway: g.id.String(), Zone: g.cfg.Zone, Registry: g.cfg.Registry, Logger: g.log,
 	})
 	reach, err := egress.Parse(g.cfg.ChatNetworks)
 	if err != nil {

@@ -800,6 +800,7 @@ type Report struct {
 	Links         []*Link                `protobuf:"bytes,16,rep,name=links,proto3" json:"links,omitempty"`
 	Overlay       *Overlay               `protobuf:"bytes,17,opt,name=overlay,proto3" json:"overlay,omitempty"`
 	Conditions    []*Condition           `protobuf:"bytes,18,rep,name=conditions,proto3" json:"conditions,omitempty"`
+	Zone          string                 `protobuf:"bytes,22,opt,name=zone,proto3" json:"zone,omitempty"` // such as a room or a data center; "" = not given
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -965,6 +966,13 @@ func (x *Report) GetConditions() []*Condition {
 		return x.Conditions
 	}
 	return nil
+}
+
+func (x *Report) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
 }
 
 // The parts of an image that is present.
@@ -5229,7 +5237,7 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\tCondition\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\bR\x06status\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xad\x06\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xc1\x06\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
@@ -5253,7 +5261,8 @@ const file_agent_agentpb_agent_proto_rawDesc = "" +
 	"\aoverlay\x18\x11 \x01(\v2\x17.berth.agent.v1.OverlayR\aoverlay\x129\n" +
 	"\n" +
 	"conditions\x18\x12 \x03(\v2\x19.berth.agent.v1.ConditionR\n" +
-	"conditionsJ\x04\b\r\x10\x0eR\x0fruntime_classes\"\xf1\x01\n" +
+	"conditions\x12\x12\n" +
+	"\x04zone\x18\x16 \x01(\tR\x04zoneJ\x04\b\r\x10\x0eR\x0fruntime_classes\"\xf1\x01\n" +
 	"\fImageContent\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x12-\n" +

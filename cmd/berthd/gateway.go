@@ -61,6 +61,7 @@ and agents must reach --cluster.`,
 	f.StringVar(&cfg.AppsURL, "apps-url", "", "URL of apps for browsers with * for their name, such as https://*.apps.example.org")
 	f.StringSliceVar(&cfg.ChatNetworks, "chat-network", nil, "internal hosts and networks that endpoints of chats can have")
 	f.StringVar(&cfg.ModelsURL, "models-url", "", "base URL of the APIs of models for programs, such as https://models.example.org/v1 (default off)")
+	zoneFlag(cmd, &cfg.Zone)
 	f.StringVar(&o.ssh, "ssh", "", "address of SSH into sessions, such as :8425 (default off)")
 	f.StringVar(&o.sshHost, "ssh-host", "", "host name of --ssh for people (default the host of --public-url)")
 	f.StringVar(&o.paths, "paths", "", "address of apps below the paths of one host, where sub-domains are not possible")

@@ -59,6 +59,7 @@ func agentCommand() *cobra.Command {
 		plugins []string
 		file    string
 		group   string
+		zone    string
 		bundle  string
 		overlay string
 		lists   networkLists
@@ -81,7 +82,7 @@ func agentCommand() *cobra.Command {
 			}
 			cfg := agent.Config{
 				Name: o.name, Dir: o.dir, Version: version, Managers: o.managers, JoinToken: token, CAFingerprint: o.fingerprint,
-				Volumes: map[string]string{}, ScopeMounts: map[string]scopemount.Rule{}, ResourceGroup: group, Overlay: overlay, KeepSessions: keep, Logger: log,
+				Volumes: map[string]string{}, ScopeMounts: map[string]scopemount.Rule{}, ResourceGroup: group, Zone: zone, Overlay: overlay, KeepSessions: keep, Logger: log,
 				EndedKernels: ended.kernels, EndedLogBytes: ended.logMiB << 20, Images: images, CABundle: bundle,
 				ShimPath: filepath.Join(o.bin, "containerd-shim-runc-v2"), RuncPath: filepath.Join(o.bin, "runc"),
 				RunnerPath: filepath.Join(o.bin, "berth-runner"), BuilderPath: filepath.Join(o.bin, "berth-builder"), Registry: opsserver.NewRegistry(version, "agent"),
@@ -155,6 +156,7 @@ func agentCommand() *cobra.Command {
 	f.StringArrayVar(&scopes, "scope-mount", nil, "name=TYPE,SOURCE[,OPTION...] with {scope} in it: how to mount the scopes of a volume, if each is a separate mount")
 	f.StringSliceVar(&plugins, "plugin", nil, "accelerator plugin programs")
 	pathFlag(cmd, &file, "plugin-file", "", "YAML file of further accelerator plugins, with their settings, roots and permissions")
+	zoneFlag(cmd, &zone)
 	f.StringVar(&group, "resource-group", "", "resource group at the first registration")
 	f.StringVar(&overlay, "overlay", "", "address at which agents of other machines reach this one, for sessions over several agents: an IPv4 address, :UDP-port or both (default: the address on the route to the managers, and :4789), or off")
 	imageFlags(cmd, &images)

@@ -40,6 +40,8 @@ const (
 	FieldArchitecture = "architecture"
 	// FieldAddress holds the string denoting the address field in the database.
 	FieldAddress = "address"
+	// FieldZone holds the string denoting the zone field in the database.
+	FieldZone = "zone"
 	// FieldPlugins holds the string denoting the plugins field in the database.
 	FieldPlugins = "plugins"
 	// FieldProbes holds the string denoting the probes field in the database.
@@ -114,6 +116,7 @@ var Columns = []string{
 	FieldVersion,
 	FieldArchitecture,
 	FieldAddress,
+	FieldZone,
 	FieldPlugins,
 	FieldProbes,
 	FieldConditions,
@@ -164,6 +167,8 @@ var (
 	DefaultArchitecture string
 	// DefaultAddress holds the default value on creation for the "address" field.
 	DefaultAddress string
+	// DefaultZone holds the default value on creation for the "zone" field.
+	DefaultZone string
 	// DefaultPlugins holds the default value on creation for the "plugins" field.
 	DefaultPlugins []report.Plugin
 	// DefaultProbes holds the default value on creation for the "probes" field.
@@ -299,6 +304,11 @@ func ByArchitecture(opts ...sql.OrderTermOption) OrderOption {
 // ByAddress orders the results by the address field.
 func ByAddress(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldAddress, opts...).ToFunc()
+}
+
+// ByZone orders the results by the zone field.
+func ByZone(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldZone, opts...).ToFunc()
 }
 
 // ByFirstSeenAt orders the results by the first_seen_at field.

@@ -101,6 +101,11 @@ func Address(v string) predicate.Agent {
 	return predicate.Agent(sql.FieldEQ(FieldAddress, v))
 }
 
+// Zone applies equality check predicate on the "zone" field. It's identical to ZoneEQ.
+func Zone(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldEQ(FieldZone, v))
+}
+
 // FirstSeenAt applies equality check predicate on the "first_seen_at" field. It's identical to FirstSeenAtEQ.
 func FirstSeenAt(v time.Time) predicate.Agent {
 	return predicate.Agent(sql.FieldEQ(FieldFirstSeenAt, v))
@@ -664,6 +669,71 @@ func AddressEqualFold(v string) predicate.Agent {
 // AddressContainsFold applies the ContainsFold predicate on the "address" field.
 func AddressContainsFold(v string) predicate.Agent {
 	return predicate.Agent(sql.FieldContainsFold(FieldAddress, v))
+}
+
+// ZoneEQ applies the EQ predicate on the "zone" field.
+func ZoneEQ(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldEQ(FieldZone, v))
+}
+
+// ZoneNEQ applies the NEQ predicate on the "zone" field.
+func ZoneNEQ(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldNEQ(FieldZone, v))
+}
+
+// ZoneIn applies the In predicate on the "zone" field.
+func ZoneIn(vs ...string) predicate.Agent {
+	return predicate.Agent(sql.FieldIn(FieldZone, vs...))
+}
+
+// ZoneNotIn applies the NotIn predicate on the "zone" field.
+func ZoneNotIn(vs ...string) predicate.Agent {
+	return predicate.Agent(sql.FieldNotIn(FieldZone, vs...))
+}
+
+// ZoneGT applies the GT predicate on the "zone" field.
+func ZoneGT(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldGT(FieldZone, v))
+}
+
+// ZoneGTE applies the GTE predicate on the "zone" field.
+func ZoneGTE(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldGTE(FieldZone, v))
+}
+
+// ZoneLT applies the LT predicate on the "zone" field.
+func ZoneLT(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldLT(FieldZone, v))
+}
+
+// ZoneLTE applies the LTE predicate on the "zone" field.
+func ZoneLTE(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldLTE(FieldZone, v))
+}
+
+// ZoneContains applies the Contains predicate on the "zone" field.
+func ZoneContains(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldContains(FieldZone, v))
+}
+
+// ZoneHasPrefix applies the HasPrefix predicate on the "zone" field.
+func ZoneHasPrefix(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldHasPrefix(FieldZone, v))
+}
+
+// ZoneHasSuffix applies the HasSuffix predicate on the "zone" field.
+func ZoneHasSuffix(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldHasSuffix(FieldZone, v))
+}
+
+// ZoneEqualFold applies the EqualFold predicate on the "zone" field.
+func ZoneEqualFold(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldEqualFold(FieldZone, v))
+}
+
+// ZoneContainsFold applies the ContainsFold predicate on the "zone" field.
+func ZoneContainsFold(v string) predicate.Agent {
+	return predicate.Agent(sql.FieldContainsFold(FieldZone, v))
 }
 
 // FirstSeenAtEQ applies the EQ predicate on the "first_seen_at" field.

@@ -70,6 +70,7 @@ var (
 		{Name: "version", Type: field.TypeString, Default: ""},
 		{Name: "architecture", Type: field.TypeString, Default: ""},
 		{Name: "address", Type: field.TypeString, Default: ""},
+		{Name: "zone", Type: field.TypeString, Default: ""},
 		{Name: "plugins", Type: field.TypeJSON},
 		{Name: "probes", Type: field.TypeJSON},
 		{Name: "conditions", Type: field.TypeJSON},
@@ -90,7 +91,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "agents_resource_groups_agents",
-				Columns:    []*schema.Column{AgentsColumns[22]},
+				Columns:    []*schema.Column{AgentsColumns[23]},
 				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -99,7 +100,7 @@ var (
 			{
 				Name:    "agent_resource_group_id",
 				Unique:  false,
-				Columns: []*schema.Column{AgentsColumns[22]},
+				Columns: []*schema.Column{AgentsColumns[23]},
 			},
 		},
 	}

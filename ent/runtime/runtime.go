@@ -178,44 +178,48 @@ func init() {
 	agentDescAddress := agentFields[10].Descriptor()
 	// agent.DefaultAddress holds the default value on creation for the address field.
 	agent.DefaultAddress = agentDescAddress.Default.(string)
+	// agentDescZone is the schema descriptor for zone field.
+	agentDescZone := agentFields[11].Descriptor()
+	// agent.DefaultZone holds the default value on creation for the zone field.
+	agent.DefaultZone = agentDescZone.Default.(string)
 	// agentDescPlugins is the schema descriptor for plugins field.
-	agentDescPlugins := agentFields[11].Descriptor()
+	agentDescPlugins := agentFields[12].Descriptor()
 	// agent.DefaultPlugins holds the default value on creation for the plugins field.
 	agent.DefaultPlugins = agentDescPlugins.Default.([]report.Plugin)
 	// agentDescProbes is the schema descriptor for probes field.
-	agentDescProbes := agentFields[12].Descriptor()
+	agentDescProbes := agentFields[13].Descriptor()
 	// agent.DefaultProbes holds the default value on creation for the probes field.
 	agent.DefaultProbes = agentDescProbes.Default.([]report.Probe)
 	// agentDescConditions is the schema descriptor for conditions field.
-	agentDescConditions := agentFields[13].Descriptor()
+	agentDescConditions := agentFields[14].Descriptor()
 	// agent.DefaultConditions holds the default value on creation for the conditions field.
 	agent.DefaultConditions = agentDescConditions.Default.([]report.Condition)
 	// agentDescVolumes is the schema descriptor for volumes field.
-	agentDescVolumes := agentFields[14].Descriptor()
+	agentDescVolumes := agentFields[15].Descriptor()
 	// agent.DefaultVolumes holds the default value on creation for the volumes field.
 	agent.DefaultVolumes = agentDescVolumes.Default.([]string)
 	// agentDescCounters is the schema descriptor for counters field.
-	agentDescCounters := agentFields[15].Descriptor()
+	agentDescCounters := agentFields[16].Descriptor()
 	// agent.DefaultCounters holds the default value on creation for the counters field.
 	agent.DefaultCounters = agentDescCounters.Default.(report.Counters)
 	// agentDescAllowedCounts is the schema descriptor for allowed_counts field.
-	agentDescAllowedCounts := agentFields[16].Descriptor()
+	agentDescAllowedCounts := agentFields[17].Descriptor()
 	// agent.DefaultAllowedCounts holds the default value on creation for the allowed_counts field.
 	agent.DefaultAllowedCounts = agentDescAllowedCounts.Default.(report.Counts)
 	// agentDescOverlay is the schema descriptor for overlay field.
-	agentDescOverlay := agentFields[17].Descriptor()
+	agentDescOverlay := agentFields[18].Descriptor()
 	// agent.DefaultOverlay holds the default value on creation for the overlay field.
 	agent.DefaultOverlay = agentDescOverlay.Default.(report.Overlay)
 	// agentDescLinks is the schema descriptor for links field.
-	agentDescLinks := agentFields[18].Descriptor()
+	agentDescLinks := agentFields[19].Descriptor()
 	// agent.DefaultLinks holds the default value on creation for the links field.
 	agent.DefaultLinks = agentDescLinks.Default.([]report.Link)
 	// agentDescFirstSeenAt is the schema descriptor for first_seen_at field.
-	agentDescFirstSeenAt := agentFields[19].Descriptor()
+	agentDescFirstSeenAt := agentFields[20].Descriptor()
 	// agent.DefaultFirstSeenAt holds the default value on creation for the first_seen_at field.
 	agent.DefaultFirstSeenAt = agentDescFirstSeenAt.Default.(func() time.Time)
 	// agentDescLastSeenAt is the schema descriptor for last_seen_at field.
-	agentDescLastSeenAt := agentFields[20].Descriptor()
+	agentDescLastSeenAt := agentFields[21].Descriptor()
 	// agent.DefaultLastSeenAt holds the default value on creation for the last_seen_at field.
 	agent.DefaultLastSeenAt = agentDescLastSeenAt.Default.(func() time.Time)
 	// agentDescID is the schema descriptor for id field.

@@ -34,6 +34,7 @@ func (Agent) Fields() []ent.Field {
 		field.String("version").Default(""),
 		field.String("architecture").Default(""),
 		field.String("address").Default(""),
+		field.String("zone").Default(""), // such as a room or a data center
 		field.JSON("plugins", []report.Plugin{}).Default([]report.Plugin{}),
 		field.JSON("probes", []report.Probe{}).Default([]report.Probe{}),
 		field.JSON("conditions", []report.Condition{}).Default([]report.Condition{}),

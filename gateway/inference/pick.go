@@ -77,7 +77,7 @@ type candidate struct {
 // pick chooses a replica that is not among those that were tried, and counts the request at it. First
 // a group is chosen by weight, so that every group gets its share. In the group, the replica of the request's session, and then that
 // with the longest known prefix, has precedence unless it has too much to do; otherwise the better of two random ones gets the
-// request. It returns nil if none can take it.
+// request, of those in the router's zone unless they all have too much to do. It returns nil if none can take it.
 func (s *set) pick(blocks []uint64, tried []*replica, now time.Time) *replica {
 	return s.pickIn(0, blocks, tried, now)
 }
@@ -94,7 +94,7 @@ func (s *set) pickIn(group int, blocks []uint64, tried []*replica, now time.Time
 		}
 		chosen := s.follow(open, blocks)
 		if chosen == nil {
-			chosen = lighter(open)
+			chosen = lighter(near(open))
 		}
 		if chosen.takeIn(now, group != 0) {
 			s.prefixes.add(blocks, chosen.ID)
@@ -141,11 +141,7 @@ func oneGroup(open []candidate) []candidate {
 
 // follow returns the replica of the session, or that has the longest prefix in its cache, or nil.
 func (s *set) follow(open []candidate, blocks []uint64) *candidate {
-	total := 0
-	for _, c := range open {
-		total += c.now.outstanding
-	}
-	most := int((float64(total)/float64(len(open)) + 1) * overflow)
+	most := most(open)
 	for id := range s.prefixes.owners(blocks) {
 		for i := range open {
 			if c := &open[i]; c.ID == id && !c.now.out && c.now.outstanding <= most {
@@ -154,6 +150,30 @@ func (s *set) follow(open []candidate, blocks []uint64) *candidate {
 		}
 	}
 	return nil
+}
+
+// most returns the number of requests above which a replica has too much to do.
+func most(open []candidate) int {
+	total := 0
+	for _, c := range open {
+		total += c.now.outstanding
+	}
+	return int((float64(total)/float64(len(open)) + 1) * overflow)
+}
+
+// near returns the candidates in the zone of the router that do not have too much to do; all if there is none.
+func near(open []candidate) []candidate {
+	most := most(open)
+	var out []candidate
+	for _, c := range open {
+		if c.now.near && !c.now.out && c.now.outstanding <= most {
+			out = append(out, c)
+		}
+	}
+	if len(out) == 0 {
+		return open
+	}
+	return out
 }
 
 // lighter returns the one of two random replicas that has less to do for its weight. They are chosen by weight, so the

@@ -19,6 +19,8 @@ type Target struct {
 	Named bool
 	// Limit is the number of requests that the replica gets at a time; 0 = no limit.
 	Limit int
+	// Near says that it is in the zone of the router.
+	Near bool
 }
 
 const (
@@ -45,7 +47,7 @@ type replica struct {
 func (r *replica) change(t Target) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.Transport, r.Weight, r.Group, r.Named, r.Limit = t.Transport, t.Weight, t.Group, t.Named, t.Limit
+	r.Transport, r.Weight, r.Group, r.Named, r.Limit, r.Near = t.Transport, t.Weight, t.Group, t.Named, t.Limit, t.Near
 }
 
 func (r *replica) transport() http.RoundTripper {
@@ -62,12 +64,13 @@ type state struct {
 	open        bool // can get a request
 	named       bool // can get a request that names its group
 	out         bool // ejected: it only gets a probe
+	near        bool // in the zone of the router
 }
 
 func (r *replica) look(now time.Time) state {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := state{outstanding: r.outstanding, weight: r.Weight, group: r.Group, out: !r.ejected.IsZero()}
+	s := state{outstanding: r.outstanding, weight: r.Weight, group: r.Group, near: r.Near, out: !r.ejected.IsZero()}
 	free := r.Limit == 0 || r.outstanding < r.Limit
 	if s.out {
 		free = free && !r.probing && now.After(r.ejected)

@@ -196,7 +196,8 @@ func (f *fleet) apply(d *model, now *state) {
 			}
 		}
 		next[id] = r
-		targets = append(targets, inference.Target{ID: id, Transport: r.transport, Weight: now.weight(row), Group: row.revision, Named: now.named(row), Limit: now.concurrency})
+		targets = append(targets, inference.Target{ID: id, Transport: r.transport, Weight: now.weight(row), Group: row.revision, Named: now.named(row), Limit: now.concurrency,
+			Near: f.Zone != "" && row.zone == f.Zone})
 	}
 	for id, r := range d.replicas {
 		if next[id] == nil {

@@ -31,6 +31,7 @@ type row struct {
 	phase    deploymentreplica.Phase
 	message  string
 	session  lifecycle.Status // "" without a session
+	zone     string           // of its agent
 }
 
 // place is where the engine of a replica listens.
@@ -47,7 +48,7 @@ func (r row) gets() bool {
 
 // replicasOf selects the replicas of deployments, with the containers that their engines are in.
 const replicasOf = `
-SELECT p.deployment_id, p.id, p.revision, p.phase, p.message, COALESCE(s.status, ''), k.id, COALESCE(a.name, ''), v.engine
+SELECT p.deployment_id, p.id, p.revision, p.phase, p.message, COALESCE(s.status, ''), k.id, COALESCE(a.name, ''), COALESCE(a.zone, ''), v.engine
 FROM deployment_replicas p
 JOIN deployment_revisions v ON v.deployment_id = p.deployment_id AND v.number = p.revision
 LEFT JOIN sessions s ON s.id = p.session_id
@@ -89,7 +90,7 @@ func (f *fleet) lookAt(ctx context.Context, of map[uuid.UUID]*state) error {
 			kernel     uuid.NullUUID
 			engine     json.RawMessage
 		)
-		if err := found.Scan(&deployment, &r.id, &r.revision, &r.phase, &r.message, &r.session, &kernel, &r.agent, &engine); err != nil {
+		if err := found.Scan(&deployment, &r.id, &r.revision, &r.phase, &r.message, &r.session, &kernel, &r.agent, &r.zone, &engine); err != nil {
 			return fmt.Errorf("read replicas: %w", err)
 		}
 		e, err := manager.EngineOf(&ent.DeploymentRevision{Engine: engine})

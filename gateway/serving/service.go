@@ -42,7 +42,9 @@ type Config struct {
 	Users  Users
 	Agents Agents
 	// Gateway names this gateway in reports about load.
-	Gateway  string
+	Gateway string
+	// Zone is the one whose replicas it prefers; "": none.
+	Zone     string
 	Registry prometheus.Registerer
 	Logger   *slog.Logger
 }

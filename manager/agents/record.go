@@ -108,7 +108,7 @@ func upsertAgent(ctx context.Context, tx *ent.Tx, c *conn, r *agentpb.Report) (u
 	err = tx.Agent.UpdateOne(a).SetConditions(c.conditions).
 		SetCounters(counters).SetLinks(linksOf(r.Links)).SetOverlay(overlayOf(r.Overlay)).SetAllowedCounts(countsOf(r.SlotTypes)).
 		SetStatus(agent.StatusAlive).ClearLostAt().SetIncarnation(r.Incarnation).SetVersion(r.Version).
-		SetArchitecture(r.Architecture).SetAddress(r.Address).SetVolumes(nonNil(r.Volumes)).
+		SetArchitecture(r.Architecture).SetAddress(r.Address).SetZone(r.Zone).SetVolumes(nonNil(r.Volumes)).
 		SetPlugins(plugins(r.Plugins)).SetProbes(probes(r.Probes)).SetLastSeenAt(time.Now()).
 		Exec(ctx)
 	return a.ID, err

@@ -124,6 +124,7 @@ func describeAgent(a *cli.App, p output.Printer, g *client.AgentDetail) error {
 		machine += " at " + g.Address
 	}
 	s.Fact("Machine", machine)
+	s.Fact("Zone", g.Zone)
 	s.Fact("Held", output.Used(g.Occupied, g.Capacity))
 	s.Fact("Seen", a.Moment(&g.LastSeenAt))
 	for _, k := range g.Conditions {

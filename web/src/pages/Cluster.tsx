@@ -16,7 +16,7 @@ import { t } from "../i18n";
 const AgentParts = graphql(`
   fragment AgentParts on Agent {
     id name status schedulable cordonReason drainDeadline drainAction drained sessionsLeft
-    conditions { type status reason since } version architecture lastSeenAt
+    conditions { type status reason since } version architecture zone lastSeenAt
     resourceGroup { id name }
     devices {
       id deviceId plugin vendor model pciAddress capacity health healthMessage allocatable rejectReasons parent { id }

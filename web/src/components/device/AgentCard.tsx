@@ -19,6 +19,7 @@ export interface AgentView extends Cordoned {
   status: string;
   version: string;
   architecture: string;
+  zone: string;
   lastSeenAt: string;
   resourceGroup: { id: string; name: string };
   devices: DeviceView[];
@@ -54,7 +55,7 @@ export function AgentCard({ agent }: { agent: AgentView }) {
         <h2 id={`agent-${agent.id}`}>{agent.name}</h2>
         <Status status={agent.status} />
         <span className="push dim">
-          {agent.resourceGroup.name} · {agent.architecture}
+          {[agent.resourceGroup.name, agent.architecture, agent.zone].filter(Boolean).join(" · ")}
         </span>
       </div>
       <Cordon agent={agent} now={now} />
