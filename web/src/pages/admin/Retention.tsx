@@ -27,6 +27,7 @@ const known: Record<string, { label: string; usual: number }> = {
   TRASH: { label: "Folders in the trash", usual: 30 },
   SESSIONS: { label: "Ended sessions, with their usage", usual: 0 },
   SESSION_LOGS: { label: "Logs of ended sessions", usual: 7 },
+  PROMPT_RECORDS: { label: "Recorded requests to deployments", usual: 7 },
   LOGIN_SESSIONS: { label: "Ended logins", usual: 30 },
   SERIES_SAMPLES: { label: "Measurements, every sample", usual: 1 },
   SERIES_MINUTES: { label: "Measurements by minute", usual: 14 },
