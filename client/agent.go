@@ -141,3 +141,9 @@ func (c *Client) AuditOccupancy(ctx context.Context) (*OccupancyAudit, error) {
 	out, err := auditOccupancy(ctx, c)
 	return &out.Payload.Audit, err
 }
+
+// Diagnosis looks for faults of the cluster.
+func (c *Client) Diagnosis(ctx context.Context) (*Diagnosis, error) {
+	out, err := queryDiagnosis(ctx, c)
+	return &out.Diagnosis, err
+}

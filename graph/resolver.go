@@ -24,6 +24,7 @@ import (
 	"github.com/berthhq/berth/manager/commit"
 	"github.com/berthhq/berth/manager/deployment"
 	"github.com/berthhq/berth/manager/deployment/key"
+	"github.com/berthhq/berth/manager/diagnosis"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/idle"
@@ -80,6 +81,7 @@ type Resolver struct {
 	Chats          *chat.Service
 	Leadership     *leader.Service
 	Recovery       *recovery.Service
+	Diagnosis      *diagnosis.Service
 	Scheduler      *scheduler.Scheduler
 	Advisor        *scheduler.Advisor
 	Version        string

@@ -44,6 +44,7 @@ import (
 	"github.com/berthhq/berth/manager/deployment"
 	"github.com/berthhq/berth/manager/deployment/key"
 	"github.com/berthhq/berth/manager/deployment/load"
+	"github.com/berthhq/berth/manager/diagnosis"
 	"github.com/berthhq/berth/manager/enrolment"
 	"github.com/berthhq/berth/manager/group"
 	"github.com/berthhq/berth/manager/identity"
@@ -255,6 +256,10 @@ func (m *Manager) resolver() *graph.Resolver {
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),
 		Advisor: scheduler.NewAdvisor(m.core.Scheduler, m.client, m.core.Sessions), Scheduler: m.core.Scheduler, Idle: m.idle, Apps: m.apps, Templates: m.templates,
 		Leadership: m.leader, Recovery: m.recovery,
+		Diagnosis: diagnosis.New(diagnosis.Config{
+			Client: m.client, Redis: m.redis, Etcd: m.etcd, Leader: m.leader, Recovery: m.recovery, Agents: m.core.Agents, Gateways: m.liveGateways,
+			Authority: m.ca.Expires, Version: m.cfg.Version,
+		}),
 		Version: m.cfg.Version, QueryTimeout: m.cfg.QueryTimeout, BatchWait: m.cfg.BatchWait, Meter: server.NewMeter(m.meter()), Logger: m.log,
 	}
 }

@@ -337,6 +337,12 @@ const chatEndpoints = createRoute({
   component: lazyRouteComponent(() => import("./pages/admin/ChatEndpoints"), "ChatEndpoints"),
 });
 
+const diagnostics = createRoute({
+  getParentRoute: () => admin,
+  path: "diagnostics",
+  component: lazyRouteComponent(() => import("./pages/admin/Diagnostics"), "Diagnostics"),
+});
+
 const audit = createRoute({
   getParentRoute: () => admin,
   path: "audit",
@@ -401,7 +407,7 @@ export const router = createRouter({
         agents,
         chatEndpoints,
         audit,
-        retention,
+        diagnostics, retention,
       ]),
     ]),
   ]),

@@ -154,3 +154,24 @@ func (f *HolderFlags) Holder(ctx context.Context, c *client.Client) (h Holder, e
 
 // Ptr returns a pointer to a copy of a value.
 func Ptr[T any](v T) *T { return &v }
+
+// Exclusive refuses a command with more than one of the flags.
+func Exclusive(cmd *cobra.Command, flags ...string) {
+	next := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		first := ""
+		for _, name := range flags {
+			switch {
+			case !cmd.Flags().Changed(name):
+			case first == "":
+				first = name
+			default:
+				return Usagef("--%s and --%s cannot be given together", first, name)
+			}
+		}
+		if next == nil {
+			return nil
+		}
+		return next(cmd, args)
+	}
+}

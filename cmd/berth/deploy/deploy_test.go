@@ -274,7 +274,7 @@ func TestRecords(t *testing.T) {
 	if r := f.Run("deploy", "records", "llama", "--clear", "--yes"); r.Code != 0 || r.Out != "llama: 1 records deleted\n" {
 		t.Errorf("%+v", r)
 	}
-	for _, bad := range [][]string{{"--limit", "0"}, {"--since", "soon"}} {
+	for _, bad := range [][]string{{"--limit", "0"}, {"--since", "soon"}, {"--clear", "--since", "1h"}} {
 		if r := f.Run(append([]string{"deploy", "records", "llama"}, bad...)...); r.Code != cli.ExitUsage {
 			t.Errorf("%v: %+v", bad, r)
 		}

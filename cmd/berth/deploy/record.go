@@ -41,7 +41,7 @@ table shows the beginning of each request; -o json prints requests and answers.`
 	cmd.Flags().IntVar(&f.limit, "limit", 100, "at most so many `requests`")
 	cmd.Flags().BoolVar(&f.clear, "clear", false, "delete all records of the deployment")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "delete without a question")
-	cmd.MarkFlagsMutuallyExclusive("clear", "since")
+	cli.Exclusive(cmd, "clear", "since")
 	return onDeployment(a, cmd, func(cmd *cobra.Command, c *client.Client, d *client.Deployment, _ []string) error {
 		if f.clear {
 			return clearRecords(cmd.Context(), a, c, d, f.yes)

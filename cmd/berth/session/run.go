@@ -73,8 +73,8 @@ BERTH_ARRAY_INDEX. berth prints the name of the array and does not wait.`,
 	flags.BoolVarP(&detach, "detach", "d", false, "print the session and do not wait for it")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "say nothing while the session waits")
 	cli.RawFlag(cmd, &raw)
-	cmd.MarkFlagsMutuallyExclusive("keep", "detach")
-	cmd.MarkFlagsMutuallyExclusive("keep", "array")
+	cli.Exclusive(cmd, "keep", "detach")
+	cli.Exclusive(cmd, "keep", "array")
 	return cmd
 }
 

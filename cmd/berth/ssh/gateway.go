@@ -28,7 +28,7 @@ type login struct {
 func (l *login) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&l.identity, "identity", "i", "", "`file` with the private key of an SSH key of yours (default: found in ~/.ssh)")
 	cmd.Flags().BoolVar(&l.token, "token", false, "log in with an access token, for which berth prompts, instead of an SSH key")
-	cmd.MarkFlagsMutuallyExclusive("identity", "token")
+	cli.Exclusive(cmd, "identity", "token")
 }
 
 // gateway is the SSH gateway of a cluster, and how to log in there.

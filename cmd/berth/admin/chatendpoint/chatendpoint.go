@@ -145,7 +145,7 @@ func updateCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&stdin, "key-stdin", false, "read another key from standard input; an empty line removes the key")
 	cmd.Flags().BoolVar(&enable, "enable", false, "let chats use it")
 	cmd.Flags().BoolVar(&disable, "disable", false, "do not let chats use it")
-	cmd.MarkFlagsMutuallyExclusive("enable", "disable")
+	cli.Exclusive(cmd, "enable", "disable")
 	cli.SetsField(cmd, "model", "models")
 	cli.SetsField(cmd, "domain", "domains")
 	cli.SetsField(cmd, "key-stdin", "key")

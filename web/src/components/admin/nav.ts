@@ -73,6 +73,7 @@ export const groups: { label: string; pages: AdminPage[] }[] = [
   {
     label: "Infrastructure",
     pages: [
+      { to: "/admin/diagnostics", label: "Diagnostics", for: isSuper },
       { to: "/admin/agents", label: "Agents", for: (v) => canReadDomain(v) || hasRoleFor(v, "AGENT") },
       { to: "/admin/chat-endpoints", label: "Chat endpoints", for: canReadAll },
       { to: "/admin/images", label: "Images", for: (v) => canReadDomain(v) || hasRoleFor(v, "IMAGE") },
