@@ -2117,6 +2117,29 @@ type DeviceHoldersDeviceHolder struct {
 	Mine bool `json:"mine"`
 }
 
+// Diagnosis is the result of all checks of the cluster.
+type Diagnosis struct {
+	At time.Time `json:"at"`
+	// The worst first. Every check has at least one.
+	Findings []DiagnosisFindingsDiagnosisFinding `json:"findings"`
+}
+
+// DiagnosisFindingsDiagnosisFinding includes the requested fields of the GraphQL type DiagnosisFinding.
+type DiagnosisFindingsDiagnosisFinding struct {
+	Check    Enum `json:"check"`
+	Severity Enum `json:"severity"`
+	// Name of the object that has the fault; empty if it is the check as a whole.
+	Subject string `json:"subject"`
+	// ID of the object; null if it has none.
+	SubjectID *string `json:"subjectID"`
+	// The fault; of a result without a fault, what was found.
+	Text string `json:"text"`
+	// What follows from the fault; empty without a fault.
+	Consequence string `json:"consequence"`
+	// What an administrator can do; empty without a fault.
+	Fix string `json:"fix"`
+}
+
 type DisableTOTPInput struct {
 	Password string `json:"password"`
 	Code     string `json:"code"`
@@ -8475,6 +8498,12 @@ func (v *queryDeploymentsDeploymentsDeploymentConnectionEdgesDeploymentEdge) Get
 // queryDeploymentsResponse is returned by queryDeployments on success.
 type queryDeploymentsResponse struct {
 	Deployments queryDeploymentsDeploymentsDeploymentConnection `json:"deployments"`
+}
+
+// queryDiagnosisResponse is returned by queryDiagnosis on success.
+type queryDiagnosisResponse struct {
+	// Looks for faults of the cluster now, which takes at most 5 seconds.
+	Diagnosis Diagnosis `json:"diagnosis"`
 }
 
 // queryDomainByNameResponse is returned by queryDomainByName on success.
@@ -17477,6 +17506,48 @@ func queryDeployments(
 	}
 
 	data_ = &queryDeploymentsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryDiagnosis.
+const queryDiagnosis_Operation = `
+query Diagnosis {
+	diagnosis {
+		... Diagnosis
+	}
+}
+fragment Diagnosis on Diagnosis {
+	at
+	findings {
+		check
+		severity
+		subject
+		subjectID
+		text
+		consequence
+		fix
+	}
+}
+`
+
+func queryDiagnosis(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryDiagnosisResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Diagnosis",
+		Query:  queryDiagnosis_Operation,
+	}
+
+	data_ = &queryDiagnosisResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
