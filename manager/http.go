@@ -81,7 +81,9 @@ func (m *Manager) Handler() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.Handle("GET /readyz", opsserver.Ready(m.Checks()))
 	if m.cfg.Registry != nil {
-		mux.Handle("GET /metrics", m.forScraping(opsserver.Scrape(m.Metrics())))
+		own := opsserver.Scrape(m.Metrics())
+		mux.Handle("GET /metrics", m.forScraping(own))
+		m.targets(own).Register(mux)
 	}
 	if m.cfg.Storage != nil {
 		mux.Handle("/storage/", http.StripPrefix("/storage", m.cfg.Storage))

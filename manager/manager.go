@@ -241,7 +241,7 @@ func (m *Manager) wireHub() {
 	storagepb.RegisterFoldersServer(views, &vfolder.View{Folders: m.folders, Visitors: m.auth, Audit: m.fileActivity})
 	m.hub = cluster.NewHub(cluster.HubConfig{
 		CA: m.ca, Join: m.enrolments.Join, Admit: m.enrolments.Admit, Managers: m.addresses, OnPeer: m.peer, Logger: m.log,
-		Services: map[string]*grpc.Server{cluster.RoleStorage: views},
+		Services: map[string]*grpc.Server{cluster.RoleStorage: views}, Metrics: m.gatherer(),
 	})
 }
 
