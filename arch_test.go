@@ -65,6 +65,7 @@ var rules = []rule{
 	{"manager/policy", downhill("manager/policy"), "services import siblings only downhill"},
 	{"manager/image", downhill("manager/image", "manager/task"), "services import siblings only downhill"},
 	{"manager/stats", downhill("manager/stats"), "services import siblings only downhill"},
+	{"manager/devicelogin", downhill("manager/devicelogin", "manager/audit", "manager/auth", "manager/identity"), "services import siblings only downhill"},
 	{"manager/targets", downhill("manager/targets"), "services import siblings only downhill"},
 	{"manager/enrolment", downhill("manager/enrolment"), "services import siblings only downhill"},
 	{"manager/agents", downhill("manager/agents", "manager/stats", "manager/enrolment"), "services import siblings only downhill"},
