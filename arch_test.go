@@ -66,6 +66,7 @@ var rules = []rule{
 	{"manager/image", downhill("manager/image", "manager/task"), "services import siblings only downhill"},
 	{"manager/stats", downhill("manager/stats"), "services import siblings only downhill"},
 	{"manager/devicelogin", downhill("manager/devicelogin", "manager/audit", "manager/auth", "manager/identity"), "services import siblings only downhill"},
+	{"manager/remotewrite", downhill("manager/remotewrite"), "services import siblings only downhill"},
 	{"manager/targets", downhill("manager/targets"), "services import siblings only downhill"},
 	{"manager/enrolment", downhill("manager/enrolment"), "services import siblings only downhill"},
 	{"manager/agents", downhill("manager/agents", "manager/stats", "manager/enrolment"), "services import siblings only downhill"},

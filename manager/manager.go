@@ -58,6 +58,7 @@ import (
 	"github.com/berthhq/berth/manager/prepull"
 	"github.com/berthhq/berth/manager/preset"
 	"github.com/berthhq/berth/manager/recovery"
+	"github.com/berthhq/berth/manager/remotewrite"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/series"
@@ -95,6 +96,7 @@ type Manager struct {
 	objects     *objectstorage.Service
 	stats       *stats.Service
 	series      *series.Service
+	remoteWrite *remotewrite.Service
 	providers   *oidc.Service
 	signups     *signup.Service
 	leader      *leader.Service
@@ -201,6 +203,11 @@ func (m *Manager) wireSessions(signer *ticket.Ring) error {
 	measurements := idle.NewMeasurements(m.redis, clock.Now, m.log)
 	m.series, err = series.New(series.Config{Client: m.client, Loads: &load.Store{Redis: m.redis}, Registry: m.meter(), Logger: m.log})
 	if err != nil {
+		return err
+	}
+	write := m.cfg.RemoteWrite
+	write.Client, write.Etcd, write.Registry, write.Logger = m.client, m.etcd, m.meter(), m.log
+	if m.remoteWrite, err = remotewrite.New(write); err != nil {
 		return err
 	}
 	m.stats = stats.New(stats.Config{Redis: m.redis, Bus: m.bus, Observer: measurements, History: m.series, Logger: m.log})

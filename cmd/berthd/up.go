@@ -45,6 +45,7 @@ type upOptions struct {
 	networks                         networkLists
 	level                            string
 	asJSON                           bool
+	monitoring                       manager.Config // of an outside Prometheus
 }
 
 func upCommand() *cobra.Command {
@@ -72,6 +73,7 @@ unless --stop-sessions is given.`,
 	f.StringVar(&o.ssh, "ssh", "", "address of SSH into sessions, or off (default a loopback port, printed at the start and kept)")
 	f.StringVar(&o.sftp, "sftp", "", "address of folders by SFTP, or off (default a loopback port, printed at the start and kept)")
 	f.StringVar(&o.ops, "metrics", "", "address of /metrics, /healthz and /readyz of all roles, or off (default a loopback port, printed at the start and kept)")
+	monitoringFlags(cmd, &o.monitoring)
 	pathFlag(cmd, &o.images, "images", filepath.Join(bin, "../build/images"), "OCI layouts to offer as starter images")
 	pathFlag(cmd, &o.bin, "bin", bin, "directory of the other programs")
 	f.StringVar(&o.publicURL, "public-url", "", "URL of the page for browsers, such as https://berth.example (default: the host of the request)")
@@ -207,7 +209,7 @@ func (p *platform) open(ctx context.Context) (err error) {
 		Etcd: manager.Etcd{Endpoints: []string{p.stores.Etcd.Endpoint()}},
 		HTTP: p.listener, Cluster: nodes, Secrets: p.dir("secrets"), Storage: door, ObjectStorages: p.reach,
 		AdminEmail: p.email, PublicURL: p.publicURL, Version: version, Logger: p.log.With("part", "manager"), Registry: p.metrics.manager,
-		Before: p.beforePage, Images: p.own,
+		Before: p.beforePage, Images: p.own, MetricsTokenFile: p.monitoring.MetricsTokenFile, RemoteWrite: p.monitoring.RemoteWrite,
 	})
 	if err != nil {
 		return fmt.Errorf("start manager: %w", err)
