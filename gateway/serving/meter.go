@@ -27,7 +27,7 @@ func newMeter(to prometheus.Registerer) *meter {
 	gauge := func(name, help string) prometheus.Gauge {
 		return with.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
-	return &meter{
+	m := &meter{
 		requests: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "berth_models_requests_total", Help: "Requests to models, by the path of the API and the class of the answer.",
 		}, []string{"api", "status"}),
@@ -43,6 +43,10 @@ func newMeter(to prometheus.Registerer) *meter {
 		waiting: gauge("berth_models_waiting_requests", "Requests that wait for a replica."),
 		ejected: gauge("berth_models_ejected_replicas", "Replicas that get no requests, because several failed."),
 	}
+	for _, direction := range []string{"prompt", "completion", "cached"} {
+		m.tokens.WithLabelValues(direction)
+	}
+	return m
 }
 
 // count counts a request that has ended.
