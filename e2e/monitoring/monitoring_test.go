@@ -113,6 +113,7 @@ func (d dashboard) queries(t *testing.T) map[string]string {
 // every dashboard returns data there.
 func TestPrometheus(t *testing.T) {
 	s := newSite(t)
+	s.guarded(t)
 	s.scrape(t)
 	wait.For(t, func() error {
 		up, err := s.query(`sum by (role) (up{job="berth"})`)
@@ -142,7 +143,6 @@ func TestPrometheus(t *testing.T) {
 	}
 	s.bounded(t)
 	s.rules(t)
-	s.guarded(t)
 }
 
 // mostSeries limits the series of one metric of one process here: a histogram has 15 buckets, for each of a few routes or results. A metric

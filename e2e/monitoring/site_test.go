@@ -189,7 +189,7 @@ func (s *site) scrape(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if t.Failed() {
-			t.Logf("Prometheus:\n%s", log.String())
+			t.Logf("the last messages of Prometheus:\n%s", log.String()[max(0, log.Len()-4000):])
 		}
 	})
 	managertest.Eventually(t, "Prometheus is ready", func() bool {
