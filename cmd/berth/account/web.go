@@ -32,7 +32,7 @@ func withWeb(ctx context.Context, a *cli.App, f loginFlags, next *config.Context
 		return nil, fmt.Errorf("log in to %s: %w", next.URL, err)
 	}
 	a.Note("Open this page and compare the code: %s", output.Clean(begun.CompleteURL))
-	a.Note("Code: %s (valid for %s)", output.Clean(begun.Code), output.Duration(time.Duration(begun.ExpiresIn)*time.Second))
+	a.Note("Code: %s (valid for %d minutes)", output.Clean(begun.Code), begun.ExpiresIn/60)
 	a.Browse(ctx, begun.CompleteURL)
 	a.Note("Waiting for your confirmation …")
 	limited, cancel := context.WithTimeout(ctx, time.Duration(begun.ExpiresIn)*time.Second)

@@ -109,7 +109,7 @@ func draw(a *cli.App, fd int, o options, s screen, failed error) error {
 	}
 	lines := append([]string{output.Cut(title, width), ""}, strings.Split(strings.TrimRight(body.String(), "\n"), "\n")...)
 	if len(s.Rows) == 0 {
-		lines = append(lines, "No running sessions.")
+		lines = append(lines, "No running "+noun+".")
 	}
 	lines = lines[:min(len(lines), max(1, height-1))]
 	_, err = fmt.Fprint(a.Out, home+strings.Join(lines, lineRest)+lineRest+rest)
