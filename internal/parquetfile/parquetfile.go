@@ -14,7 +14,7 @@ const groupRows = 2_000
 
 // Writer writes one file. New creates one, and Close completes it.
 type Writer struct {
-	to      *parquet.Writer
+	to      *parquet.GenericWriter[any]
 	columns []int // of each text, then of each number, in the file
 	texts   int
 	row     parquet.Row
@@ -37,7 +37,7 @@ func New(to io.Writer, texts, numbers []string) (*Writer, error) {
 		}
 	}
 	schema := parquet.NewSchema("table", group)
-	w := &Writer{to: parquet.NewWriter(to, schema, parquet.Compression(&parquet.Zstd)), texts: len(texts), row: make(parquet.Row, len(names))}
+	w := &Writer{to: parquet.NewGenericWriter[any](to, schema, parquet.Compression(&parquet.Zstd)), texts: len(texts), row: make(parquet.Row, len(names))}
 	for _, name := range names {
 		leaf, ok := schema.Lookup(name)
 		if !ok {
