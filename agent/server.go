@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/berthhq/berth/agent/agentpb"
+	"github.com/berthhq/berth/internal/cluster"
 	"github.com/berthhq/berth/internal/requestid"
 )
 
@@ -34,6 +35,9 @@ func (a *Agent) newServer() *grpc.Server {
 		grpc.ChainUnaryInterceptor(a.unary), grpc.ChainStreamInterceptor(a.stream),
 	)
 	agentpb.RegisterAgentServer(s, &server{a: a})
+	if a.cfg.Registry != nil {
+		cluster.ServeMetrics(s, a.cfg.Registry)
+	}
 	return s
 }
 

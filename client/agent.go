@@ -10,6 +10,14 @@ func (c *Client) Agents(ctx context.Context, name string) ([]Agent, error) {
 	})
 }
 
+// AgentLoads lists agents as Agents does, with their newest samples.
+func (c *Client) AgentLoads(ctx context.Context) ([]AgentLoad, error) {
+	return collect(0, func(first *int, after string) (*queryAgentLoadsAgentsAgentConnection, error) {
+		out, err := queryAgentLoads(ctx, c, first, after, Where{})
+		return &out.Agents, err
+	})
+}
+
 // Agent reads one agent by id.
 func (c *Client) Agent(ctx context.Context, id string) (*AgentDetail, error) {
 	out, err := queryAgent(ctx, c, id)

@@ -324,6 +324,21 @@ type AgentDetailProbesAgentProbe struct {
 	Detail string `json:"detail"`
 }
 
+// AgentLoad is an agent with its newest samples.
+type AgentLoad struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Status Enum   `json:"status"`
+	// False while the agent is cordoned or drained: no new session is placed on it.
+	Schedulable   bool `json:"schedulable"`
+	ResourceGroup Ref  `json:"resourceGroup"`
+	// Sum over all devices that can be allocated.
+	Capacity Slots `json:"capacity"`
+	Occupied Slots `json:"occupied"`
+	// Latest samples of the node and its devices.
+	Stats []Metric `json:"stats"`
+}
+
 // AgentVersion lists the versions of an agent and its plugins.
 type AgentVersion struct {
 	Name       string                           `json:"name"`
@@ -3067,6 +3082,23 @@ type Kernel struct {
 	GpuDirect []GPUDirect `json:"gpuDirect"`
 }
 
+// KernelLoad is a container with its newest samples.
+type KernelLoad struct {
+	ID       string `json:"id"`
+	Hostname string `json:"hostname"`
+	// Null before it is placed, or if the viewer cannot see the agent.
+	Agent *Ref `json:"agent"`
+	// Latest samples; after the kernel has ended, its last ones.
+	Stats KernelLoadStatsKernelStats `json:"stats"`
+}
+
+// KernelLoadStatsKernelStats includes the requested fields of the GraphQL type KernelStats.
+type KernelLoadStatsKernelStats struct {
+	// When the samples were taken; null before the first.
+	At      *time.Time `json:"at"`
+	Metrics []Metric   `json:"metrics"`
+}
+
 // KernelStats includes the requested fields of the GraphQL type KernelStats.
 type KernelStats struct {
 	// When the samples were taken; null before the first.
@@ -4387,6 +4419,24 @@ type SessionIdle struct {
 	Reason string `json:"reason"`
 	// When the owner was warned; null if they have not been warned yet.
 	WarnedAt *time.Time `json:"warnedAt"`
+}
+
+// SessionLoad is a session with the newest samples of its containers.
+type SessionLoad struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Status Enum   `json:"status"`
+	// Requested slots of each kernel.
+	Slots Slots `json:"slots"`
+	// Null before the session runs.
+	StartedAt *time.Time `json:"startedAt"`
+	// Null if the viewer cannot see them.
+	Owner *UserRef `json:"owner"`
+	// Null if the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if the viewer cannot see it.
+	ResourceGroup *Ref         `json:"resourceGroup"`
+	Kernels       []KernelLoad `json:"kernels"`
 }
 
 // SessionRef names a session, with its status.
@@ -6055,6 +6105,13 @@ type __queryAgentInput struct {
 	ID string `json:"id"`
 }
 
+// __queryAgentLoadsInput is used internally by genqlient
+type __queryAgentLoadsInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
+}
+
 // __queryAgentsInput is used internally by genqlient
 type __queryAgentsInput struct {
 	First *int   `json:"first,omitempty"`
@@ -6462,6 +6519,13 @@ type __querySessionGroupsInput struct {
 // __querySessionInput is used internally by genqlient
 type __querySessionInput struct {
 	ID string `json:"id"`
+}
+
+// __querySessionLoadsInput is used internally by genqlient
+type __querySessionLoadsInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
 }
 
 // __querySessionRequestInput is used internally by genqlient
@@ -8232,6 +8296,33 @@ type queryAgentDevicesResponse struct {
 	Node *agentDevices `json:"node"`
 }
 
+// queryAgentLoadsAgentsAgentConnection includes the requested fields of the GraphQL type AgentConnection.
+type queryAgentLoadsAgentsAgentConnection struct {
+	Edges    []*queryAgentLoadsAgentsAgentConnectionEdgesAgentEdge `json:"edges"`
+	PageInfo pageInfo                                              `json:"pageInfo"`
+}
+
+// GetEdges returns queryAgentLoadsAgentsAgentConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryAgentLoadsAgentsAgentConnection) GetEdges() []*queryAgentLoadsAgentsAgentConnectionEdgesAgentEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryAgentLoadsAgentsAgentConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryAgentLoadsAgentsAgentConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// queryAgentLoadsAgentsAgentConnectionEdgesAgentEdge includes the requested fields of the GraphQL type AgentEdge.
+type queryAgentLoadsAgentsAgentConnectionEdgesAgentEdge struct {
+	Node *AgentLoad `json:"node"`
+}
+
+// GetNode returns queryAgentLoadsAgentsAgentConnectionEdgesAgentEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryAgentLoadsAgentsAgentConnectionEdgesAgentEdge) GetNode() *AgentLoad { return v.Node }
+
+// queryAgentLoadsResponse is returned by queryAgentLoads on success.
+type queryAgentLoadsResponse struct {
+	Agents queryAgentLoadsAgentsAgentConnection `json:"agents"`
+}
+
 // queryAgentResponse is returned by queryAgent on success.
 type queryAgentResponse struct {
 	Node *AgentDetail `json:"node"`
@@ -9553,6 +9644,35 @@ type querySessionGroupsSessionGroupsSessionGroupConnectionEdgesSessionGroupEdge 
 
 // GetNode returns querySessionGroupsSessionGroupsSessionGroupConnectionEdgesSessionGroupEdge.Node, and is useful for accessing the field via an interface.
 func (v *querySessionGroupsSessionGroupsSessionGroupConnectionEdgesSessionGroupEdge) GetNode() *SessionGroup {
+	return v.Node
+}
+
+// querySessionLoadsResponse is returned by querySessionLoads on success.
+type querySessionLoadsResponse struct {
+	Sessions querySessionLoadsSessionsSessionConnection `json:"sessions"`
+}
+
+// querySessionLoadsSessionsSessionConnection includes the requested fields of the GraphQL type SessionConnection.
+type querySessionLoadsSessionsSessionConnection struct {
+	Edges    []*querySessionLoadsSessionsSessionConnectionEdgesSessionEdge `json:"edges"`
+	PageInfo pageInfo                                                      `json:"pageInfo"`
+}
+
+// GetEdges returns querySessionLoadsSessionsSessionConnection.Edges, and is useful for accessing the field via an interface.
+func (v *querySessionLoadsSessionsSessionConnection) GetEdges() []*querySessionLoadsSessionsSessionConnectionEdgesSessionEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns querySessionLoadsSessionsSessionConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *querySessionLoadsSessionsSessionConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// querySessionLoadsSessionsSessionConnectionEdgesSessionEdge includes the requested fields of the GraphQL type SessionEdge.
+type querySessionLoadsSessionsSessionConnectionEdgesSessionEdge struct {
+	Node *SessionLoad `json:"node"`
+}
+
+// GetNode returns querySessionLoadsSessionsSessionConnectionEdgesSessionEdge.Node, and is useful for accessing the field via an interface.
+func (v *querySessionLoadsSessionsSessionConnectionEdgesSessionEdge) GetNode() *SessionLoad {
 	return v.Node
 }
 
@@ -16316,6 +16436,78 @@ func queryAgentDevices(
 	return data_, err_
 }
 
+// The query executed by queryAgentLoads.
+const queryAgentLoads_Operation = `
+query AgentLoads ($first: Int, $after: Cursor, $where: AgentWhereInput) {
+	agents(first: $first, after: $after, where: $where, orderBy: [{field:NAME}]) {
+		edges {
+			node {
+				... AgentLoad
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment AgentLoad on Agent {
+	id
+	name
+	status
+	schedulable
+	resourceGroup {
+		id
+		name
+	}
+	capacity
+	occupied
+	stats {
+		... Metric
+	}
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment Metric on Metric {
+	name
+	deviceId
+	value
+	capacity
+	unit
+	quality
+}
+`
+
+func queryAgentLoads(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	where Where,
+) (data_ *queryAgentLoadsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "AgentLoads",
+		Query:  queryAgentLoads_Operation,
+		Variables: &__queryAgentLoadsInput{
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &queryAgentLoadsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryAgents.
 const queryAgents_Operation = `
 query Agents ($first: Int, $after: Cursor, $where: AgentWhereInput) {
@@ -21801,6 +21993,99 @@ func querySessionGroups(
 	}
 
 	data_ = &querySessionGroupsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by querySessionLoads.
+const querySessionLoads_Operation = `
+query SessionLoads ($first: Int, $after: Cursor, $where: SessionWhereInput) {
+	sessions(first: $first, after: $after, where: $where, orderBy: [{field:CREATED_AT,direction:DESC}]) {
+		edges {
+			node {
+				... SessionLoad
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment SessionLoad on Session {
+	id
+	name
+	status
+	slots
+	startedAt
+	owner {
+		id
+		email
+	}
+	project {
+		id
+		name
+	}
+	resourceGroup {
+		id
+		name
+	}
+	kernels {
+		... KernelLoad
+	}
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment KernelLoad on Kernel {
+	id
+	hostname
+	agent {
+		id
+		name
+	}
+	stats {
+		at
+		metrics {
+			... Metric
+		}
+	}
+}
+fragment Metric on Metric {
+	name
+	deviceId
+	value
+	capacity
+	unit
+	quality
+}
+`
+
+func querySessionLoads(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	where Where,
+) (data_ *querySessionLoadsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SessionLoads",
+		Query:  querySessionLoads_Operation,
+		Variables: &__querySessionLoadsInput{
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &querySessionLoadsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

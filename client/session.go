@@ -86,6 +86,15 @@ func (c *Client) SessionContainers(ctx context.Context, f SessionFilter) ([]Sess
 	})
 }
 
+// SessionLoads lists sessions as Sessions does, with the newest samples of their containers.
+func (c *Client) SessionLoads(ctx context.Context, f SessionFilter) ([]SessionLoad, error) {
+	where := f.where()
+	return collect(f.Limit, func(first *int, after string) (*querySessionLoadsSessionsSessionConnection, error) {
+		out, err := querySessionLoads(ctx, c, first, after, where)
+		return &out.Sessions, err
+	})
+}
+
 // Session reads one session by id.
 func (c *Client) Session(ctx context.Context, id string) (*SessionDetail, error) {
 	out, err := querySession(ctx, c, id)

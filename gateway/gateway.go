@@ -83,8 +83,24 @@ type Config struct {
 	// SSH is the address of the SSH server for users; nil: there is none.
 	SSH *app.SSH
 
-	Registry prometheus.Registerer
+	Registry *prometheus.Registry // nil: no metrics
 	Logger   *slog.Logger
+}
+
+// registerer returns the registry for metrics, or nil.
+func (c Config) registerer() prometheus.Registerer {
+	if c.Registry == nil {
+		return nil
+	}
+	return c.Registry
+}
+
+// gatherer returns the metrics that managers can read, or nil.
+func (c Config) gatherer() prometheus.Gatherer {
+	if c.Registry == nil {
+		return nil
+	}
+	return c.Registry
 }
 
 // Service is another way into sessions that a gateway serves until ctx ends.
@@ -141,7 +157,7 @@ type Gateway struct {
 // New creates a gateway and its parts.
 func New(cfg Config) (*Gateway, error) {
 	s := cfg.Stores
-	g := &Gateway{cfg: cfg, id: uuid.New(), etcd: s.Etcd, log: cfg.Logger, meter: newMeter(cfg.Registry)}
+	g := &Gateway{cfg: cfg, id: uuid.New(), etcd: s.Etcd, log: cfg.Logger, meter: newMeter(cfg.registerer())}
 	g.entries.m, g.starts.m = map[string]*entry{}, map[string]*start{}
 	bus := event.New(s.Redis, cfg.Logger)
 	g.Parts = Parts{
@@ -172,7 +188,7 @@ func New(cfg Config) (*Gateway, error) {
 	joins := enrolment.New(enrolment.Config{Client: s.Client, Bus: bus})
 	g.hub = cluster.NewHub(cluster.HubConfig{
 		CA: s.CA, Join: joins.Join, Admit: admitAgents(joins.Admit), Managers: g.managers,
-		OnPeer: func(ctx context.Context, _ *cluster.Peer) { <-ctx.Done() }, Logger: cfg.Logger,
+		OnPeer: func(ctx context.Context, _ *cluster.Peer) { <-ctx.Done() }, Metrics: cfg.gatherer(), Logger: cfg.Logger,
 	})
 	g.proxy = g.newProxy()
 	for _, make := range cfg.Services {

@@ -41,7 +41,7 @@ func (g *Gateway) newModels(s *manager.Stores) (models, error) {
 		return models{}, fmt.Errorf("the URL of models %q has a host of apps", g.cfg.ModelsURL)
 	}
 	m.Service = serving.New(serving.Config{
-		Client: s.Client, Bus: g.Bus, Redis: s.Redis, Users: g.Auth, Agents: g.Agents, Gateway: g.id.String(), Zone: g.cfg.Zone, Registry: g.cfg.Registry, Logger: g.log,
+		Client: s.Client, Bus: g.Bus, Redis: s.Redis, Users: g.Auth, Agents: g.Agents, Gateway: g.id.String(), Zone: g.cfg.Zone, Registry: g.cfg.registerer(), Logger: g.log,
 	})
 	reach, err := egress.Parse(g.cfg.ChatNetworks)
 	if err != nil {
@@ -49,7 +49,7 @@ func (g *Gateway) newModels(s *manager.Stores) (models, error) {
 	}
 	m.chats = chatting.New(chatting.Config{
 		Client: s.Client, Bus: g.Bus, Live: live.Store{Redis: s.Redis}, Keys: s.Keys, Models: m.Service, Users: g.Auth, Egress: reach,
-		Roots: g.cfg.ChatRoots, Gateway: g.id, Registry: g.cfg.Registry, Logger: g.log,
+		Roots: g.cfg.ChatRoots, Gateway: g.id, Registry: g.cfg.registerer(), Logger: g.log,
 	})
 	m.handler = requestid.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.ServeHTTP(w, g.Auth.Addressed(r)) }))
 	return m, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berthhq/berth/graph/server"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/remotewrite"
 )
 
 // DefaultQueryTimeout limits a GraphQL query if no other value is configured.
@@ -69,6 +70,8 @@ type Config struct {
 	PublicURL string
 	// MetricsTokenFile contains a bearer token for /metrics on HTTP; "": not served there.
 	MetricsTokenFile string
+	// RemoteWrite names the Prometheus that gets the measurements; zero: none.
+	RemoteWrite remotewrite.Config
 	// AdminEmail is the e-mail address of the first superadmin of an empty database.
 	AdminEmail string
 

@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/attach"
 	"github.com/berthhq/berth/manager/audit"
+	"github.com/berthhq/berth/manager/devicelogin"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/sessionfile"
 	"github.com/berthhq/berth/manager/store"
@@ -56,6 +57,7 @@ func (m *Manager) Handler() http.Handler {
 	m.auth.Register(api)
 	m.providers.Register(api)
 	m.signups.Register(api)
+	devicelogin.New(devicelogin.Config{Client: m.client, Redis: m.redis, Auth: m.auth, Audit: m.audit, Logger: m.log}).Register(api)
 	at := &attach.Handler{Client: m.client, Sessions: m.core.Sessions, Streams: m.core.Agents.Streams, Idle: m.idle, Revoked: m.auth, Audit: m.audit, Open: m.attached, Logger: m.log}
 	at.Register(api)
 	files := &sessionfile.Handler{Find: at.Find, Revoked: m.auth, Idle: m.idle, Audit: m.audit, Metrics: m.files, Logger: m.log}
@@ -66,6 +68,7 @@ func (m *Manager) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/graphql", m.authenticated(m.revocable(m.knocks.limit(m.auth.ClientAddress, api))))
 	mux.Handle("/auth/", api) // checks credentials itself: a client with an expired cookie must be able to log in
+	mux.Handle(devicelogin.CodePath, m.authenticated(api))
 	mux.Handle("/sessions/{id}/terminal", m.authenticated(api))
 	mux.Handle("/sessions/{id}/ports/{port}", m.authenticated(api))
 	mux.Handle("/sessions/{id}/log", m.authenticated(api))
@@ -81,7 +84,9 @@ func (m *Manager) Handler() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.Handle("GET /readyz", opsserver.Ready(m.Checks()))
 	if m.cfg.Registry != nil {
-		mux.Handle("GET /metrics", m.forScraping(opsserver.Scrape(m.Metrics())))
+		own := opsserver.Scrape(m.Metrics())
+		mux.Handle("GET /metrics", m.forScraping(own))
+		m.targets(own).Register(mux)
 	}
 	if m.cfg.Storage != nil {
 		mux.Handle("/storage/", http.StripPrefix("/storage", m.cfg.Storage))

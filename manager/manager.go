@@ -59,6 +59,7 @@ import (
 	"github.com/berthhq/berth/manager/prepull"
 	"github.com/berthhq/berth/manager/preset"
 	"github.com/berthhq/berth/manager/recovery"
+	"github.com/berthhq/berth/manager/remotewrite"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/series"
@@ -96,6 +97,7 @@ type Manager struct {
 	objects     *objectstorage.Service
 	stats       *stats.Service
 	series      *series.Service
+	remoteWrite *remotewrite.Service
 	providers   *oidc.Service
 	signups     *signup.Service
 	leader      *leader.Service
@@ -204,6 +206,11 @@ func (m *Manager) wireSessions(signer *ticket.Ring) error {
 	if err != nil {
 		return err
 	}
+	write := m.cfg.RemoteWrite
+	write.Client, write.Etcd, write.Registry, write.Logger = m.client, m.etcd, m.meter(), m.log
+	if m.remoteWrite, err = remotewrite.New(write); err != nil {
+		return err
+	}
 	m.stats = stats.New(stats.Config{Redis: m.redis, Bus: m.bus, Observer: measurements, History: m.series, Logger: m.log})
 	m.recovery = recovery.New(recovery.Config{Client: m.client, Etcd: m.etcd, CA: m.ca.Fingerprint(), Noted: m.recovering, Logger: m.log})
 	m.templates = template.New(m.client, m.keys)
@@ -242,7 +249,7 @@ func (m *Manager) wireHub() {
 	storagepb.RegisterFoldersServer(views, &vfolder.View{Folders: m.folders, Visitors: m.auth, Audit: m.fileActivity})
 	m.hub = cluster.NewHub(cluster.HubConfig{
 		CA: m.ca, Join: m.enrolments.Join, Admit: m.enrolments.Admit, Managers: m.addresses, OnPeer: m.peer, Logger: m.log,
-		Services: map[string]*grpc.Server{cluster.RoleStorage: views},
+		Services: map[string]*grpc.Server{cluster.RoleStorage: views}, Metrics: m.gatherer(),
 	})
 }
 

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -11,6 +12,7 @@ import (
 	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/manager/attach"
 	"github.com/berthhq/berth/manager/sessionfile"
+	"github.com/berthhq/berth/manager/targets"
 )
 
 // ownRole is the role of a manager in the metrics that all roles have.
@@ -73,5 +75,28 @@ func (m *Manager) Metrics() prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		m.rows.refresh()
 		return m.cfg.Registry.Gather()
+	})
+}
+
+// gatherer returns the metrics that other managers can read, or nil.
+func (m *Manager) gatherer() prometheus.Gatherer {
+	if m.cfg.Registry == nil {
+		return nil
+	}
+	return m.Metrics()
+}
+
+// targets returns the service that shows the metrics of every role to the monitoring.
+func (m *Manager) targets(own http.Handler) *targets.Service {
+	return targets.New(targets.Config{
+		Client: m.client, Peer: m.hub.Peer, Managers: m.addresses, Read: m.ca.Metrics, Own: m.ClusterAddress(), OwnMetrics: own,
+		Gateways: func() []string {
+			list := []string{}
+			for _, g := range m.liveGateways() {
+				list = append(list, g.Address)
+			}
+			return list
+		},
+		Allow: m.forScraping, Logger: m.log,
 	})
 }

@@ -57,7 +57,15 @@ type Config struct {
 	ObjectStorages []string
 	Version        string
 	Logger         *slog.Logger
-	Registerer     prometheus.Registerer // nil: no metrics
+	Registry       *prometheus.Registry // nil: no metrics
+}
+
+// registerer returns the registry for metrics, or nil.
+func (c Config) registerer() prometheus.Registerer {
+	if c.Registry == nil {
+		return nil
+	}
+	return c.Registry
 }
 
 // Proxy is a storage proxy. New creates one.
@@ -97,13 +105,13 @@ func New(cfg Config) (*Proxy, error) {
 	}
 	verifier := new(ticket.Verifier)
 	data, err := transfer.New(transfer.Config{
-		Volumes: set, Tickets: verifier, Origins: cfg.Origins, Logger: log, Registerer: cfg.Registerer,
+		Volumes: set, Tickets: verifier, Origins: cfg.Origins, Logger: log, Registerer: cfg.registerer(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
-	if cfg.Registerer != nil {
-		if err := cfg.Registerer.Register(set); err != nil {
+	if cfg.Registry != nil {
+		if err := cfg.Registry.Register(set); err != nil {
 			return nil, fmt.Errorf("storage: %w", err)
 		}
 	}
@@ -118,10 +126,10 @@ func New(cfg Config) (*Proxy, error) {
 	if p.sftp, err = newSFTP(cfg, p.views, log); err != nil {
 		return nil, err
 	}
-	if cfg.Registerer != nil && p.node != nil {
-		p.node.Measure(cfg.Registerer)
+	if cfg.Registry != nil && p.node != nil {
+		p.node.Measure(cfg.Registry)
 	}
-	p.watcher = opsserver.NewWatcher(cluster.RoleStorage, p.Checks(), cfg.Registerer, log)
+	p.watcher = opsserver.NewWatcher(cluster.RoleStorage, p.Checks(), cfg.registerer(), log)
 	p.service = newService(p)
 	if p.node != nil {
 		p.service.learn = p.node.Learn
@@ -129,6 +137,9 @@ func New(cfg Config) (*Proxy, error) {
 	p.grpc = grpc.NewServer(grpc.ChainUnaryInterceptor(p.unary), grpc.ChainStreamInterceptor(p.stream))
 	storagepb.RegisterStorageServer(p.grpc, p.service)
 	storagepb.RegisterObjectsServer(p.grpc, &objects{service: p.service, mover: object.New(data, reach)})
+	if cfg.Registry != nil {
+		cluster.ServeMetrics(p.grpc, cfg.Registry)
+	}
 	return p, nil
 }
 

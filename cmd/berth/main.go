@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/folder"
 	"github.com/berthhq/berth/cmd/berth/image"
 	"github.com/berthhq/berth/cmd/berth/objectstorage"
+	"github.com/berthhq/berth/cmd/berth/open"
 	"github.com/berthhq/berth/cmd/berth/preset"
 	"github.com/berthhq/berth/cmd/berth/queue"
 	"github.com/berthhq/berth/cmd/berth/session"
@@ -30,6 +31,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/sessiongroup"
 	"github.com/berthhq/berth/cmd/berth/ssh"
 	"github.com/berthhq/berth/cmd/berth/template"
+	"github.com/berthhq/berth/cmd/berth/top"
 	"github.com/berthhq/berth/cmd/berth/usage"
 )
 
@@ -58,6 +60,8 @@ func commands(a *cli.App) []*cobra.Command {
 		account.ContextCommand(a),
 		session.RunCommand(a),
 		session.Command(a),
+		top.Command(a),
+		open.Command(a),
 		template.Command(a),
 		template.ApplyCommand(a),
 		app.Command(a),

@@ -170,7 +170,7 @@ func (p *platform) openGateway() error {
 	if page == "" {
 		page = "http://" + p.listener.Addr().String()
 	}
-	cfg := gateway.Config{Cluster: tunnels, PageURL: page, Registry: p.metrics, Logger: p.log.With("part", "gateway")}
+	cfg := gateway.Config{Cluster: tunnels, PageURL: page, Registry: p.metrics.gateway, Logger: p.log.With("part", "gateway")}
 	cfg.ChatNetworks = p.chatReach
 	if p.models != "off" {
 		cfg.ModelsURL = cmp.Or(p.models, strings.TrimSuffix(page, "/")+"/v1")
@@ -205,7 +205,7 @@ func (p *platform) openGateway() error {
 		if at := p.shells.Addr().(*net.TCPAddr); !at.IP.IsLoopback() {
 			host = hostOf(page)
 		}
-		if err := serveSSH(&cfg, p.shells, host, p.dir("secrets"), p.metrics); err != nil {
+		if err := serveSSH(&cfg, p.shells, host, p.dir("secrets"), p.metrics.gateway); err != nil {
 			return err
 		}
 	}

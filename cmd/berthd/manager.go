@@ -112,7 +112,7 @@ func managerCommand() *cobra.Command {
 	f.DurationVar(&cfg.QueryTimeout, "query-timeout", manager.DefaultQueryTimeout, "time limit of a GraphQL query")
 	f.StringVar(&cfg.PublicURL, "public-url", "", "URL of the page for browsers, such as https://berth.example, for links and logins by identity providers (default: the host of the request)")
 	f.StringVar(&ops, "metrics", "", "address of /metrics, /healthz and /readyz for operators, or off (default "+managerOps+", another port where that is taken)")
-	pathFlag(cmd, &cfg.MetricsTokenFile, "metrics-token-file", "", "file with a bearer token for /metrics at --http")
+	monitoringFlags(cmd, &cfg)
 	f.StringVar(&cfg.AdminEmail, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
 	logFlags(cmd, &level, &asJSON, "info")
 	return cmd

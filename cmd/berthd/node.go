@@ -219,7 +219,7 @@ func storageCommand() *cobra.Command {
 			registry := opsserver.NewRegistry(version, "storage")
 			cfg := storage.Config{
 				Name: o.name, Dir: o.dir, PublicURL: url, Origins: origins, ObjectStorages: reach, Managers: o.managers,
-				JoinToken: token, CAFingerprint: o.fingerprint, Version: version, Logger: log, Registerer: registry,
+				JoinToken: token, CAFingerprint: o.fingerprint, Version: version, Logger: log, Registry: registry,
 			}
 			for _, v := range volumes {
 				name, path, ok := strings.Cut(v, "=")

@@ -12,7 +12,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -46,6 +45,7 @@ type upOptions struct {
 	networks                         networkLists
 	level                            string
 	asJSON                           bool
+	monitoring                       manager.Config // of an outside Prometheus
 }
 
 func upCommand() *cobra.Command {
@@ -73,6 +73,7 @@ unless --stop-sessions is given.`,
 	f.StringVar(&o.ssh, "ssh", "", "address of SSH into sessions, or off (default a loopback port, printed at the start and kept)")
 	f.StringVar(&o.sftp, "sftp", "", "address of folders by SFTP, or off (default a loopback port, printed at the start and kept)")
 	f.StringVar(&o.ops, "metrics", "", "address of /metrics, /healthz and /readyz of all roles, or off (default a loopback port, printed at the start and kept)")
+	monitoringFlags(cmd, &o.monitoring)
 	pathFlag(cmd, &o.images, "images", filepath.Join(bin, "../build/images"), "OCI layouts to offer as starter images")
 	pathFlag(cmd, &o.bin, "bin", bin, "directory of the other programs")
 	f.StringVar(&o.publicURL, "public-url", "", "URL of the page for browsers, such as https://berth.example (default: the host of the request)")
@@ -132,7 +133,7 @@ func up(ctx context.Context, o upOptions, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	p := &platform{upOptions: o, log: log, listener: listener, stores: stores, metrics: opsserver.NewRegistry(version, "manager", "gateway", "storage", "agent"), plugins: plugins, volumes: volumes}
+	p := &platform{upOptions: o, log: log, listener: listener, stores: stores, metrics: newRegistries(), plugins: plugins, volumes: volumes}
 	if err := p.open(ctx); err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ type platform struct {
 	log      *slog.Logger
 	listener net.Listener
 	stores   *service.Stores
-	metrics  *prometheus.Registry
+	metrics  registries
 
 	manager    *manager.Manager
 	gateway    *gateway.Gateway // nil if disabled
@@ -207,8 +208,8 @@ func (p *platform) open(ctx context.Context) (err error) {
 		PostgresDSN: p.stores.Postgres.DSN("berth"), RedisURL: p.stores.Redis.URL(),
 		Etcd: manager.Etcd{Endpoints: []string{p.stores.Etcd.Endpoint()}},
 		HTTP: p.listener, Cluster: nodes, Secrets: p.dir("secrets"), Storage: door, ObjectStorages: p.reach,
-		AdminEmail: p.email, PublicURL: p.publicURL, Version: version, Logger: p.log.With("part", "manager"), Registry: p.metrics,
-		Before: p.beforePage, Images: p.own,
+		AdminEmail: p.email, PublicURL: p.publicURL, Version: version, Logger: p.log.With("part", "manager"), Registry: p.metrics.manager,
+		Before: p.beforePage, Images: p.own, MetricsTokenFile: p.monitoring.MetricsTokenFile, RemoteWrite: p.monitoring.RemoteWrite,
 	})
 	if err != nil {
 		return fmt.Errorf("start manager: %w", err)
@@ -271,7 +272,7 @@ func (p *platform) openStorage(ctx context.Context, managers string) (*storage.P
 	return storage.New(storage.Config{
 		Name: "local", Dir: p.dir("storage"), PublicURL: "/storage", SFTP: p.files, ObjectStorages: p.reach, Volumes: p.volumes,
 		Managers: []string{managers}, JoinToken: token, CAFingerprint: p.manager.Fingerprint(),
-		Version: version, Logger: p.log.With("part", "storage"), Registerer: p.metrics,
+		Version: version, Logger: p.log.With("part", "storage"), Registry: p.metrics.storage,
 	})
 }
 
@@ -311,7 +312,7 @@ func (p *platform) openAgent(ctx context.Context, managers string) (*agent.Agent
 			Listen:  agent.ImagesOff,
 			Cleanup: agent.ImageCleanup{Above: agent.DefaultCleanupAbove, Below: agent.DefaultCleanupBelow, Grace: agent.DefaultCleanupGrace},
 		},
-		KeepSessions: !p.stopSessions, Registry: p.metrics, Logger: p.log.With("part", "agent"),
+		KeepSessions: !p.stopSessions, Registry: p.metrics.agent, Logger: p.log.With("part", "agent"),
 	}
 	if err := p.networks.set(&node); err != nil {
 		return nil, err
@@ -332,7 +333,9 @@ func (p *platform) run(ctx context.Context, started time.Time) error {
 	g.Go(func() error { return p.agent.Run(inner) })
 	g.Go(func() error { return p.registry.Serve(inner, p.images) })
 	if p.ops != nil {
-		g.Go(func() error { return opsserver.New(p.ops, p.manager.Metrics(), p.checks(), p.log).Run(inner) })
+		g.Go(func() error {
+			return opsserver.New(p.ops, p.metrics.all(p.manager.Metrics()), p.checks(), p.log).Run(inner)
+		})
 	}
 	g.Go(func() error {
 		if err := p.greet(inner, started); err != nil {

@@ -50,6 +50,9 @@ func newMeter(to prometheus.Registerer) *meter {
 	for _, result := range []string{"stored", "dropped"} {
 		m.prompts.WithLabelValues(result)
 	}
+	for _, direction := range []string{"prompt", "completion", "cached"} {
+		m.tokens.WithLabelValues(direction)
+	}
 	return m
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	"github.com/berthhq/berth/internal/cluster/clusterpb"
@@ -40,7 +41,9 @@ type HubConfig struct {
 	OnPeer func(ctx context.Context, p *Peer)
 	// Services are the gRPC services for nodes, by role. The caller stops them.
 	Services map[string]*grpc.Server
-	Logger   *slog.Logger
+	// Metrics are those that managers of the cluster can read here; nil: none.
+	Metrics prometheus.Gatherer
+	Logger  *slog.Logger
 }
 
 // Hub accepts nodes on a manager's cluster listener.
@@ -49,6 +52,7 @@ type Hub struct {
 	log       *slog.Logger
 	instance  string
 	join      *grpc.Server
+	metrics   *grpc.Server
 	strangers chan struct{}
 
 	mu    sync.Mutex
@@ -74,6 +78,8 @@ func NewHub(cfg HubConfig) *Hub {
 	}
 	h.join = newJoinServer()
 	clusterpb.RegisterClusterServer(h.join, &joinService{hub: h})
+	h.metrics = newJoinServer()
+	ServeMetrics(h.metrics, cfg.Metrics)
 	return h
 }
 
@@ -84,14 +90,16 @@ func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	joins := newConnListener(l.Addr())
+	joins, readers := newConnListener(l.Addr()), newConnListener(l.Addr())
 	h.running.Go(func() { _ = h.join.Serve(joins) })
+	h.running.Go(func() { _ = h.metrics.Serve(readers) })
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer func() {
 		cancel()
 		stop()
 		_ = l.Close()
 		h.join.Stop()
+		h.metrics.Stop()
 		h.running.Wait()
 	}()
 	for {
@@ -104,7 +112,7 @@ func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
 		}
 		select {
 		case h.strangers <- struct{}{}:
-			h.running.Go(func() { h.welcome(ctx, conn, joins) })
+			h.running.Go(func() { h.welcome(ctx, conn, joins, readers) })
 		default:
 			_ = conn.Close()
 			h.log.Warn("too many unknown connections", "remote", conn.RemoteAddr().String())
@@ -134,7 +142,7 @@ func accept(ctx context.Context, l net.Listener) (net.Conn, error) {
 }
 
 // welcome authenticates a connection and passes it to the service of its protocol.
-func (h *Hub) welcome(ctx context.Context, raw net.Conn, joins *connListener) {
+func (h *Hub) welcome(ctx context.Context, raw net.Conn, joins, readers *connListener) {
 	known := sync.OnceFunc(func() { <-h.strangers })
 	conn := tls.Server(&gathered{Conn: raw}, h.tlsConfig())
 	hctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
@@ -145,8 +153,13 @@ func (h *Hub) welcome(ctx context.Context, raw net.Conn, joins *connListener) {
 		h.log.Debug("refused a connection", "remote", raw.RemoteAddr().String(), "error", err)
 		return
 	}
-	if conn.ConnectionState().NegotiatedProtocol == protoJoin {
+	switch conn.ConnectionState().NegotiatedProtocol {
+	case protoJoin:
 		joins.hand(&strangerConn{Conn: conn, closed: known})
+		return
+	case protoMetrics:
+		known()
+		readers.hand(&strangerConn{Conn: conn, closed: known})
 		return
 	}
 	defer known()
@@ -163,11 +176,14 @@ func (h *Hub) tlsConfig() *tls.Config {
 		ClientAuth:             tls.VerifyClientCertIfGiven,
 		ClientCAs:              h.cfg.CA.pool(),
 		GetCertificate:         h.certificate,
-		NextProtos:             []string{protoTunnel, protoJoin},
+		NextProtos:             []string{protoTunnel, protoJoin, protoMetrics},
 		SessionTicketsDisabled: true, // a resumed session would outlive its certificate
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if s.NegotiatedProtocol == "" {
 				return fmt.Errorf("no application protocol: %w", errdefs.ErrInvalidArgument)
+			}
+			if s.NegotiatedProtocol == protoMetrics {
+				return byManager(s)
 			}
 			if s.NegotiatedProtocol == protoTunnel && len(s.PeerCertificates) == 0 {
 				return fmt.Errorf("tunnel without a certificate: %w", errdefs.ErrUnauthenticated)

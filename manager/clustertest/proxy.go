@@ -43,7 +43,7 @@ func NewProxyOf(t *testing.T, c *Cluster, name string, vol storage.VolumeConfig)
 }
 
 // NewProxyWith is NewProxyOf with a registry for the metrics of the proxy; nil disables them.
-func NewProxyWith(t *testing.T, c *Cluster, name string, metrics prometheus.Registerer, vol storage.VolumeConfig) *Proxy {
+func NewProxyWith(t *testing.T, c *Cluster, name string, metrics *prometheus.Registry, vol storage.VolumeConfig) *Proxy {
 	t.Helper()
 	if vol.Backend == "" {
 		vol.Backend, vol.Create = testenv.Plugin(t, "volume/vfs"), true
@@ -66,7 +66,7 @@ func NewProxyWith(t *testing.T, c *Cluster, name string, metrics prometheus.Regi
 	d.Config = storage.Config{
 		Name: name, Dir: t.TempDir(), PublicURL: srv.URL, Managers: []string{c.Manager.ClusterAddress()},
 		JoinToken: token, CAFingerprint: c.Manager.Fingerprint(),
-		Registerer: metrics, Volumes: []storage.VolumeConfig{vol}, ObjectStorages: []string{"127.0.0.1"},
+		Registry: metrics, Volumes: []storage.VolumeConfig{vol}, ObjectStorages: []string{"127.0.0.1"},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	}
 	d.StartProxy(t, func(h http.Handler) {

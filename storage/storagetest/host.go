@@ -132,7 +132,7 @@ func (h *Host) StartUntil(want storagepb.Volume_Health, words string) {
 	h.TB.Helper()
 	h.Logs = &Log{}
 	h.Registry = prometheus.NewRegistry()
-	h.Config.Registerer = h.Registry
+	h.Config.Registry = h.Registry
 	h.Config.Logger = slog.New(requestid.LogHandler{Handler: slog.NewTextHandler(h.Logs, &slog.HandlerOptions{Level: slog.LevelDebug})})
 	p, err := storage.New(h.Config)
 	if err != nil {

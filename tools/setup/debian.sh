@@ -27,6 +27,7 @@ if [[ ${1:-} ]]; then
     python3-paramiko python3-asyncssh xauth    # SSH clients, and X11 forwarding
     python3-venv                     # OpenAI's client in Python, from PyPI
     chromium fonts-dejavu-core       # browser tests
+    prometheus                       # promtool, and the Prometheus of the monitoring test
   )
 fi
 if [[ ${1:-} == ceph ]]; then # make test-ceph: 300 MB that nothing else needs

@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import type { Locator, Page } from "playwright-core";
 import type { Variables } from "./account/api.ts";
 import { Api, Authenticator, recordSecret, sendSigned } from "./account/api.ts";
+import { deviceLogin } from "./account/device.ts";
 import type { Text } from "./stage.ts";
 import { runSteps, startTest } from "./stage.ts";
 
@@ -702,6 +703,7 @@ await runSteps(
     ["create and change keypairs", keypairs],
     ["create, add and delete SSH keys", sshKeys],
     ["show the effective limits", limits],
+    ["log in a program by a code", () => deviceLogin(stage)],
     ["show the activity", activity],
     ["log out after a deactivation", deactivation],
     ["log in with an identity provider", identityProviders],

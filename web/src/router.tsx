@@ -35,16 +35,22 @@ const signup = createRoute({
   },
 });
 
-const frame = createRoute({
+/** Lets visitors with a complete login pass, and sends others to the login page, which sends them back. */
+async function known({ location }: { location: { pathname: string; href: string } }) {
+  const login = await session();
+  if (login && !login.due) return;
+  throw redirect({ to: "/login", search: location.pathname === "/" ? {} : { next: location.href } });
+}
+
+const deviceLogin = createRoute({
   getParentRoute: () => root,
-  id: "frame",
-  component: Frame,
-  beforeLoad: async ({ location }) => {
-    const login = await session();
-    if (login && !login.due) return;
-    throw redirect({ to: "/login", search: location.pathname === "/" ? {} : { next: location.href } });
-  },
+  path: "/device",
+  component: lazyRouteComponent(() => import("./pages/DeviceLogin"), "DeviceLogin"),
+  validateSearch: (search): { code?: string } => ({ code: text(search.code) }),
+  beforeLoad: known,
 });
+
+const frame = createRoute({ getParentRoute: () => root, id: "frame", component: Frame, beforeLoad: known });
 
 const home = createRoute({ getParentRoute: () => frame, path: "/", component: Home });
 
@@ -359,6 +365,7 @@ export const router = createRouter({
   routeTree: root.addChildren([
     login,
     signup,
+    deviceLogin,
     frame.addChildren([
       home,
       sessions,

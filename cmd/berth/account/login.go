@@ -27,6 +27,7 @@ type loginFlags struct {
 	token         string
 	name          string
 	days          int
+	web           bool
 }
 
 // LoginCommand returns the command "berth login".
@@ -35,7 +36,11 @@ func LoginCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login [URL]",
 		Short: "Log in and keep a token for the server",
-		Long: `Log in with e-mail and password, or store an existing token.
+		Long: `Log in with e-mail and password, or with --web on the page, or store an existing
+token.
+
+With --web, berth shows a code and opens the page, where you log in by any method,
+such as an identity provider, and confirm the code. It needs no password here.
 
 The password comes from standard input with --password-stdin, else from
 $BERTH_PASSWORD, else from a prompt. It is not stored: berth creates an access
@@ -49,6 +54,7 @@ to ` + defaultServer + `.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.email, "email", "", "e-mail of the user (default $BERTH_EMAIL, or a prompt)")
+	flags.BoolVar(&f.web, "web", false, "log in on the page, in any browser, and confirm a code there")
 	flags.BoolVar(&f.passwordStdin, "password-stdin", false, "read the password from standard input")
 	entryFlags(cmd, &f.entry)
 	flags.StringVar(&f.token, "token", "", "store this access token instead; - reads it from standard input")
@@ -78,9 +84,12 @@ func doLogin(ctx context.Context, a *cli.App, f loginFlags, args []string) error
 		next.Name = u.Host
 	}
 	var who *client.Viewer
-	if f.token != "" {
+	switch {
+	case f.web:
+		who, err = withWeb(ctx, a, f, &next)
+	case f.token != "":
 		who, err = withToken(ctx, a, f, &next)
-	} else {
+	default:
 		who, err = withPassword(ctx, a, f, &next)
 	}
 	if err != nil {

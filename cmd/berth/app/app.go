@@ -51,19 +51,14 @@ func complete(a *cli.App) cobra.CompletionFunc {
 		if len(args) != 1 {
 			return a.CompleteSession(cmd, args, typed)
 		}
-		c, err := a.Client()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		s, err := cli.FindSession(cmd.Context(), c, args[0])
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		list, err := c.Apps(cmd.Context(), s.ID, "")
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		return names(list), cobra.ShellCompDirectiveNoFileComp
+		return a.Propose(cmd.Context(), func(ctx context.Context, c *client.Client) ([]string, error) {
+			s, err := cli.FindSession(ctx, c, args[0])
+			if err != nil {
+				return nil, err
+			}
+			list, err := c.Apps(ctx, s.ID, "")
+			return names(list), err
+		})
 	}
 }
 

@@ -76,6 +76,7 @@ func (a *App) Root(commands ...*cobra.Command) *cobra.Command {
 		return nil
 	}
 	root.AddCommand(commands...)
+	a.completeNouns(root)
 	return root
 }
 

@@ -33,6 +33,20 @@ func (a *App) OpenAddress(ctx context.Context, opened *client.OpenedApp, only bo
 	})
 }
 
+// Browse opens an address in the browser of a display, and reports whether it did. After a failure, which it prints, people open
+// the address themselves.
+func (a *App) Browse(ctx context.Context, address string) bool {
+	program := browser(a.Env)
+	if program == "" {
+		return false
+	}
+	if err := browse(ctx, program, address); err != nil {
+		a.Note("berth: %s", OneLine(err))
+		return false
+	}
+	return true
+}
+
 // browser returns the program that opens addresses on the display of this machine, or empty
 // without a display.
 func browser(env func(string) string) string {

@@ -36,51 +36,22 @@ func (a *App) CompleteFolder(cmd *cobra.Command, args []string, _ string) ([]str
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	c, err := a.Client()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	list, err := c.Folders(cmd.Context(), client.FolderFilter{})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var all []string
-	for _, f := range list {
-		all = append(all, f.Name)
-	}
-	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	all, how := a.Propose(cmd.Context(), nouns["FOLDER"])
+	return all, how | cobra.ShellCompDirectiveNoSpace
 }
 
 // CompleteSession completes the name of a live session as the first argument.
 func (a *App) CompleteSession(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	c, err := a.Client()
-	if err != nil || len(args) > 0 {
+	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	live, err := c.Sessions(cmd.Context(), client.SessionFilter{Live: true, Limit: 50})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var all []string
-	for _, s := range live {
-		all = append(all, s.Name)
-	}
-	return all, cobra.ShellCompDirectiveNoFileComp
+	return a.Propose(cmd.Context(), nouns["SESSION"])
 }
 
 // CompleteDeployment completes the name of a live deployment as the first argument.
 func (a *App) CompleteDeployment(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	c, err := a.Client()
-	if err != nil || len(args) > 0 {
+	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	live, err := c.Deployments(cmd.Context(), client.DeploymentFilter{Live: true, Limit: 50})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var all []string
-	for _, d := range live {
-		all = append(all, d.Name)
-	}
-	return all, cobra.ShellCompDirectiveNoFileComp
+	return a.Propose(cmd.Context(), nouns["DEPLOYMENT"])
 }

@@ -34,7 +34,13 @@ func showCommand(a *cli.App) *cobra.Command {
 			return err
 		}
 		p := a.Printer()
-		return p.Print(x, func() error { return x.describe(a, p) })
+		return p.Print(x, func() error {
+			if err := x.describe(a, p); err != nil {
+				return err
+			}
+			a.NotePage("/serving/" + d.ID)
+			return nil
+		})
 	})
 }
 

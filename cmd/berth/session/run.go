@@ -83,6 +83,7 @@ func created(a *cli.App, s *client.Session) error {
 	p := a.Printer()
 	return p.Print(s, func() error {
 		_, err := fmt.Fprintln(a.Out, s.Name)
+		a.NotePage("/sessions/" + s.ID)
 		return err
 	})
 }

@@ -26,8 +26,12 @@ func showCommand(a *cli.App) *cobra.Command {
 	return onDetail(a, cmd, func(_ context.Context, _ *client.Client, d *client.SessionDetail) error {
 		p := a.Printer()
 		return p.Print(d, func() error {
-			if err := describeSession(a, p, d); err != nil || !variables {
+			if err := describeSession(a, p, d); err != nil {
 				return err
+			}
+			a.NotePage("/sessions/" + d.ID)
+			if !variables {
+				return nil
 			}
 			fmt.Fprintln(a.Out)
 			return p.Write(variableTable(d.Kernels))

@@ -29,6 +29,7 @@ type grouped struct {
 	zone, domain, group, agent, image string
 	deployment, slot                  string
 	csv                               bool
+	parquet                           string // a file
 }
 
 func (g *grouped) register(cmd *cobra.Command) {
@@ -42,11 +43,12 @@ func (g *grouped) register(cmd *cobra.Command) {
 	flags.StringVar(&g.deployment, "deployment", "", "only of this deployment, by name or id")
 	flags.StringVar(&g.slot, "slot", "", "only this slot")
 	flags.BoolVar(&g.csv, "csv", false, "print CSV with exact sums")
+	flags.StringVar(&g.parquet, "parquet", "", "write a Parquet file with exact sums")
 }
 
 // wanted reports whether one of the flags is set.
 func (g *grouped) wanted() bool {
-	return len(g.by) > 0 || g.csv || g.zone+g.domain+g.group+g.agent+g.image+g.deployment+g.slot != ""
+	return len(g.by) > 0 || g.csv || g.parquet+g.zone+g.domain+g.group+g.agent+g.image+g.deployment+g.slot != ""
 }
 
 // enum returns the dimension of a value of --by.
@@ -122,6 +124,9 @@ func (g *grouped) input(ctx context.Context, a *cli.App, c *client.Client, f cli
 func (g *grouped) print(a *cli.App, rows []client.UsageRow) error {
 	if g.csv {
 		return g.write(a.Out, rows)
+	}
+	if g.parquet != "" {
+		return g.save(rows)
 	}
 	return a.Table(rows, func() *output.Table {
 		var head []string
