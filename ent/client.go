@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/capacityspan"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
 	"github.com/berthhq/berth/ent/chatcontent"
@@ -77,7 +78,9 @@ import (
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/sessionnetwork"
+	"github.com/berthhq/berth/ent/sessionstart"
 	"github.com/berthhq/berth/ent/sessiontemplate"
+	"github.com/berthhq/berth/ent/sessionuse"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -112,6 +115,8 @@ type Client struct {
 	AppShare *AppShareClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// CapacitySpan is the client for interacting with the CapacitySpan builders.
+	CapacitySpan *CapacitySpanClient
 	// Chat is the client for interacting with the Chat builders.
 	Chat *ChatClient
 	// ChatAnswer is the client for interacting with the ChatAnswer builders.
@@ -222,8 +227,12 @@ type Client struct {
 	SessionMount *SessionMountClient
 	// SessionNetwork is the client for interacting with the SessionNetwork builders.
 	SessionNetwork *SessionNetworkClient
+	// SessionStart is the client for interacting with the SessionStart builders.
+	SessionStart *SessionStartClient
 	// SessionTemplate is the client for interacting with the SessionTemplate builders.
 	SessionTemplate *SessionTemplateClient
+	// SessionUse is the client for interacting with the SessionUse builders.
+	SessionUse *SessionUseClient
 	// ShareWeight is the client for interacting with the ShareWeight builders.
 	ShareWeight *ShareWeightClient
 	// SlotType is the client for interacting with the SlotType builders.
@@ -262,6 +271,7 @@ func (c *Client) init() {
 	c.AppPort = NewAppPortClient(c.config)
 	c.AppShare = NewAppShareClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
+	c.CapacitySpan = NewCapacitySpanClient(c.config)
 	c.Chat = NewChatClient(c.config)
 	c.ChatAnswer = NewChatAnswerClient(c.config)
 	c.ChatContent = NewChatContentClient(c.config)
@@ -317,7 +327,9 @@ func (c *Client) init() {
 	c.SessionGroup = NewSessionGroupClient(c.config)
 	c.SessionMount = NewSessionMountClient(c.config)
 	c.SessionNetwork = NewSessionNetworkClient(c.config)
+	c.SessionStart = NewSessionStartClient(c.config)
 	c.SessionTemplate = NewSessionTemplateClient(c.config)
+	c.SessionUse = NewSessionUseClient(c.config)
 	c.ShareWeight = NewShareWeightClient(c.config)
 	c.SlotType = NewSlotTypeClient(c.config)
 	c.StorageProxy = NewStorageProxyClient(c.config)
@@ -427,6 +439,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		AppPort:            NewAppPortClient(cfg),
 		AppShare:           NewAppShareClient(cfg),
 		AuditEntry:         NewAuditEntryClient(cfg),
+		CapacitySpan:       NewCapacitySpanClient(cfg),
 		Chat:               NewChatClient(cfg),
 		ChatAnswer:         NewChatAnswerClient(cfg),
 		ChatContent:        NewChatContentClient(cfg),
@@ -482,7 +495,9 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		SessionGroup:       NewSessionGroupClient(cfg),
 		SessionMount:       NewSessionMountClient(cfg),
 		SessionNetwork:     NewSessionNetworkClient(cfg),
+		SessionStart:       NewSessionStartClient(cfg),
 		SessionTemplate:    NewSessionTemplateClient(cfg),
+		SessionUse:         NewSessionUseClient(cfg),
 		ShareWeight:        NewShareWeightClient(cfg),
 		SlotType:           NewSlotTypeClient(cfg),
 		StorageProxy:       NewStorageProxyClient(cfg),
@@ -519,6 +534,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		AppPort:            NewAppPortClient(cfg),
 		AppShare:           NewAppShareClient(cfg),
 		AuditEntry:         NewAuditEntryClient(cfg),
+		CapacitySpan:       NewCapacitySpanClient(cfg),
 		Chat:               NewChatClient(cfg),
 		ChatAnswer:         NewChatAnswerClient(cfg),
 		ChatContent:        NewChatContentClient(cfg),
@@ -574,7 +590,9 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		SessionGroup:       NewSessionGroupClient(cfg),
 		SessionMount:       NewSessionMountClient(cfg),
 		SessionNetwork:     NewSessionNetworkClient(cfg),
+		SessionStart:       NewSessionStartClient(cfg),
 		SessionTemplate:    NewSessionTemplateClient(cfg),
+		SessionUse:         NewSessionUseClient(cfg),
 		ShareWeight:        NewShareWeightClient(cfg),
 		SlotType:           NewSlotTypeClient(cfg),
 		StorageProxy:       NewStorageProxyClient(cfg),
@@ -615,20 +633,20 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
-		c.AuditEntry, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
-		c.ChatReplay, c.ChatTurn, c.ChatVote, c.ClusterIdentity, c.Deployment,
-		c.DeploymentEvent, c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision,
-		c.Device, c.Domain, c.ExternalIdentity, c.Fence, c.GroupGrant,
-		c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker, c.Image,
-		c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
-		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
-		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
-		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session, c.SessionArray,
-		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
-		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
-		c.VolumeGrant,
+		c.AuditEntry, c.CapacitySpan, c.Chat, c.ChatAnswer, c.ChatContent,
+		c.ChatEndpoint, c.ChatReplay, c.ChatTurn, c.ChatVote, c.ClusterIdentity,
+		c.Deployment, c.DeploymentEvent, c.DeploymentKey, c.DeploymentReplica,
+		c.DeploymentRevision, c.Device, c.Domain, c.ExternalIdentity, c.Fence,
+		c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker,
+		c.Image, c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken,
+		c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership,
+		c.ObjectStorage, c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode,
+		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
+		c.Role, c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session,
+		c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
+		c.SessionMount, c.SessionNetwork, c.SessionStart, c.SessionTemplate,
+		c.SessionUse, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
+		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -639,20 +657,20 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
-		c.AuditEntry, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
-		c.ChatReplay, c.ChatTurn, c.ChatVote, c.ClusterIdentity, c.Deployment,
-		c.DeploymentEvent, c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision,
-		c.Device, c.Domain, c.ExternalIdentity, c.Fence, c.GroupGrant,
-		c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker, c.Image,
-		c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
-		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
-		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
-		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session, c.SessionArray,
-		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
-		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
-		c.VolumeGrant,
+		c.AuditEntry, c.CapacitySpan, c.Chat, c.ChatAnswer, c.ChatContent,
+		c.ChatEndpoint, c.ChatReplay, c.ChatTurn, c.ChatVote, c.ClusterIdentity,
+		c.Deployment, c.DeploymentEvent, c.DeploymentKey, c.DeploymentReplica,
+		c.DeploymentRevision, c.Device, c.Domain, c.ExternalIdentity, c.Fence,
+		c.GroupGrant, c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker,
+		c.Image, c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken,
+		c.Kernel, c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership,
+		c.ObjectStorage, c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode,
+		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
+		c.Role, c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session,
+		c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
+		c.SessionMount, c.SessionNetwork, c.SessionStart, c.SessionTemplate,
+		c.SessionUse, c.ShareWeight, c.SlotType, c.StorageProxy, c.Task, c.User,
+		c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume, c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -675,6 +693,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.AppShare.mutate(ctx, m)
 	case *AuditEntryMutation:
 		return c.AuditEntry.mutate(ctx, m)
+	case *CapacitySpanMutation:
+		return c.CapacitySpan.mutate(ctx, m)
 	case *ChatMutation:
 		return c.Chat.mutate(ctx, m)
 	case *ChatAnswerMutation:
@@ -785,8 +805,12 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.SessionMount.mutate(ctx, m)
 	case *SessionNetworkMutation:
 		return c.SessionNetwork.mutate(ctx, m)
+	case *SessionStartMutation:
+		return c.SessionStart.mutate(ctx, m)
 	case *SessionTemplateMutation:
 		return c.SessionTemplate.mutate(ctx, m)
+	case *SessionUseMutation:
+		return c.SessionUse.mutate(ctx, m)
 	case *ShareWeightMutation:
 		return c.ShareWeight.mutate(ctx, m)
 	case *SlotTypeMutation:
@@ -1923,6 +1947,140 @@ func (c *AuditEntryClient) mutate(ctx context.Context, m *AuditEntryMutation) (V
 		return (&AuditEntryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown AuditEntry mutation op: %q", m.Op())
+	}
+}
+
+// CapacitySpanClient is a client for the CapacitySpan schema.
+type CapacitySpanClient struct {
+	config
+}
+
+// NewCapacitySpanClient returns a client for the CapacitySpan from the given config.
+func NewCapacitySpanClient(c config) *CapacitySpanClient {
+	return &CapacitySpanClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `capacityspan.Hooks(f(g(h())))`.
+func (c *CapacitySpanClient) Use(hooks ...Hook) {
+	c.hooks.CapacitySpan = append(c.hooks.CapacitySpan, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `capacityspan.Intercept(f(g(h())))`.
+func (c *CapacitySpanClient) Intercept(interceptors ...Interceptor) {
+	c.inters.CapacitySpan = append(c.inters.CapacitySpan, interceptors...)
+}
+
+// Create returns a builder for creating a CapacitySpan entity.
+func (c *CapacitySpanClient) Create() *CapacitySpanCreate {
+	mutation := newCapacitySpanMutation(c.config, OpCreate)
+	return &CapacitySpanCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of CapacitySpan entities.
+func (c *CapacitySpanClient) CreateBulk(builders ...*CapacitySpanCreate) *CapacitySpanCreateBulk {
+	return &CapacitySpanCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *CapacitySpanClient) MapCreateBulk(slice any, setFunc func(*CapacitySpanCreate, int)) *CapacitySpanCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &CapacitySpanCreateBulk{err: fmt.Errorf("calling to CapacitySpanClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*CapacitySpanCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &CapacitySpanCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for CapacitySpan.
+func (c *CapacitySpanClient) Update() *CapacitySpanUpdate {
+	mutation := newCapacitySpanMutation(c.config, OpUpdate)
+	return &CapacitySpanUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *CapacitySpanClient) UpdateOne(_m *CapacitySpan) *CapacitySpanUpdateOne {
+	mutation := newCapacitySpanMutation(c.config, OpUpdateOne, withCapacitySpan(_m))
+	return &CapacitySpanUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *CapacitySpanClient) UpdateOneID(id int64) *CapacitySpanUpdateOne {
+	mutation := newCapacitySpanMutation(c.config, OpUpdateOne, withCapacitySpanID(id))
+	return &CapacitySpanUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for CapacitySpan.
+func (c *CapacitySpanClient) Delete() *CapacitySpanDelete {
+	mutation := newCapacitySpanMutation(c.config, OpDelete)
+	return &CapacitySpanDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *CapacitySpanClient) DeleteOne(_m *CapacitySpan) *CapacitySpanDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *CapacitySpanClient) DeleteOneID(id int64) *CapacitySpanDeleteOne {
+	builder := c.Delete().Where(capacityspan.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &CapacitySpanDeleteOne{builder}
+}
+
+// Query returns a query builder for CapacitySpan.
+func (c *CapacitySpanClient) Query() *CapacitySpanQuery {
+	return &CapacitySpanQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeCapacitySpan},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a CapacitySpan entity by its id.
+func (c *CapacitySpanClient) Get(ctx context.Context, id int64) (*CapacitySpan, error) {
+	return c.Query().Where(capacityspan.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *CapacitySpanClient) GetX(ctx context.Context, id int64) *CapacitySpan {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *CapacitySpanClient) Hooks() []Hook {
+	return c.hooks.CapacitySpan
+}
+
+// Interceptors returns the client interceptors.
+func (c *CapacitySpanClient) Interceptors() []Interceptor {
+	inters := c.inters.CapacitySpan
+	return append(inters[:len(inters):len(inters)], capacityspan.Interceptors[:]...)
+}
+
+func (c *CapacitySpanClient) mutate(ctx context.Context, m *CapacitySpanMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&CapacitySpanCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&CapacitySpanUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&CapacitySpanUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&CapacitySpanDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown CapacitySpan mutation op: %q", m.Op())
 	}
 }
 
@@ -11502,6 +11660,140 @@ func (c *SessionNetworkClient) mutate(ctx context.Context, m *SessionNetworkMuta
 	}
 }
 
+// SessionStartClient is a client for the SessionStart schema.
+type SessionStartClient struct {
+	config
+}
+
+// NewSessionStartClient returns a client for the SessionStart from the given config.
+func NewSessionStartClient(c config) *SessionStartClient {
+	return &SessionStartClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `sessionstart.Hooks(f(g(h())))`.
+func (c *SessionStartClient) Use(hooks ...Hook) {
+	c.hooks.SessionStart = append(c.hooks.SessionStart, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `sessionstart.Intercept(f(g(h())))`.
+func (c *SessionStartClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SessionStart = append(c.inters.SessionStart, interceptors...)
+}
+
+// Create returns a builder for creating a SessionStart entity.
+func (c *SessionStartClient) Create() *SessionStartCreate {
+	mutation := newSessionStartMutation(c.config, OpCreate)
+	return &SessionStartCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SessionStart entities.
+func (c *SessionStartClient) CreateBulk(builders ...*SessionStartCreate) *SessionStartCreateBulk {
+	return &SessionStartCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SessionStartClient) MapCreateBulk(slice any, setFunc func(*SessionStartCreate, int)) *SessionStartCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SessionStartCreateBulk{err: fmt.Errorf("calling to SessionStartClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SessionStartCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SessionStartCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SessionStart.
+func (c *SessionStartClient) Update() *SessionStartUpdate {
+	mutation := newSessionStartMutation(c.config, OpUpdate)
+	return &SessionStartUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SessionStartClient) UpdateOne(_m *SessionStart) *SessionStartUpdateOne {
+	mutation := newSessionStartMutation(c.config, OpUpdateOne, withSessionStart(_m))
+	return &SessionStartUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SessionStartClient) UpdateOneID(id uuid.UUID) *SessionStartUpdateOne {
+	mutation := newSessionStartMutation(c.config, OpUpdateOne, withSessionStartID(id))
+	return &SessionStartUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SessionStart.
+func (c *SessionStartClient) Delete() *SessionStartDelete {
+	mutation := newSessionStartMutation(c.config, OpDelete)
+	return &SessionStartDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SessionStartClient) DeleteOne(_m *SessionStart) *SessionStartDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SessionStartClient) DeleteOneID(id uuid.UUID) *SessionStartDeleteOne {
+	builder := c.Delete().Where(sessionstart.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SessionStartDeleteOne{builder}
+}
+
+// Query returns a query builder for SessionStart.
+func (c *SessionStartClient) Query() *SessionStartQuery {
+	return &SessionStartQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSessionStart},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SessionStart entity by its id.
+func (c *SessionStartClient) Get(ctx context.Context, id uuid.UUID) (*SessionStart, error) {
+	return c.Query().Where(sessionstart.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SessionStartClient) GetX(ctx context.Context, id uuid.UUID) *SessionStart {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *SessionStartClient) Hooks() []Hook {
+	return c.hooks.SessionStart
+}
+
+// Interceptors returns the client interceptors.
+func (c *SessionStartClient) Interceptors() []Interceptor {
+	inters := c.inters.SessionStart
+	return append(inters[:len(inters):len(inters)], sessionstart.Interceptors[:]...)
+}
+
+func (c *SessionStartClient) mutate(ctx context.Context, m *SessionStartMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SessionStartCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SessionStartUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SessionStartUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SessionStartDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown SessionStart mutation op: %q", m.Op())
+	}
+}
+
 // SessionTemplateClient is a client for the SessionTemplate schema.
 type SessionTemplateClient struct {
 	config
@@ -11681,6 +11973,140 @@ func (c *SessionTemplateClient) mutate(ctx context.Context, m *SessionTemplateMu
 		return (&SessionTemplateDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown SessionTemplate mutation op: %q", m.Op())
+	}
+}
+
+// SessionUseClient is a client for the SessionUse schema.
+type SessionUseClient struct {
+	config
+}
+
+// NewSessionUseClient returns a client for the SessionUse from the given config.
+func NewSessionUseClient(c config) *SessionUseClient {
+	return &SessionUseClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `sessionuse.Hooks(f(g(h())))`.
+func (c *SessionUseClient) Use(hooks ...Hook) {
+	c.hooks.SessionUse = append(c.hooks.SessionUse, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `sessionuse.Intercept(f(g(h())))`.
+func (c *SessionUseClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SessionUse = append(c.inters.SessionUse, interceptors...)
+}
+
+// Create returns a builder for creating a SessionUse entity.
+func (c *SessionUseClient) Create() *SessionUseCreate {
+	mutation := newSessionUseMutation(c.config, OpCreate)
+	return &SessionUseCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SessionUse entities.
+func (c *SessionUseClient) CreateBulk(builders ...*SessionUseCreate) *SessionUseCreateBulk {
+	return &SessionUseCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SessionUseClient) MapCreateBulk(slice any, setFunc func(*SessionUseCreate, int)) *SessionUseCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SessionUseCreateBulk{err: fmt.Errorf("calling to SessionUseClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SessionUseCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SessionUseCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SessionUse.
+func (c *SessionUseClient) Update() *SessionUseUpdate {
+	mutation := newSessionUseMutation(c.config, OpUpdate)
+	return &SessionUseUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SessionUseClient) UpdateOne(_m *SessionUse) *SessionUseUpdateOne {
+	mutation := newSessionUseMutation(c.config, OpUpdateOne, withSessionUse(_m))
+	return &SessionUseUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SessionUseClient) UpdateOneID(id int64) *SessionUseUpdateOne {
+	mutation := newSessionUseMutation(c.config, OpUpdateOne, withSessionUseID(id))
+	return &SessionUseUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SessionUse.
+func (c *SessionUseClient) Delete() *SessionUseDelete {
+	mutation := newSessionUseMutation(c.config, OpDelete)
+	return &SessionUseDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SessionUseClient) DeleteOne(_m *SessionUse) *SessionUseDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SessionUseClient) DeleteOneID(id int64) *SessionUseDeleteOne {
+	builder := c.Delete().Where(sessionuse.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SessionUseDeleteOne{builder}
+}
+
+// Query returns a query builder for SessionUse.
+func (c *SessionUseClient) Query() *SessionUseQuery {
+	return &SessionUseQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSessionUse},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SessionUse entity by its id.
+func (c *SessionUseClient) Get(ctx context.Context, id int64) (*SessionUse, error) {
+	return c.Query().Where(sessionuse.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SessionUseClient) GetX(ctx context.Context, id int64) *SessionUse {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *SessionUseClient) Hooks() []Hook {
+	return c.hooks.SessionUse
+}
+
+// Interceptors returns the client interceptors.
+func (c *SessionUseClient) Interceptors() []Interceptor {
+	inters := c.inters.SessionUse
+	return append(inters[:len(inters):len(inters)], sessionuse.Interceptors[:]...)
+}
+
+func (c *SessionUseClient) mutate(ctx context.Context, m *SessionUseMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SessionUseCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SessionUseUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SessionUseUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SessionUseDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown SessionUse mutation op: %q", m.Op())
 	}
 }
 
@@ -13524,32 +13950,33 @@ func (c *VolumeGrantClient) mutate(ctx context.Context, m *VolumeGrantMutation) 
 type (
 	hooks struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
-		Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay, ChatTurn, ChatVote,
-		ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
-		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
-		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
-		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
-		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
-		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
-		Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk, Session,
-		SessionArray, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		SessionNetwork, SessionTemplate, ShareWeight, SlotType, StorageProxy, Task,
-		User, Vfolder, VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
+		CapacitySpan, Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay,
+		ChatTurn, ChatVote, ClusterIdentity, Deployment, DeploymentEvent,
+		DeploymentKey, DeploymentReplica, DeploymentRevision, Device, Domain,
+		ExternalIdentity, Fence, GroupGrant, IdentityProvider, IdleActivity,
+		IdleBinding, IdleChecker, Image, ImageBuild, ImageCopy, ImageVersion,
+		Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
+		ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
+		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
+		SSHKey, ScanResult, SeriesChunk, Session, SessionArray, SessionDependency,
+		SessionEvent, SessionGroup, SessionMount, SessionNetwork, SessionStart,
+		SessionTemplate, SessionUse, ShareWeight, SlotType, StorageProxy, Task, User,
+		Vfolder, VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
 	}
 	inters struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
-		Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay, ChatTurn, ChatVote,
-		ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
-		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
-		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
-		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
-		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
-		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
-		Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk, Session,
-		SessionArray, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		SessionNetwork, SessionTemplate, ShareWeight, SlotType, StorageProxy, Task,
-		User, Vfolder, VfolderShare, VfolderTicket, Volume,
-		VolumeGrant []ent.Interceptor
+		CapacitySpan, Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay,
+		ChatTurn, ChatVote, ClusterIdentity, Deployment, DeploymentEvent,
+		DeploymentKey, DeploymentReplica, DeploymentRevision, Device, Domain,
+		ExternalIdentity, Fence, GroupGrant, IdentityProvider, IdleActivity,
+		IdleBinding, IdleChecker, Image, ImageBuild, ImageCopy, ImageVersion,
+		Invitation, JoinToken, Kernel, Keypair, LoginAttempt, LoginSession, Membership,
+		ObjectStorage, PolicyAttachment, Project, QuotaScope, RecoveryCode, Registry,
+		ResourceGroup, ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant,
+		SSHKey, ScanResult, SeriesChunk, Session, SessionArray, SessionDependency,
+		SessionEvent, SessionGroup, SessionMount, SessionNetwork, SessionStart,
+		SessionTemplate, SessionUse, ShareWeight, SlotType, StorageProxy, Task, User,
+		Vfolder, VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Interceptor
 	}
 )
 
