@@ -5,7 +5,6 @@ package starts
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"time"
@@ -103,7 +102,7 @@ func (s *Service) Collect(ctx context.Context, now time.Time) error {
 // cursor returns the id after which entries are scanned. Ids begin with their time.
 func (s *Service) cursor(ctx context.Context) (uuid.UUID, error) {
 	if !s.scanned.IsZero() {
-		return before(s.scanned), nil
+		return store.IDBefore(s.scanned), nil
 	}
 	rows, err := s.client.QueryContext(ctx, `SELECT started_at FROM session_starts ORDER BY started_at DESC LIMIT 1`)
 	if err != nil {
@@ -119,15 +118,7 @@ func (s *Service) cursor(ctx context.Context) (uuid.UUID, error) {
 	if at.IsZero() {
 		return uuid.Nil, rows.Err()
 	}
-	return before(at.Add(-lateness)), rows.Err()
-}
-
-// before returns an id that sorts before all ids of entities that are created from a time on.
-func before(at time.Time) (out uuid.UUID) {
-	var ms [8]byte
-	binary.BigEndian.PutUint64(ms[:], uint64(max(0, at.UnixMilli())))
-	copy(out[:6], ms[2:])
-	return out
+	return store.IDBefore(at.Add(-lateness)), rows.Err()
 }
 
 // missing returns the entries about starts that are not stored, by session, and the id of the last one.
