@@ -241,7 +241,7 @@ func (in WaitReportInput) group(s *sql.Selector, buckets []bucket) {
 		step += fmt.Sprintf(" WHEN %s < %d THEN %s / %d * %d", column, low, column, low/1000, low/1000)
 	}
 	step += " ELSE 1000000000000 END"
-	s.Select(sql.As(in.keys(buckets), "keys"), sql.As(step, "step"), sql.As("COUNT(*)", "n"), sql.As("MAX("+column+")", "most")).
+	s.Select(sql.As(in.keys(buckets), "keys"), sql.As("("+step+")", "step"), sql.As("COUNT(*)", "n"), sql.As("MAX("+column+")", "most")).
 		GroupBy("keys", "step").OrderExpr(sql.Expr("keys, step")).Limit(maxSteps + 1)
 }
 

@@ -147,7 +147,7 @@ func TestWaitsOfEveryone(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	private := q.Client.ResourceGroup.Create().SetName("private").SaveX(q.As(t, q.Superadmin))
+	private := q.Client.ResourceGroup.Create().SetName("private").SetPublic(false).SaveX(q.As(t, q.Superadmin))
 	in.From, in.ResourceGroup = monday, &private.ID
 	if _, err := stats.Waits(ctx, q.Client, in); !ent.IsNotFound(err) {
 		t.Errorf("a group that the viewer cannot use: %v", err)

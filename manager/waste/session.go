@@ -36,7 +36,7 @@ func columns(s *sql.Selector, values map[string]string) {
 				expr = "(" + v + ")::float8"
 			}
 		}
-		list = append(list, sql.As(expr, c.name))
+		list = append(list, sql.As("("+expr+")", c.name)) // without parentheses, it would be quoted as the name of a column
 	}
 	s.Select(list...)
 }

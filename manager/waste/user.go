@@ -21,7 +21,7 @@ func lowUse(ctx context.Context, client *ent.Client, from, _ time.Time, limit in
 			total := "SUM(" + askedSlots + " * session_uses.seconds)"
 			share := "100 * SUM(session_uses.mean / session_uses.asked * " + askedSlots + " * session_uses.seconds) / NULLIF(" + total + ", 0)"
 			columns(s, map[string]string{"owner": "session_uses.owner_id", "slot": "session_uses.slot", "n1": total, "n2": share, "n3": "COUNT(*)"})
-			s.GroupBy("session_uses.owner_id", "session_uses.slot").Having(sql.ExprP(share + " < 15")).OrderExpr(sql.Expr("n1 DESC")).Limit(limit)
+			s.GroupBy(s.C("owner_id"), s.C("slot")).Having(sql.ExprP(share + " < 15")).OrderExpr(sql.Expr("n1 DESC")).Limit(limit)
 		}).Scan(ctx, &out)
 	return out, err
 }
@@ -32,7 +32,7 @@ func unusedMemory(ctx context.Context, client *ent.Client, from, _ time.Time, li
 		Modify(func(s *sql.Selector) {
 			unused := "SUM(GREATEST(0, session_uses.asked - session_uses.peak) * session_uses.seconds)"
 			columns(s, map[string]string{"owner": "session_uses.owner_id", "slot": "'mem'", "n1": "SUM(session_uses.asked * session_uses.seconds)", "n2": unused, "n3": "COUNT(*)"})
-			s.GroupBy("session_uses.owner_id").OrderExpr(sql.Expr("n2 DESC")).Limit(limit)
+			s.GroupBy(s.C("owner_id")).OrderExpr(sql.Expr("n2 DESC")).Limit(limit)
 		}).Scan(ctx, &out)
 	return out, err
 }
@@ -44,7 +44,7 @@ func longLimits(ctx context.Context, client *ent.Client, from, _ time.Time, limi
 		Modify(func(s *sql.Selector) {
 			ran := "AVG(EXTRACT(EPOCH FROM sessions.terminated_at - sessions.started_at))"
 			columns(s, map[string]string{"owner": "sessions.owner_id", "n1": "COUNT(*)", "n2": "AVG(sessions.lifetime)", "n3": ran})
-			s.GroupBy("sessions.owner_id").Having(sql.ExprP("COUNT(*) >= 3 AND " + ran + " < 0.25 * AVG(sessions.lifetime)")).OrderExpr(sql.Expr("n1 DESC")).Limit(limit)
+			s.GroupBy(s.C("owner_id")).Having(sql.ExprP("COUNT(*) >= 3 AND " + ran + " < 0.25 * AVG(sessions.lifetime)")).OrderExpr(sql.Expr("n1 DESC")).Limit(limit)
 		}).Scan(ctx, &out)
 	return out, err
 }
@@ -55,7 +55,7 @@ func mostSlots(ctx context.Context, client *ent.Client, _, _ time.Time, limit in
 		Modify(func(s *sql.Selector) {
 			columns(s, map[string]string{"owner": "allocations.owner_id", "slot": "allocations.slot",
 				"n1": "SUM(allocations.amount) / " + unit("allocations.slot"), "n2": "COUNT(DISTINCT allocations.session_id)"})
-			s.GroupBy("allocations.owner_id", "allocations.slot").OrderExpr(sql.Expr("(allocations.slot = 'cpu'), n1 DESC")).Limit(limit)
+			s.GroupBy(s.C("owner_id"), s.C("slot")).OrderExpr(sql.Expr("(allocations.slot = 'cpu'), n1 DESC")).Limit(limit)
 		}).Scan(ctx, &out)
 	return out, err
 }
@@ -71,7 +71,7 @@ func fragmentation(ctx context.Context, client *ent.Client, _, _ time.Time, limi
 			columns(s, map[string]string{"session": "allocations.session_id", "owner": "allocations.owner_id", "slot": "allocations.slot",
 				"name": "(SELECT s.name FROM sessions s WHERE s.id = allocations.session_id)",
 				"n1":   "COUNT(DISTINCT allocations.agent_id)", "n2": amount, "n3": largest})
-			s.GroupBy("allocations.session_id", "allocations.owner_id", "allocations.slot").
+			s.GroupBy(s.C("session_id"), s.C("owner_id"), s.C("slot")).
 				Having(sql.ExprP("COUNT(DISTINCT allocations.agent_id) > 1 AND " + amount + " <= " + largest)).OrderExpr(sql.Expr("n1 DESC")).Limit(limit)
 		}).Scan(ctx, &out)
 	return out, err
