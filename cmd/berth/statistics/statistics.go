@@ -104,8 +104,8 @@ func waitsCommand(a *cli.App) *cobra.Command {
 		}
 		return a.Table(rows, func() *output.Table { return waitTable(f.by, rows) })
 	})
-	cmd.Long = `Show percentiles of the time from a session's place in the queue until it ran, over
-the sessions that you can see, or with --everyone over all of a resource group.
+	cmd.Long = `Show percentiles of the time from a session's place in the queue until it ran,
+over the sessions that you can see, or with --everyone over all of a group.
 A reason is what a session waited for most of the time.`
 	cmd.Example = "  berth stats waits --since 30d --by reason\n  berth stats waits --everyone --group gpu --by day"
 	f.register(cmd)
@@ -172,7 +172,7 @@ func cells(r client.WaitRow) (out []any) {
 	for _, k := range r.Keys {
 		out = append(out, text(k.Label, k.Value))
 	}
-	out = append(out, r.Count)
+	out = append(out, strconv.Itoa(r.Count))
 	for _, v := range []*float64{r.P50, r.P90, r.P99, r.Max} {
 		out = append(out, seconds(v))
 	}

@@ -18,11 +18,11 @@ import (
 var reports = []struct{ name, about string }{
 	{"unused-accelerators", "running sessions whose accelerators compute nothing"},
 	{"low-use", "users by accelerator hours whose utilization is low"},
-	{"memory-above-need", "running sessions that reached less than a quarter of their memory"},
+	{"memory-above-need", "running sessions with far more memory than they reached"},
 	{"smaller-device", "running sessions that would fit half of their accelerators"},
 	{"unused-machines", "machines without a session"},
-	{"long-limits", "users whose sessions complete within a quarter of their lifetime"},
-	{"fragmentation", "sessions whose devices are spread over more machines than needed"},
+	{"long-limits", "users whose sessions end long before their lifetime"},
+	{"fragmentation", "sessions spread over more machines than needed"},
 	{"most-slots", "users by the cores and devices that they have now"},
 	{"longest-waits", "sessions that wait, the longest first"},
 	{"unused-memory", "users by the memory that was allocated and never used"},
@@ -66,7 +66,7 @@ func WasteCommand(a *cli.App) *cobra.Command {
 			}
 			return a.Table(rows, func() *output.Table { return wasteTable(rows) })
 		})
-	cmd.Long = "List sessions, users and machines that use less than they have, as far as you can see\nthem. Without REPORT, the reports are listed:\n" + about +
+	cmd.Long = "List sessions, users and machines that use less than they have, as far as you\ncan see them. Without REPORT, the reports are listed:\n" + about +
 		"\n\nA value that was not measured is shown as -, not as 0."
 	cmd.Example = "  berth admin waste unused-accelerators\n  berth admin waste low-use --since 30d"
 	cmd.ValidArgs = names
