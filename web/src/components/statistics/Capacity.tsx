@@ -58,7 +58,7 @@ export function Capacity({ from, to, zone }: { from: Date; to: Date; zone: strin
                   </td>
                   {parts.map((p) => (
                     <td key={p} className="num">
-                      {percent(r[p], r.capacity).toFixed(1)} %
+                      {`${percent(r[p], r.capacity).toFixed(1)}\u00a0%`}
                     </td>
                   ))}
                 </tr>

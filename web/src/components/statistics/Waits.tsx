@@ -17,7 +17,7 @@ interface Props {
 
 /** Seconds with their unit; a dash is a value that is not shown. */
 export const secs = (v: number | null) =>
-  v === null ? "–" : v < 120 ? `${v} s` : v < 7200 ? `${(v / 60).toFixed(1)} min` : `${(v / 3600).toFixed(1)} h`;
+  v === null ? "–" : v < 120 ? `${v}\u00a0s` : v < 7200 ? `${(v / 60).toFixed(1)}\u00a0min` : `${(v / 3600).toFixed(1)}\u00a0h`;
 
 const nameOf = (k: WaitRow["keys"][number]) =>
   k.dimension === "REASON" ? word("WaitReason", k.value as "NONE") : k.label || k.value || "–";

@@ -51,7 +51,7 @@ const columns: Record<string, string> = {
 function text(row: WasteRow, n: WasteRow["numbers"][number]): string {
   if (n.value === null) return "–";
   if (n.unit === "bytes") return bytes(n.value);
-  if (n.unit === "percent") return `${n.value.toFixed(1)} %`;
+  if (n.unit === "percent") return `${n.value.toFixed(1)}\u00a0%`;
   if (n.unit === "seconds") return secs(Math.round(n.value));
   if (n.unit === "slot-seconds" || n.unit === "byte-seconds")
     return `${slotHours(row.slot, String(n.value))} ${isMemory(row.slot) ? t("GiB-hours") : t("hours")}`;
