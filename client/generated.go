@@ -4489,10 +4489,11 @@ type SessionUse struct {
 	Unit string `json:"unit"`
 	// What was allocated, in the unit; 0: unknown.
 	Asked float64 `json:"asked"`
-	// Null if the quality is UNKNOWN, as the next two.
+	// Null if the quality is UNKNOWN.
 	Mean *float64 `json:"mean"`
-	// The 95th percentile.
-	P95     *float64 `json:"p95"`
+	// The 95th percentile; null if the quality is UNKNOWN.
+	P95 *float64 `json:"p95"`
+	// Null if the quality is UNKNOWN.
 	Peak    *float64 `json:"peak"`
 	Quality Enum     `json:"quality"`
 	// Seconds with measurements.
