@@ -31,7 +31,8 @@ export function SizeHint({ image, draft, onUse }: Props) {
   const suggested = advice?.suggested as Record<string, string> | undefined;
   const cpu = Number(suggested?.cpu);
   const mem = Number(suggested?.mem) / gib;
-  if (!advice || !Number.isFinite(cpu) || !Number.isFinite(mem) || (cpu === draft.cpu && mem === draft.mem)) return null;
+  if (!advice || !Number.isFinite(cpu) || !Number.isFinite(mem) || (cpu === draft.cpu && mem === draft.mem))
+    return null;
   return (
     <p className="dim row">
       <span>

@@ -6,7 +6,7 @@ import { t } from "../../i18n";
 import { word } from "../../words";
 import { Figure } from "../history/MetricHistory";
 import { Empty, FailureNote } from "../Note";
-import { before, dimensions, type WaitDimension, type WaitRow, WaitReportQuery, waitPlot } from "./statistics";
+import { before, dimensions, type WaitDimension, WaitReportQuery, type WaitRow, waitPlot } from "./statistics";
 
 interface Props {
   from: Date;
@@ -17,7 +17,13 @@ interface Props {
 
 /** Seconds with their unit; a dash is a value that is not shown. */
 export const secs = (v: number | null) =>
-  v === null ? "–" : v < 120 ? `${v}\u00a0s` : v < 7200 ? `${(v / 60).toFixed(1)}\u00a0min` : `${(v / 3600).toFixed(1)}\u00a0h`;
+  v === null
+    ? "–"
+    : v < 120
+      ? `${v}\u00a0s`
+      : v < 7200
+        ? `${(v / 60).toFixed(1)}\u00a0min`
+        : `${(v / 3600).toFixed(1)}\u00a0h`;
 
 const nameOf = (k: WaitRow["keys"][number]) =>
   k.dimension === "REASON" ? word("WaitReason", k.value as "NONE") : k.label || k.value || "–";

@@ -10,7 +10,7 @@ import { word } from "../../words";
 import { bytes, isMemory, slotHours } from "../format";
 import { Empty, FailureNote } from "../Note";
 import { Terminate } from "../session/Terminate";
-import { type WasteRow, WasteQuery } from "./statistics";
+import { WasteQuery, type WasteRow } from "./statistics";
 import { secs } from "./Waits";
 
 type Report = VariablesOf<typeof WasteQuery>["input"]["report"];
