@@ -590,6 +590,57 @@ type CancelTaskInput struct {
 	ID string `json:"id"`
 }
 
+// Capacity divides capacity times time since the record exists.
+type Capacity struct {
+	// Begin of the report: that of the input, or of the record of capacity if it is later. Null without a record.
+	Since *time.Time    `json:"since"`
+	Rows  []CapacityRow `json:"rows"`
+}
+
+// CapacityKey is the value of one dimension.
+type CapacityKey struct {
+	Dimension Enum `json:"dimension"`
+	// An id, or when a step of time begins.
+	Value string `json:"value"`
+	// Name of the object now; empty if it was deleted.
+	Label string `json:"label"`
+}
+
+type CapacityReportInput struct {
+	From time.Time `json:"from"`
+	// Default: now. A time in the future is now.
+	To *time.Time `json:"to,omitempty"`
+	// Every report is also grouped by slot.
+	By []Enum `json:"by"`
+	// In which days, weeks and months begin. Default: UTC.
+	TimeZone string `json:"timeZone,omitempty"`
+	// Default: all resource groups.
+	ResourceGroup string `json:"resourceGroup,omitempty"`
+	// Default: all slots.
+	Slot string `json:"slot,omitempty"`
+}
+
+// CapacityRow divides capacity times seconds of one slot.
+type CapacityRow struct {
+	Slot string `json:"slot"`
+	// In the order of by.
+	Keys     []CapacityKey `json:"keys"`
+	Capacity string        `json:"capacity"`
+	// The used part of what was allocated to sessions that ran.
+	Used string `json:"used"`
+	// The unused part of it.
+	Idle string `json:"idle"`
+	// Allocated to sessions that ran, without measurements.
+	Unmeasured string `json:"unmeasured"`
+	// Allocated to sessions that were starting.
+	Promised    string `json:"promised"`
+	Unallocated string `json:"unallocated"`
+	// Not allocated on machines that were lost, cordoned or drained, and of devices that were unhealthy.
+	OutOfService string `json:"outOfService"`
+	// Allocated on devices that had disappeared or become smaller; not part of the capacity.
+	Beyond string `json:"beyond"`
+}
+
 // With endCredentials, all access tokens, keypairs and SSH keys are revoked too. Default: false.
 type ChangePasswordInput struct {
 	Current        string `json:"current"`
@@ -4154,6 +4205,11 @@ type SessionDetail struct {
 	Pending *PendingReport `json:"pending"`
 	// Usage so far: slot-seconds for each slot.
 	Usage []UsageEntry `json:"usage"`
+	// What it used of its slots. Empty until it has run for a quarter of an hour or has ended two minutes ago.
+	Use []SessionUse `json:"use"`
+	// A size for the next session: the requested slots of each container, with 1.2 times the 95th percentile where that was measured; never less
+	// memory than it had reached and never less than the image needs. Null without such measurements, and for sessions of several containers.
+	SuggestedSlots Slots `json:"suggestedSlots"`
 	// The idle check that would end the session next; null if none would, as far as is known.
 	Idle *SessionIdle `json:"idle"`
 	// True if idle checks ignore the session.
@@ -4271,6 +4327,10 @@ type __premarshalSessionDetail struct {
 
 	Usage []UsageEntry `json:"usage"`
 
+	Use []SessionUse `json:"use"`
+
+	SuggestedSlots Slots `json:"suggestedSlots"`
+
 	Idle *SessionIdle `json:"idle"`
 
 	IdleExempt bool `json:"idleExempt"`
@@ -4322,6 +4382,8 @@ func (v *SessionDetail) __premarshalJSON() (*__premarshalSessionDetail, error) {
 	retval.History = v.History
 	retval.Pending = v.Pending
 	retval.Usage = v.Usage
+	retval.Use = v.Use
+	retval.SuggestedSlots = v.SuggestedSlots
 	retval.Idle = v.Idle
 	retval.IdleExempt = v.IdleExempt
 	retval.DiskBytes = v.DiskBytes
@@ -4534,6 +4596,26 @@ type SessionTemplate struct {
 	Request SessionRequest `json:"request"`
 }
 
+// SessionUse is what a session used of one thing that is measured.
+type SessionUse struct {
+	// Such as cpu_util, mem_used, cuda_util or cuda_mem.
+	Metric string `json:"metric"`
+	// The slot that it is about; empty without one.
+	Slot string `json:"slot"`
+	Unit string `json:"unit"`
+	// What was allocated, in the unit; 0: unknown.
+	Asked float64 `json:"asked"`
+	// Null if the quality is UNKNOWN.
+	Mean *float64 `json:"mean"`
+	// The 95th percentile; null if the quality is UNKNOWN.
+	P95 *float64 `json:"p95"`
+	// Null if the quality is UNKNOWN.
+	Peak    *float64 `json:"peak"`
+	Quality Enum     `json:"quality"`
+	// Seconds with measurements.
+	Seconds int64 `json:"seconds"`
+}
+
 // Sets the limits of a user's or a project's scope, and creates the scope if it does not exist. limitBytes overrides the
 // policies of the owner, but not those of the domain; 0 allows nothing, null means the limit of the policies. For
 // limitInodes, null means unlimited. A volume accepts only the limits that are in its capabilities: quota-bytes,
@@ -4671,6 +4753,13 @@ type Shares struct {
 	ShareWeights []ShareWeight `json:"shareWeights"`
 	// Domains, their projects and the projects' users, each level sorted by who goes first. Administrators see what they administer; other users see themselves, their projects and their domain.
 	ShareHolders []ShareHolder `json:"shareHolders"`
+}
+
+// SizeAdvice is a size that an earlier session would have needed.
+type SizeAdvice struct {
+	Session   Ref   `json:"session"`
+	Asked     Slots `json:"asked"`
+	Suggested Slots `json:"suggested"`
 }
 
 // SlotType describes one slot: its unit and how it is counted.
@@ -5632,6 +5721,90 @@ type VoteChatAnswerInput struct {
 	Winner string `json:"winner,omitempty"`
 }
 
+// WaitKey is the value of one dimension.
+type WaitKey struct {
+	Dimension Enum `json:"dimension"`
+	// An id, a name, or when a step of time begins; empty if there is none.
+	Value string `json:"value"`
+	// Name of the object now; empty if it was deleted, or if the viewer cannot see it.
+	Label string `json:"label"`
+}
+
+type WaitReportInput struct {
+	// Of the start of the run.
+	From time.Time `json:"from"`
+	// Default: now.
+	To *time.Time `json:"to,omitempty"`
+	By []Enum     `json:"by"`
+	// Which part of the time.
+	Stage Enum `json:"stage,omitempty"`
+	// In which days, weeks and months begin, such as Europe/Berlin. Default: UTC.
+	TimeZone string `json:"timeZone,omitempty"`
+	// True: the starts of all users in the resource group, which is required. from and to are then rounded to hours, by can have
+	// RESOURCE_GROUP, REASON and a step of time, and rows of fewer than 5 sessions or 3 users are left out.
+	Everyone bool `json:"everyone,omitempty"`
+	// Default: all users.
+	User string `json:"user,omitempty"`
+	// Default: all projects.
+	Project string `json:"project,omitempty"`
+	// Default: all domains.
+	Domain string `json:"domain,omitempty"`
+	// Default: all resource groups.
+	ResourceGroup string `json:"resourceGroup,omitempty"`
+	// Default: all agents.
+	Agent string `json:"agent,omitempty"`
+	// Default: all images.
+	Image string `json:"image,omitempty"`
+}
+
+// WaitRow has percentiles of the starts of one group, in seconds.
+type WaitRow struct {
+	// In the order of by.
+	Keys []WaitKey `json:"keys"`
+	// Number of starts.
+	Count int `json:"count"`
+	// Null without a start.
+	P50 *float64 `json:"p50"`
+	// Null if a row about all users has fewer than 50 starts.
+	P90 *float64 `json:"p90"`
+	// Null if a row about all users has fewer than 500 starts.
+	P99 *float64 `json:"p99"`
+	// Not rounded. Null in rows about all users, because it is the time of one session.
+	Max *float64 `json:"max"`
+}
+
+type WasteInput struct {
+	Report Enum `json:"report"`
+	// Of reports about users. Default: 30 days ago.
+	From *time.Time `json:"from,omitempty"`
+	// Most rows, 1 to 500.
+	First *int `json:"first,omitempty"`
+}
+
+// WasteNumber is one number behind a row; without a value it is unknown.
+type WasteNumber struct {
+	Name string `json:"name"`
+	// Null: unknown, not 0.
+	Value *float64 `json:"value"`
+	// slot, slot-seconds, bytes, byte-seconds, percent, seconds or count.
+	Unit string `json:"unit"`
+}
+
+// WasteRow is a session, a user or a machine that uses less than it has.
+type WasteRow struct {
+	Session     string `json:"session"`
+	SessionName string `json:"sessionName"`
+	User        string `json:"user"`
+	// Empty if the viewer cannot see the user.
+	UserEmail string `json:"userEmail"`
+	Agent     string `json:"agent"`
+	AgentName string `json:"agentName"`
+	// That the numbers are about; empty if they are not about one.
+	Slot    string        `json:"slot"`
+	Quality Enum          `json:"quality"`
+	Numbers []WasteNumber `json:"numbers"`
+}
+
 // __acceptVfolderShareInput is used internally by genqlient
 type __acceptVfolderShareInput struct {
 	Input AcceptVfolderShareInput `json:"input"`
@@ -6140,6 +6313,11 @@ type __queryAuditEntriesInput struct {
 	Where Where  `json:"where,omitzero"`
 }
 
+// __queryCapacityReportInput is used internally by genqlient
+type __queryCapacityReportInput struct {
+	Input CapacityReportInput `json:"input"`
+}
+
 // __queryChatByIDInput is used internally by genqlient
 type __queryChatByIDInput struct {
 	ID string `json:"id"`
@@ -6547,6 +6725,12 @@ type __querySessionsInput struct {
 	Where Where  `json:"where,omitzero"`
 }
 
+// __querySizeAdviceInput is used internally by genqlient
+type __querySizeAdviceInput struct {
+	Image string `json:"image"`
+	Name  string `json:"name,omitempty"`
+}
+
 // __queryTasksInput is used internally by genqlient
 type __queryTasksInput struct {
 	First *int   `json:"first,omitempty"`
@@ -6638,6 +6822,16 @@ type __queryVolumeOrphansInput struct {
 type __queryVolumesInput struct {
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
+}
+
+// __queryWaitReportInput is used internally by genqlient
+type __queryWaitReportInput struct {
+	Input WaitReportInput `json:"input"`
+}
+
+// __queryWasteInput is used internally by genqlient
+type __queryWasteInput struct {
+	Input WasteInput `json:"input"`
 }
 
 // __queryWhyInput is used internally by genqlient
@@ -8401,6 +8595,12 @@ type queryBuildCachesResponse struct {
 	BuildCaches []BuildCache `json:"buildCaches"`
 }
 
+// queryCapacityReportResponse is returned by queryCapacityReport on success.
+type queryCapacityReportResponse struct {
+	// Capacity times time, divided into what was used, allocated, promised, free and out of service. At most 10,000 rows and 1,000 steps of time.
+	CapacityReport Capacity `json:"capacityReport"`
+}
+
 // queryChatByIDResponse is returned by queryChatByID on success.
 type queryChatByIDResponse struct {
 	// A chat of the viewer, or one that is shared with its link. Null if there is none.
@@ -9744,6 +9944,12 @@ type querySessionsSessionsSessionConnectionEdgesSessionEdge struct {
 // GetNode returns querySessionsSessionsSessionConnectionEdgesSessionEdge.Node, and is useful for accessing the field via an interface.
 func (v *querySessionsSessionsSessionConnectionEdgesSessionEdge) GetNode() *Session { return v.Node }
 
+// querySizeAdviceResponse is returned by querySizeAdvice on success.
+type querySizeAdviceResponse struct {
+	// The newest session of the viewer with an image that has a suggestion other than its request, one with the name first. Null without one.
+	SizeAdvice *SizeAdvice `json:"sizeAdvice"`
+}
+
 // querySlotTypesResponse is returned by querySlotTypes on success.
 type querySlotTypesResponse struct {
 	SlotTypes []SlotType `json:"slotTypes"`
@@ -9981,6 +10187,18 @@ type queryVolumesVolumesVolumeConnectionEdgesVolumeEdge struct {
 
 // GetNode returns queryVolumesVolumesVolumeConnectionEdgesVolumeEdge.Node, and is useful for accessing the field via an interface.
 func (v *queryVolumesVolumesVolumeConnectionEdgesVolumeEdge) GetNode() *Volume { return v.Node }
+
+// queryWaitReportResponse is returned by queryWaitReport on success.
+type queryWaitReportResponse struct {
+	// Percentiles of the time that starts of sessions took, over the sessions that the viewer can see or all of a resource group. At most 10,000 rows and 1,000 steps of time.
+	WaitReport []WaitRow `json:"waitReport"`
+}
+
+// queryWasteResponse is returned by queryWaste on success.
+type queryWasteResponse struct {
+	// Sessions, users or machines that use less than they have, as far as the viewer can see them.
+	Waste []WasteRow `json:"waste"`
+}
 
 // queryWhyResponse is returned by queryWhy on success.
 type queryWhyResponse struct {
@@ -16805,6 +17023,65 @@ func queryBuildCaches(
 	return data_, err_
 }
 
+// The query executed by queryCapacityReport.
+const queryCapacityReport_Operation = `
+query CapacityReport ($input: CapacityReportInput!) {
+	capacityReport(input: $input) {
+		... Capacity
+	}
+}
+fragment Capacity on CapacityReport {
+	since
+	rows {
+		... CapacityRow
+	}
+}
+fragment CapacityRow on CapacityRow {
+	slot
+	keys {
+		... CapacityKey
+	}
+	capacity
+	used
+	idle
+	unmeasured
+	promised
+	unallocated
+	outOfService
+	beyond
+}
+fragment CapacityKey on CapacityKey {
+	dimension
+	value
+	label
+}
+`
+
+func queryCapacityReport(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CapacityReportInput,
+) (data_ *queryCapacityReportResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CapacityReport",
+		Query:  queryCapacityReport_Operation,
+		Variables: &__queryCapacityReportInput{
+			Input: input,
+		},
+	}
+
+	data_ = &queryCapacityReportResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryChatByID.
 const queryChatByID_Operation = `
 query ChatByID ($id: ID!) {
@@ -21418,6 +21695,10 @@ fragment SessionDetail on Session {
 	usage {
 		... UsageEntry
 	}
+	use {
+		... SessionUse
+	}
+	suggestedSlots
 	idle {
 		... SessionIdle
 	}
@@ -21576,6 +21857,17 @@ fragment PendingReport on PendingReport {
 fragment UsageEntry on UsageEntry {
 	slot
 	slotSeconds
+}
+fragment SessionUse on SessionUse {
+	metric
+	slot
+	unit
+	asked
+	mean
+	p95
+	peak
+	quality
+	seconds
 }
 fragment SessionIdle on SessionIdle {
 	checker
@@ -22370,6 +22662,50 @@ func querySessions(
 	}
 
 	data_ = &querySessionsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by querySizeAdvice.
+const querySizeAdvice_Operation = `
+query SizeAdvice ($image: ID!, $name: String) {
+	sizeAdvice(image: $image, name: $name) {
+		... SizeAdvice
+	}
+}
+fragment SizeAdvice on SizeAdvice {
+	session {
+		id
+		name
+	}
+	asked
+	suggested
+}
+`
+
+func querySizeAdvice(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	image string,
+	name string,
+) (data_ *querySizeAdviceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SizeAdvice",
+		Query:  querySizeAdvice_Operation,
+		Variables: &__querySizeAdviceInput{
+			Image: image,
+			Name:  name,
+		},
+	}
+
+	data_ = &querySizeAdviceResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -23645,6 +23981,107 @@ func queryVolumes(
 	}
 
 	data_ = &queryVolumesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryWaitReport.
+const queryWaitReport_Operation = `
+query WaitReport ($input: WaitReportInput!) {
+	waitReport(input: $input) {
+		... WaitRow
+	}
+}
+fragment WaitRow on WaitRow {
+	keys {
+		... WaitKey
+	}
+	count
+	p50
+	p90
+	p99
+	max
+}
+fragment WaitKey on WaitKey {
+	dimension
+	value
+	label
+}
+`
+
+func queryWaitReport(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input WaitReportInput,
+) (data_ *queryWaitReportResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "WaitReport",
+		Query:  queryWaitReport_Operation,
+		Variables: &__queryWaitReportInput{
+			Input: input,
+		},
+	}
+
+	data_ = &queryWaitReportResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryWaste.
+const queryWaste_Operation = `
+query Waste ($input: WasteInput!) {
+	waste(input: $input) {
+		... WasteRow
+	}
+}
+fragment WasteRow on WasteRow {
+	session
+	sessionName
+	user
+	userEmail
+	agent
+	agentName
+	slot
+	quality
+	numbers {
+		... WasteNumber
+	}
+}
+fragment WasteNumber on WasteNumber {
+	name
+	value
+	unit
+}
+`
+
+func queryWaste(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input WasteInput,
+) (data_ *queryWasteResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Waste",
+		Query:  queryWaste_Operation,
+		Variables: &__queryWasteInput{
+			Input: input,
+		},
+	}
+
+	data_ = &queryWasteResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

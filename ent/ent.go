@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/capacityspan"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
 	"github.com/berthhq/berth/ent/chatcontent"
@@ -74,7 +75,9 @@ import (
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/sessionnetwork"
+	"github.com/berthhq/berth/ent/sessionstart"
 	"github.com/berthhq/berth/ent/sessiontemplate"
+	"github.com/berthhq/berth/ent/sessionuse"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -153,6 +156,7 @@ func checkColumn(t, c string) error {
 			appport.Table:            appport.ValidColumn,
 			appshare.Table:           appshare.ValidColumn,
 			auditentry.Table:         auditentry.ValidColumn,
+			capacityspan.Table:       capacityspan.ValidColumn,
 			chat.Table:               chat.ValidColumn,
 			chatanswer.Table:         chatanswer.ValidColumn,
 			chatcontent.Table:        chatcontent.ValidColumn,
@@ -209,7 +213,9 @@ func checkColumn(t, c string) error {
 			sessiongroup.Table:       sessiongroup.ValidColumn,
 			sessionmount.Table:       sessionmount.ValidColumn,
 			sessionnetwork.Table:     sessionnetwork.ValidColumn,
+			sessionstart.Table:       sessionstart.ValidColumn,
 			sessiontemplate.Table:    sessiontemplate.ValidColumn,
+			sessionuse.Table:         sessionuse.ValidColumn,
 			shareweight.Table:        shareweight.ValidColumn,
 			slottype.Table:           slottype.ValidColumn,
 			storageproxy.Table:       storageproxy.ValidColumn,

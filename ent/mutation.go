@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/capacityspan"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
 	"github.com/berthhq/berth/ent/chatcontent"
@@ -75,7 +76,9 @@ import (
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/sessionnetwork"
+	"github.com/berthhq/berth/ent/sessionstart"
 	"github.com/berthhq/berth/ent/sessiontemplate"
+	"github.com/berthhq/berth/ent/sessionuse"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -112,6 +115,7 @@ const (
 	TypeAppPort            = "AppPort"
 	TypeAppShare           = "AppShare"
 	TypeAuditEntry         = "AuditEntry"
+	TypeCapacitySpan       = "CapacitySpan"
 	TypeChat               = "Chat"
 	TypeChatAnswer         = "ChatAnswer"
 	TypeChatContent        = "ChatContent"
@@ -168,7 +172,9 @@ const (
 	TypeSessionGroup       = "SessionGroup"
 	TypeSessionMount       = "SessionMount"
 	TypeSessionNetwork     = "SessionNetwork"
+	TypeSessionStart       = "SessionStart"
 	TypeSessionTemplate    = "SessionTemplate"
+	TypeSessionUse         = "SessionUse"
 	TypeShareWeight        = "ShareWeight"
 	TypeSlotType           = "SlotType"
 	TypeStorageProxy       = "StorageProxy"
@@ -7515,6 +7521,774 @@ func (m *AuditEntryMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *AuditEntryMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown AuditEntry edge %s", name)
+}
+
+// CapacitySpanMutation represents an operation that mutates the CapacitySpan nodes in the graph.
+type CapacitySpanMutation struct {
+	config
+	op                Op
+	typ               string
+	id                *int64
+	agent_id          *uuid.UUID
+	device_id         *uuid.UUID
+	resource_group_id *uuid.UUID
+	slot              *string
+	amount            *int64
+	addamount         *int64
+	out               *bool
+	began_at          *time.Time
+	ended_at          *time.Time
+	clearedFields     map[string]struct{}
+	done              bool
+	oldValue          func(context.Context) (*CapacitySpan, error)
+	predicates        []predicate.CapacitySpan
+}
+
+var _ ent.Mutation = (*CapacitySpanMutation)(nil)
+
+// capacityspanOption allows management of the mutation configuration using functional options.
+type capacityspanOption func(*CapacitySpanMutation)
+
+// newCapacitySpanMutation creates new mutation for the CapacitySpan entity.
+func newCapacitySpanMutation(c config, op Op, opts ...capacityspanOption) *CapacitySpanMutation {
+	m := &CapacitySpanMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeCapacitySpan,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withCapacitySpanID sets the ID field of the mutation.
+func withCapacitySpanID(id int64) capacityspanOption {
+	return func(m *CapacitySpanMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *CapacitySpan
+		)
+		m.oldValue = func(ctx context.Context) (*CapacitySpan, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().CapacitySpan.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withCapacitySpan sets the old CapacitySpan of the mutation.
+func withCapacitySpan(node *CapacitySpan) capacityspanOption {
+	return func(m *CapacitySpanMutation) {
+		m.oldValue = func(context.Context) (*CapacitySpan, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m CapacitySpanMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m CapacitySpanMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of CapacitySpan entities.
+func (m *CapacitySpanMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *CapacitySpanMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *CapacitySpanMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().CapacitySpan.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetAgentID sets the "agent_id" field.
+func (m *CapacitySpanMutation) SetAgentID(u uuid.UUID) {
+	m.agent_id = &u
+}
+
+// AgentID returns the value of the "agent_id" field in the mutation.
+func (m *CapacitySpanMutation) AgentID() (r uuid.UUID, exists bool) {
+	v := m.agent_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAgentID returns the old "agent_id" field's value of the CapacitySpan entity.
+// If the CapacitySpan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapacitySpanMutation) OldAgentID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAgentID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAgentID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAgentID: %w", err)
+	}
+	return oldValue.AgentID, nil
+}
+
+// ResetAgentID resets all changes to the "agent_id" field.
+func (m *CapacitySpanMutation) ResetAgentID() {
+	m.agent_id = nil
+}
+
+// SetDeviceID sets the "device_id" field.
+func (m *CapacitySpanMutation) SetDeviceID(u uuid.UUID) {
+	m.device_id = &u
+}
+
+// DeviceID returns the value of the "device_id" field in the mutation.
+func (m *CapacitySpanMutation) DeviceID() (r uuid.UUID, exists bool) {
+	v := m.device_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDeviceID returns the old "device_id" field's value of the CapacitySpan entity.
+// If the CapacitySpan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapacitySpanMutation) OldDeviceID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDeviceID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDeviceID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDeviceID: %w", err)
+	}
+	return oldValue.DeviceID, nil
+}
+
+// ResetDeviceID resets all changes to the "device_id" field.
+func (m *CapacitySpanMutation) ResetDeviceID() {
+	m.device_id = nil
+}
+
+// SetResourceGroupID sets the "resource_group_id" field.
+func (m *CapacitySpanMutation) SetResourceGroupID(u uuid.UUID) {
+	m.resource_group_id = &u
+}
+
+// ResourceGroupID returns the value of the "resource_group_id" field in the mutation.
+func (m *CapacitySpanMutation) ResourceGroupID() (r uuid.UUID, exists bool) {
+	v := m.resource_group_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResourceGroupID returns the old "resource_group_id" field's value of the CapacitySpan entity.
+// If the CapacitySpan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapacitySpanMutation) OldResourceGroupID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResourceGroupID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResourceGroupID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResourceGroupID: %w", err)
+	}
+	return oldValue.ResourceGroupID, nil
+}
+
+// ResetResourceGroupID resets all changes to the "resource_group_id" field.
+func (m *CapacitySpanMutation) ResetResourceGroupID() {
+	m.resource_group_id = nil
+}
+
+// SetSlot sets the "slot" field.
+func (m *CapacitySpanMutation) SetSlot(s string) {
+	m.slot = &s
+}
+
+// Slot returns the value of the "slot" field in the mutation.
+func (m *CapacitySpanMutation) Slot() (r string, exists bool) {
+	v := m.slot
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSlot returns the old "slot" field's value of the CapacitySpan entity.
+// If the CapacitySpan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapacitySpanMutation) OldSlot(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSlot is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSlot requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSlot: %w", err)
+	}
+	return oldValue.Slot, nil
+}
+
+// ResetSlot resets all changes to the "slot" field.
+func (m *CapacitySpanMutation) ResetSlot() {
+	m.slot = nil
+}
+
+// SetAmount sets the "amount" field.
+func (m *CapacitySpanMutation) SetAmount(i int64) {
+	m.amount = &i
+	m.addamount = nil
+}
+
+// Amount returns the value of the "amount" field in the mutation.
+func (m *CapacitySpanMutation) Amount() (r int64, exists bool) {
+	v := m.amount
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAmount returns the old "amount" field's value of the CapacitySpan entity.
+// If the CapacitySpan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapacitySpanMutation) OldAmount(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAmount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAmount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAmount: %w", err)
+	}
+	return oldValue.Amount, nil
+}
+
+// AddAmount adds i to the "amount" field.
+func (m *CapacitySpanMutation) AddAmount(i int64) {
+	if m.addamount != nil {
+		*m.addamount += i
+	} else {
+		m.addamount = &i
+	}
+}
+
+// AddedAmount returns the value that was added to the "amount" field in this mutation.
+func (m *CapacitySpanMutation) AddedAmount() (r int64, exists bool) {
+	v := m.addamount
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAmount resets all changes to the "amount" field.
+func (m *CapacitySpanMutation) ResetAmount() {
+	m.amount = nil
+	m.addamount = nil
+}
+
+// SetOut sets the "out" field.
+func (m *CapacitySpanMutation) SetOut(b bool) {
+	m.out = &b
+}
+
+// Out returns the value of the "out" field in the mutation.
+func (m *CapacitySpanMutation) Out() (r bool, exists bool) {
+	v := m.out
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOut returns the old "out" field's value of the CapacitySpan entity.
+// If the CapacitySpan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapacitySpanMutation) OldOut(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOut is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOut requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOut: %w", err)
+	}
+	return oldValue.Out, nil
+}
+
+// ResetOut resets all changes to the "out" field.
+func (m *CapacitySpanMutation) ResetOut() {
+	m.out = nil
+}
+
+// SetBeganAt sets the "began_at" field.
+func (m *CapacitySpanMutation) SetBeganAt(t time.Time) {
+	m.began_at = &t
+}
+
+// BeganAt returns the value of the "began_at" field in the mutation.
+func (m *CapacitySpanMutation) BeganAt() (r time.Time, exists bool) {
+	v := m.began_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBeganAt returns the old "began_at" field's value of the CapacitySpan entity.
+// If the CapacitySpan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapacitySpanMutation) OldBeganAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBeganAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBeganAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBeganAt: %w", err)
+	}
+	return oldValue.BeganAt, nil
+}
+
+// ResetBeganAt resets all changes to the "began_at" field.
+func (m *CapacitySpanMutation) ResetBeganAt() {
+	m.began_at = nil
+}
+
+// SetEndedAt sets the "ended_at" field.
+func (m *CapacitySpanMutation) SetEndedAt(t time.Time) {
+	m.ended_at = &t
+}
+
+// EndedAt returns the value of the "ended_at" field in the mutation.
+func (m *CapacitySpanMutation) EndedAt() (r time.Time, exists bool) {
+	v := m.ended_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndedAt returns the old "ended_at" field's value of the CapacitySpan entity.
+// If the CapacitySpan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CapacitySpanMutation) OldEndedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndedAt: %w", err)
+	}
+	return oldValue.EndedAt, nil
+}
+
+// ClearEndedAt clears the value of the "ended_at" field.
+func (m *CapacitySpanMutation) ClearEndedAt() {
+	m.ended_at = nil
+	m.clearedFields[capacityspan.FieldEndedAt] = struct{}{}
+}
+
+// EndedAtCleared returns if the "ended_at" field was cleared in this mutation.
+func (m *CapacitySpanMutation) EndedAtCleared() bool {
+	_, ok := m.clearedFields[capacityspan.FieldEndedAt]
+	return ok
+}
+
+// ResetEndedAt resets all changes to the "ended_at" field.
+func (m *CapacitySpanMutation) ResetEndedAt() {
+	m.ended_at = nil
+	delete(m.clearedFields, capacityspan.FieldEndedAt)
+}
+
+// Where appends a list predicates to the CapacitySpanMutation builder.
+func (m *CapacitySpanMutation) Where(ps ...predicate.CapacitySpan) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the CapacitySpanMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *CapacitySpanMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.CapacitySpan, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *CapacitySpanMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *CapacitySpanMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (CapacitySpan).
+func (m *CapacitySpanMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *CapacitySpanMutation) Fields() []string {
+	fields := make([]string, 0, 8)
+	if m.agent_id != nil {
+		fields = append(fields, capacityspan.FieldAgentID)
+	}
+	if m.device_id != nil {
+		fields = append(fields, capacityspan.FieldDeviceID)
+	}
+	if m.resource_group_id != nil {
+		fields = append(fields, capacityspan.FieldResourceGroupID)
+	}
+	if m.slot != nil {
+		fields = append(fields, capacityspan.FieldSlot)
+	}
+	if m.amount != nil {
+		fields = append(fields, capacityspan.FieldAmount)
+	}
+	if m.out != nil {
+		fields = append(fields, capacityspan.FieldOut)
+	}
+	if m.began_at != nil {
+		fields = append(fields, capacityspan.FieldBeganAt)
+	}
+	if m.ended_at != nil {
+		fields = append(fields, capacityspan.FieldEndedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *CapacitySpanMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case capacityspan.FieldAgentID:
+		return m.AgentID()
+	case capacityspan.FieldDeviceID:
+		return m.DeviceID()
+	case capacityspan.FieldResourceGroupID:
+		return m.ResourceGroupID()
+	case capacityspan.FieldSlot:
+		return m.Slot()
+	case capacityspan.FieldAmount:
+		return m.Amount()
+	case capacityspan.FieldOut:
+		return m.Out()
+	case capacityspan.FieldBeganAt:
+		return m.BeganAt()
+	case capacityspan.FieldEndedAt:
+		return m.EndedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *CapacitySpanMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case capacityspan.FieldAgentID:
+		return m.OldAgentID(ctx)
+	case capacityspan.FieldDeviceID:
+		return m.OldDeviceID(ctx)
+	case capacityspan.FieldResourceGroupID:
+		return m.OldResourceGroupID(ctx)
+	case capacityspan.FieldSlot:
+		return m.OldSlot(ctx)
+	case capacityspan.FieldAmount:
+		return m.OldAmount(ctx)
+	case capacityspan.FieldOut:
+		return m.OldOut(ctx)
+	case capacityspan.FieldBeganAt:
+		return m.OldBeganAt(ctx)
+	case capacityspan.FieldEndedAt:
+		return m.OldEndedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown CapacitySpan field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *CapacitySpanMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case capacityspan.FieldAgentID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAgentID(v)
+		return nil
+	case capacityspan.FieldDeviceID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDeviceID(v)
+		return nil
+	case capacityspan.FieldResourceGroupID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResourceGroupID(v)
+		return nil
+	case capacityspan.FieldSlot:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSlot(v)
+		return nil
+	case capacityspan.FieldAmount:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAmount(v)
+		return nil
+	case capacityspan.FieldOut:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOut(v)
+		return nil
+	case capacityspan.FieldBeganAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBeganAt(v)
+		return nil
+	case capacityspan.FieldEndedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown CapacitySpan field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *CapacitySpanMutation) AddedFields() []string {
+	var fields []string
+	if m.addamount != nil {
+		fields = append(fields, capacityspan.FieldAmount)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *CapacitySpanMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case capacityspan.FieldAmount:
+		return m.AddedAmount()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *CapacitySpanMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case capacityspan.FieldAmount:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAmount(v)
+		return nil
+	}
+	return fmt.Errorf("unknown CapacitySpan numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *CapacitySpanMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(capacityspan.FieldEndedAt) {
+		fields = append(fields, capacityspan.FieldEndedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *CapacitySpanMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *CapacitySpanMutation) ClearField(name string) error {
+	switch name {
+	case capacityspan.FieldEndedAt:
+		m.ClearEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown CapacitySpan nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *CapacitySpanMutation) ResetField(name string) error {
+	switch name {
+	case capacityspan.FieldAgentID:
+		m.ResetAgentID()
+		return nil
+	case capacityspan.FieldDeviceID:
+		m.ResetDeviceID()
+		return nil
+	case capacityspan.FieldResourceGroupID:
+		m.ResetResourceGroupID()
+		return nil
+	case capacityspan.FieldSlot:
+		m.ResetSlot()
+		return nil
+	case capacityspan.FieldAmount:
+		m.ResetAmount()
+		return nil
+	case capacityspan.FieldOut:
+		m.ResetOut()
+		return nil
+	case capacityspan.FieldBeganAt:
+		m.ResetBeganAt()
+		return nil
+	case capacityspan.FieldEndedAt:
+		m.ResetEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown CapacitySpan field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *CapacitySpanMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *CapacitySpanMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *CapacitySpanMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *CapacitySpanMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *CapacitySpanMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *CapacitySpanMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *CapacitySpanMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown CapacitySpan unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *CapacitySpanMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown CapacitySpan edge %s", name)
 }
 
 // ChatMutation represents an operation that mutates the Chat nodes in the graph.
@@ -71047,6 +71821,1251 @@ func (m *SessionNetworkMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown SessionNetwork edge %s", name)
 }
 
+// SessionStartMutation represents an operation that mutates the SessionStart nodes in the graph.
+type SessionStartMutation struct {
+	config
+	op                Op
+	typ               string
+	id                *uuid.UUID
+	domain_id         *uuid.UUID
+	project_id        *uuid.UUID
+	owner_id          *uuid.UUID
+	session_id        *uuid.UUID
+	resource_group_id *uuid.UUID
+	image_id          *uuid.UUID
+	agent_id          *uuid.UUID
+	session_type      *string
+	reason            *string
+	_path             *string
+	started_at        *time.Time
+	wait_ms           *int64
+	addwait_ms        *int64
+	queue_ms          *int64
+	addqueue_ms       *int64
+	pull_ms           *int64
+	addpull_ms        *int64
+	create_ms         *int64
+	addcreate_ms      *int64
+	clearedFields     map[string]struct{}
+	done              bool
+	oldValue          func(context.Context) (*SessionStart, error)
+	predicates        []predicate.SessionStart
+}
+
+var _ ent.Mutation = (*SessionStartMutation)(nil)
+
+// sessionstartOption allows management of the mutation configuration using functional options.
+type sessionstartOption func(*SessionStartMutation)
+
+// newSessionStartMutation creates new mutation for the SessionStart entity.
+func newSessionStartMutation(c config, op Op, opts ...sessionstartOption) *SessionStartMutation {
+	m := &SessionStartMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSessionStart,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSessionStartID sets the ID field of the mutation.
+func withSessionStartID(id uuid.UUID) sessionstartOption {
+	return func(m *SessionStartMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SessionStart
+		)
+		m.oldValue = func(ctx context.Context) (*SessionStart, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SessionStart.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSessionStart sets the old SessionStart of the mutation.
+func withSessionStart(node *SessionStart) sessionstartOption {
+	return func(m *SessionStartMutation) {
+		m.oldValue = func(context.Context) (*SessionStart, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SessionStartMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SessionStartMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SessionStart entities.
+func (m *SessionStartMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SessionStartMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SessionStartMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SessionStart.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *SessionStartMutation) SetDomainID(u uuid.UUID) {
+	m.domain_id = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *SessionStartMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *SessionStartMutation) ResetDomainID() {
+	m.domain_id = nil
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *SessionStartMutation) SetProjectID(u uuid.UUID) {
+	m.project_id = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *SessionStartMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldProjectID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *SessionStartMutation) ResetProjectID() {
+	m.project_id = nil
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (m *SessionStartMutation) SetOwnerID(u uuid.UUID) {
+	m.owner_id = &u
+}
+
+// OwnerID returns the value of the "owner_id" field in the mutation.
+func (m *SessionStartMutation) OwnerID() (r uuid.UUID, exists bool) {
+	v := m.owner_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnerID returns the old "owner_id" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldOwnerID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnerID: %w", err)
+	}
+	return oldValue.OwnerID, nil
+}
+
+// ResetOwnerID resets all changes to the "owner_id" field.
+func (m *SessionStartMutation) ResetOwnerID() {
+	m.owner_id = nil
+}
+
+// SetSessionID sets the "session_id" field.
+func (m *SessionStartMutation) SetSessionID(u uuid.UUID) {
+	m.session_id = &u
+}
+
+// SessionID returns the value of the "session_id" field in the mutation.
+func (m *SessionStartMutation) SessionID() (r uuid.UUID, exists bool) {
+	v := m.session_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionID returns the old "session_id" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldSessionID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionID: %w", err)
+	}
+	return oldValue.SessionID, nil
+}
+
+// ResetSessionID resets all changes to the "session_id" field.
+func (m *SessionStartMutation) ResetSessionID() {
+	m.session_id = nil
+}
+
+// SetResourceGroupID sets the "resource_group_id" field.
+func (m *SessionStartMutation) SetResourceGroupID(u uuid.UUID) {
+	m.resource_group_id = &u
+}
+
+// ResourceGroupID returns the value of the "resource_group_id" field in the mutation.
+func (m *SessionStartMutation) ResourceGroupID() (r uuid.UUID, exists bool) {
+	v := m.resource_group_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResourceGroupID returns the old "resource_group_id" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldResourceGroupID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResourceGroupID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResourceGroupID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResourceGroupID: %w", err)
+	}
+	return oldValue.ResourceGroupID, nil
+}
+
+// ResetResourceGroupID resets all changes to the "resource_group_id" field.
+func (m *SessionStartMutation) ResetResourceGroupID() {
+	m.resource_group_id = nil
+}
+
+// SetImageID sets the "image_id" field.
+func (m *SessionStartMutation) SetImageID(u uuid.UUID) {
+	m.image_id = &u
+}
+
+// ImageID returns the value of the "image_id" field in the mutation.
+func (m *SessionStartMutation) ImageID() (r uuid.UUID, exists bool) {
+	v := m.image_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldImageID returns the old "image_id" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldImageID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldImageID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldImageID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldImageID: %w", err)
+	}
+	return oldValue.ImageID, nil
+}
+
+// ResetImageID resets all changes to the "image_id" field.
+func (m *SessionStartMutation) ResetImageID() {
+	m.image_id = nil
+}
+
+// SetAgentID sets the "agent_id" field.
+func (m *SessionStartMutation) SetAgentID(u uuid.UUID) {
+	m.agent_id = &u
+}
+
+// AgentID returns the value of the "agent_id" field in the mutation.
+func (m *SessionStartMutation) AgentID() (r uuid.UUID, exists bool) {
+	v := m.agent_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAgentID returns the old "agent_id" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldAgentID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAgentID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAgentID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAgentID: %w", err)
+	}
+	return oldValue.AgentID, nil
+}
+
+// ClearAgentID clears the value of the "agent_id" field.
+func (m *SessionStartMutation) ClearAgentID() {
+	m.agent_id = nil
+	m.clearedFields[sessionstart.FieldAgentID] = struct{}{}
+}
+
+// AgentIDCleared returns if the "agent_id" field was cleared in this mutation.
+func (m *SessionStartMutation) AgentIDCleared() bool {
+	_, ok := m.clearedFields[sessionstart.FieldAgentID]
+	return ok
+}
+
+// ResetAgentID resets all changes to the "agent_id" field.
+func (m *SessionStartMutation) ResetAgentID() {
+	m.agent_id = nil
+	delete(m.clearedFields, sessionstart.FieldAgentID)
+}
+
+// SetSessionType sets the "session_type" field.
+func (m *SessionStartMutation) SetSessionType(s string) {
+	m.session_type = &s
+}
+
+// SessionType returns the value of the "session_type" field in the mutation.
+func (m *SessionStartMutation) SessionType() (r string, exists bool) {
+	v := m.session_type
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionType returns the old "session_type" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldSessionType(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionType is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionType requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionType: %w", err)
+	}
+	return oldValue.SessionType, nil
+}
+
+// ResetSessionType resets all changes to the "session_type" field.
+func (m *SessionStartMutation) ResetSessionType() {
+	m.session_type = nil
+}
+
+// SetReason sets the "reason" field.
+func (m *SessionStartMutation) SetReason(s string) {
+	m.reason = &s
+}
+
+// Reason returns the value of the "reason" field in the mutation.
+func (m *SessionStartMutation) Reason() (r string, exists bool) {
+	v := m.reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReason returns the old "reason" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldReason(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReason: %w", err)
+	}
+	return oldValue.Reason, nil
+}
+
+// ResetReason resets all changes to the "reason" field.
+func (m *SessionStartMutation) ResetReason() {
+	m.reason = nil
+}
+
+// SetPath sets the "path" field.
+func (m *SessionStartMutation) SetPath(s string) {
+	m._path = &s
+}
+
+// Path returns the value of the "path" field in the mutation.
+func (m *SessionStartMutation) Path() (r string, exists bool) {
+	v := m._path
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPath returns the old "path" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldPath(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPath is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPath requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPath: %w", err)
+	}
+	return oldValue.Path, nil
+}
+
+// ResetPath resets all changes to the "path" field.
+func (m *SessionStartMutation) ResetPath() {
+	m._path = nil
+}
+
+// SetStartedAt sets the "started_at" field.
+func (m *SessionStartMutation) SetStartedAt(t time.Time) {
+	m.started_at = &t
+}
+
+// StartedAt returns the value of the "started_at" field in the mutation.
+func (m *SessionStartMutation) StartedAt() (r time.Time, exists bool) {
+	v := m.started_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStartedAt returns the old "started_at" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldStartedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStartedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStartedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStartedAt: %w", err)
+	}
+	return oldValue.StartedAt, nil
+}
+
+// ResetStartedAt resets all changes to the "started_at" field.
+func (m *SessionStartMutation) ResetStartedAt() {
+	m.started_at = nil
+}
+
+// SetWaitMs sets the "wait_ms" field.
+func (m *SessionStartMutation) SetWaitMs(i int64) {
+	m.wait_ms = &i
+	m.addwait_ms = nil
+}
+
+// WaitMs returns the value of the "wait_ms" field in the mutation.
+func (m *SessionStartMutation) WaitMs() (r int64, exists bool) {
+	v := m.wait_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWaitMs returns the old "wait_ms" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldWaitMs(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWaitMs is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWaitMs requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWaitMs: %w", err)
+	}
+	return oldValue.WaitMs, nil
+}
+
+// AddWaitMs adds i to the "wait_ms" field.
+func (m *SessionStartMutation) AddWaitMs(i int64) {
+	if m.addwait_ms != nil {
+		*m.addwait_ms += i
+	} else {
+		m.addwait_ms = &i
+	}
+}
+
+// AddedWaitMs returns the value that was added to the "wait_ms" field in this mutation.
+func (m *SessionStartMutation) AddedWaitMs() (r int64, exists bool) {
+	v := m.addwait_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetWaitMs resets all changes to the "wait_ms" field.
+func (m *SessionStartMutation) ResetWaitMs() {
+	m.wait_ms = nil
+	m.addwait_ms = nil
+}
+
+// SetQueueMs sets the "queue_ms" field.
+func (m *SessionStartMutation) SetQueueMs(i int64) {
+	m.queue_ms = &i
+	m.addqueue_ms = nil
+}
+
+// QueueMs returns the value of the "queue_ms" field in the mutation.
+func (m *SessionStartMutation) QueueMs() (r int64, exists bool) {
+	v := m.queue_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldQueueMs returns the old "queue_ms" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldQueueMs(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldQueueMs is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldQueueMs requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldQueueMs: %w", err)
+	}
+	return oldValue.QueueMs, nil
+}
+
+// AddQueueMs adds i to the "queue_ms" field.
+func (m *SessionStartMutation) AddQueueMs(i int64) {
+	if m.addqueue_ms != nil {
+		*m.addqueue_ms += i
+	} else {
+		m.addqueue_ms = &i
+	}
+}
+
+// AddedQueueMs returns the value that was added to the "queue_ms" field in this mutation.
+func (m *SessionStartMutation) AddedQueueMs() (r int64, exists bool) {
+	v := m.addqueue_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetQueueMs resets all changes to the "queue_ms" field.
+func (m *SessionStartMutation) ResetQueueMs() {
+	m.queue_ms = nil
+	m.addqueue_ms = nil
+}
+
+// SetPullMs sets the "pull_ms" field.
+func (m *SessionStartMutation) SetPullMs(i int64) {
+	m.pull_ms = &i
+	m.addpull_ms = nil
+}
+
+// PullMs returns the value of the "pull_ms" field in the mutation.
+func (m *SessionStartMutation) PullMs() (r int64, exists bool) {
+	v := m.pull_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPullMs returns the old "pull_ms" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldPullMs(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPullMs is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPullMs requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPullMs: %w", err)
+	}
+	return oldValue.PullMs, nil
+}
+
+// AddPullMs adds i to the "pull_ms" field.
+func (m *SessionStartMutation) AddPullMs(i int64) {
+	if m.addpull_ms != nil {
+		*m.addpull_ms += i
+	} else {
+		m.addpull_ms = &i
+	}
+}
+
+// AddedPullMs returns the value that was added to the "pull_ms" field in this mutation.
+func (m *SessionStartMutation) AddedPullMs() (r int64, exists bool) {
+	v := m.addpull_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPullMs resets all changes to the "pull_ms" field.
+func (m *SessionStartMutation) ResetPullMs() {
+	m.pull_ms = nil
+	m.addpull_ms = nil
+}
+
+// SetCreateMs sets the "create_ms" field.
+func (m *SessionStartMutation) SetCreateMs(i int64) {
+	m.create_ms = &i
+	m.addcreate_ms = nil
+}
+
+// CreateMs returns the value of the "create_ms" field in the mutation.
+func (m *SessionStartMutation) CreateMs() (r int64, exists bool) {
+	v := m.create_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreateMs returns the old "create_ms" field's value of the SessionStart entity.
+// If the SessionStart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionStartMutation) OldCreateMs(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreateMs is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreateMs requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreateMs: %w", err)
+	}
+	return oldValue.CreateMs, nil
+}
+
+// AddCreateMs adds i to the "create_ms" field.
+func (m *SessionStartMutation) AddCreateMs(i int64) {
+	if m.addcreate_ms != nil {
+		*m.addcreate_ms += i
+	} else {
+		m.addcreate_ms = &i
+	}
+}
+
+// AddedCreateMs returns the value that was added to the "create_ms" field in this mutation.
+func (m *SessionStartMutation) AddedCreateMs() (r int64, exists bool) {
+	v := m.addcreate_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCreateMs resets all changes to the "create_ms" field.
+func (m *SessionStartMutation) ResetCreateMs() {
+	m.create_ms = nil
+	m.addcreate_ms = nil
+}
+
+// Where appends a list predicates to the SessionStartMutation builder.
+func (m *SessionStartMutation) Where(ps ...predicate.SessionStart) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SessionStartMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SessionStartMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SessionStart, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SessionStartMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SessionStartMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SessionStart).
+func (m *SessionStartMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SessionStartMutation) Fields() []string {
+	fields := make([]string, 0, 15)
+	if m.domain_id != nil {
+		fields = append(fields, sessionstart.FieldDomainID)
+	}
+	if m.project_id != nil {
+		fields = append(fields, sessionstart.FieldProjectID)
+	}
+	if m.owner_id != nil {
+		fields = append(fields, sessionstart.FieldOwnerID)
+	}
+	if m.session_id != nil {
+		fields = append(fields, sessionstart.FieldSessionID)
+	}
+	if m.resource_group_id != nil {
+		fields = append(fields, sessionstart.FieldResourceGroupID)
+	}
+	if m.image_id != nil {
+		fields = append(fields, sessionstart.FieldImageID)
+	}
+	if m.agent_id != nil {
+		fields = append(fields, sessionstart.FieldAgentID)
+	}
+	if m.session_type != nil {
+		fields = append(fields, sessionstart.FieldSessionType)
+	}
+	if m.reason != nil {
+		fields = append(fields, sessionstart.FieldReason)
+	}
+	if m._path != nil {
+		fields = append(fields, sessionstart.FieldPath)
+	}
+	if m.started_at != nil {
+		fields = append(fields, sessionstart.FieldStartedAt)
+	}
+	if m.wait_ms != nil {
+		fields = append(fields, sessionstart.FieldWaitMs)
+	}
+	if m.queue_ms != nil {
+		fields = append(fields, sessionstart.FieldQueueMs)
+	}
+	if m.pull_ms != nil {
+		fields = append(fields, sessionstart.FieldPullMs)
+	}
+	if m.create_ms != nil {
+		fields = append(fields, sessionstart.FieldCreateMs)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SessionStartMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case sessionstart.FieldDomainID:
+		return m.DomainID()
+	case sessionstart.FieldProjectID:
+		return m.ProjectID()
+	case sessionstart.FieldOwnerID:
+		return m.OwnerID()
+	case sessionstart.FieldSessionID:
+		return m.SessionID()
+	case sessionstart.FieldResourceGroupID:
+		return m.ResourceGroupID()
+	case sessionstart.FieldImageID:
+		return m.ImageID()
+	case sessionstart.FieldAgentID:
+		return m.AgentID()
+	case sessionstart.FieldSessionType:
+		return m.SessionType()
+	case sessionstart.FieldReason:
+		return m.Reason()
+	case sessionstart.FieldPath:
+		return m.Path()
+	case sessionstart.FieldStartedAt:
+		return m.StartedAt()
+	case sessionstart.FieldWaitMs:
+		return m.WaitMs()
+	case sessionstart.FieldQueueMs:
+		return m.QueueMs()
+	case sessionstart.FieldPullMs:
+		return m.PullMs()
+	case sessionstart.FieldCreateMs:
+		return m.CreateMs()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SessionStartMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case sessionstart.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case sessionstart.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case sessionstart.FieldOwnerID:
+		return m.OldOwnerID(ctx)
+	case sessionstart.FieldSessionID:
+		return m.OldSessionID(ctx)
+	case sessionstart.FieldResourceGroupID:
+		return m.OldResourceGroupID(ctx)
+	case sessionstart.FieldImageID:
+		return m.OldImageID(ctx)
+	case sessionstart.FieldAgentID:
+		return m.OldAgentID(ctx)
+	case sessionstart.FieldSessionType:
+		return m.OldSessionType(ctx)
+	case sessionstart.FieldReason:
+		return m.OldReason(ctx)
+	case sessionstart.FieldPath:
+		return m.OldPath(ctx)
+	case sessionstart.FieldStartedAt:
+		return m.OldStartedAt(ctx)
+	case sessionstart.FieldWaitMs:
+		return m.OldWaitMs(ctx)
+	case sessionstart.FieldQueueMs:
+		return m.OldQueueMs(ctx)
+	case sessionstart.FieldPullMs:
+		return m.OldPullMs(ctx)
+	case sessionstart.FieldCreateMs:
+		return m.OldCreateMs(ctx)
+	}
+	return nil, fmt.Errorf("unknown SessionStart field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionStartMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case sessionstart.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case sessionstart.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case sessionstart.FieldOwnerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnerID(v)
+		return nil
+	case sessionstart.FieldSessionID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionID(v)
+		return nil
+	case sessionstart.FieldResourceGroupID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResourceGroupID(v)
+		return nil
+	case sessionstart.FieldImageID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetImageID(v)
+		return nil
+	case sessionstart.FieldAgentID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAgentID(v)
+		return nil
+	case sessionstart.FieldSessionType:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionType(v)
+		return nil
+	case sessionstart.FieldReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReason(v)
+		return nil
+	case sessionstart.FieldPath:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPath(v)
+		return nil
+	case sessionstart.FieldStartedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStartedAt(v)
+		return nil
+	case sessionstart.FieldWaitMs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWaitMs(v)
+		return nil
+	case sessionstart.FieldQueueMs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetQueueMs(v)
+		return nil
+	case sessionstart.FieldPullMs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPullMs(v)
+		return nil
+	case sessionstart.FieldCreateMs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreateMs(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SessionStart field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SessionStartMutation) AddedFields() []string {
+	var fields []string
+	if m.addwait_ms != nil {
+		fields = append(fields, sessionstart.FieldWaitMs)
+	}
+	if m.addqueue_ms != nil {
+		fields = append(fields, sessionstart.FieldQueueMs)
+	}
+	if m.addpull_ms != nil {
+		fields = append(fields, sessionstart.FieldPullMs)
+	}
+	if m.addcreate_ms != nil {
+		fields = append(fields, sessionstart.FieldCreateMs)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SessionStartMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case sessionstart.FieldWaitMs:
+		return m.AddedWaitMs()
+	case sessionstart.FieldQueueMs:
+		return m.AddedQueueMs()
+	case sessionstart.FieldPullMs:
+		return m.AddedPullMs()
+	case sessionstart.FieldCreateMs:
+		return m.AddedCreateMs()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionStartMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case sessionstart.FieldWaitMs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddWaitMs(v)
+		return nil
+	case sessionstart.FieldQueueMs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddQueueMs(v)
+		return nil
+	case sessionstart.FieldPullMs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPullMs(v)
+		return nil
+	case sessionstart.FieldCreateMs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCreateMs(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SessionStart numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SessionStartMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(sessionstart.FieldAgentID) {
+		fields = append(fields, sessionstart.FieldAgentID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SessionStartMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SessionStartMutation) ClearField(name string) error {
+	switch name {
+	case sessionstart.FieldAgentID:
+		m.ClearAgentID()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionStart nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SessionStartMutation) ResetField(name string) error {
+	switch name {
+	case sessionstart.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case sessionstart.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case sessionstart.FieldOwnerID:
+		m.ResetOwnerID()
+		return nil
+	case sessionstart.FieldSessionID:
+		m.ResetSessionID()
+		return nil
+	case sessionstart.FieldResourceGroupID:
+		m.ResetResourceGroupID()
+		return nil
+	case sessionstart.FieldImageID:
+		m.ResetImageID()
+		return nil
+	case sessionstart.FieldAgentID:
+		m.ResetAgentID()
+		return nil
+	case sessionstart.FieldSessionType:
+		m.ResetSessionType()
+		return nil
+	case sessionstart.FieldReason:
+		m.ResetReason()
+		return nil
+	case sessionstart.FieldPath:
+		m.ResetPath()
+		return nil
+	case sessionstart.FieldStartedAt:
+		m.ResetStartedAt()
+		return nil
+	case sessionstart.FieldWaitMs:
+		m.ResetWaitMs()
+		return nil
+	case sessionstart.FieldQueueMs:
+		m.ResetQueueMs()
+		return nil
+	case sessionstart.FieldPullMs:
+		m.ResetPullMs()
+		return nil
+	case sessionstart.FieldCreateMs:
+		m.ResetCreateMs()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionStart field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SessionStartMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SessionStartMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SessionStartMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SessionStartMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SessionStartMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SessionStartMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SessionStartMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown SessionStart unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SessionStartMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown SessionStart edge %s", name)
+}
+
 // SessionTemplateMutation represents an operation that mutates the SessionTemplate nodes in the graph.
 type SessionTemplateMutation struct {
 	config
@@ -72031,6 +74050,1432 @@ func (m *SessionTemplateMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown SessionTemplate edge %s", name)
+}
+
+// SessionUseMutation represents an operation that mutates the SessionUse nodes in the graph.
+type SessionUseMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	domain_id     *uuid.UUID
+	project_id    *uuid.UUID
+	owner_id      *uuid.UUID
+	session_id    *uuid.UUID
+	metric        *string
+	slot          *string
+	unit          *string
+	asked         *float64
+	addasked      *float64
+	mean          *float64
+	addmean       *float64
+	p95           *float64
+	addp95        *float64
+	peak          *float64
+	addpeak       *float64
+	quality       *sessionuse.Quality
+	seconds       *int64
+	addseconds    *int64
+	suggested     *int64
+	addsuggested  *int64
+	final         *bool
+	updated_at    *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*SessionUse, error)
+	predicates    []predicate.SessionUse
+}
+
+var _ ent.Mutation = (*SessionUseMutation)(nil)
+
+// sessionuseOption allows management of the mutation configuration using functional options.
+type sessionuseOption func(*SessionUseMutation)
+
+// newSessionUseMutation creates new mutation for the SessionUse entity.
+func newSessionUseMutation(c config, op Op, opts ...sessionuseOption) *SessionUseMutation {
+	m := &SessionUseMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSessionUse,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSessionUseID sets the ID field of the mutation.
+func withSessionUseID(id int64) sessionuseOption {
+	return func(m *SessionUseMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SessionUse
+		)
+		m.oldValue = func(ctx context.Context) (*SessionUse, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SessionUse.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSessionUse sets the old SessionUse of the mutation.
+func withSessionUse(node *SessionUse) sessionuseOption {
+	return func(m *SessionUseMutation) {
+		m.oldValue = func(context.Context) (*SessionUse, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SessionUseMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SessionUseMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SessionUse entities.
+func (m *SessionUseMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SessionUseMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SessionUseMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SessionUse.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *SessionUseMutation) SetDomainID(u uuid.UUID) {
+	m.domain_id = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *SessionUseMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldDomainID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *SessionUseMutation) ResetDomainID() {
+	m.domain_id = nil
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *SessionUseMutation) SetProjectID(u uuid.UUID) {
+	m.project_id = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *SessionUseMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldProjectID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *SessionUseMutation) ResetProjectID() {
+	m.project_id = nil
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (m *SessionUseMutation) SetOwnerID(u uuid.UUID) {
+	m.owner_id = &u
+}
+
+// OwnerID returns the value of the "owner_id" field in the mutation.
+func (m *SessionUseMutation) OwnerID() (r uuid.UUID, exists bool) {
+	v := m.owner_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnerID returns the old "owner_id" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldOwnerID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnerID: %w", err)
+	}
+	return oldValue.OwnerID, nil
+}
+
+// ResetOwnerID resets all changes to the "owner_id" field.
+func (m *SessionUseMutation) ResetOwnerID() {
+	m.owner_id = nil
+}
+
+// SetSessionID sets the "session_id" field.
+func (m *SessionUseMutation) SetSessionID(u uuid.UUID) {
+	m.session_id = &u
+}
+
+// SessionID returns the value of the "session_id" field in the mutation.
+func (m *SessionUseMutation) SessionID() (r uuid.UUID, exists bool) {
+	v := m.session_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionID returns the old "session_id" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldSessionID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionID: %w", err)
+	}
+	return oldValue.SessionID, nil
+}
+
+// ResetSessionID resets all changes to the "session_id" field.
+func (m *SessionUseMutation) ResetSessionID() {
+	m.session_id = nil
+}
+
+// SetMetric sets the "metric" field.
+func (m *SessionUseMutation) SetMetric(s string) {
+	m.metric = &s
+}
+
+// Metric returns the value of the "metric" field in the mutation.
+func (m *SessionUseMutation) Metric() (r string, exists bool) {
+	v := m.metric
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMetric returns the old "metric" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldMetric(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMetric is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMetric requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMetric: %w", err)
+	}
+	return oldValue.Metric, nil
+}
+
+// ResetMetric resets all changes to the "metric" field.
+func (m *SessionUseMutation) ResetMetric() {
+	m.metric = nil
+}
+
+// SetSlot sets the "slot" field.
+func (m *SessionUseMutation) SetSlot(s string) {
+	m.slot = &s
+}
+
+// Slot returns the value of the "slot" field in the mutation.
+func (m *SessionUseMutation) Slot() (r string, exists bool) {
+	v := m.slot
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSlot returns the old "slot" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldSlot(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSlot is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSlot requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSlot: %w", err)
+	}
+	return oldValue.Slot, nil
+}
+
+// ResetSlot resets all changes to the "slot" field.
+func (m *SessionUseMutation) ResetSlot() {
+	m.slot = nil
+}
+
+// SetUnit sets the "unit" field.
+func (m *SessionUseMutation) SetUnit(s string) {
+	m.unit = &s
+}
+
+// Unit returns the value of the "unit" field in the mutation.
+func (m *SessionUseMutation) Unit() (r string, exists bool) {
+	v := m.unit
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUnit returns the old "unit" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldUnit(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUnit is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUnit requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUnit: %w", err)
+	}
+	return oldValue.Unit, nil
+}
+
+// ResetUnit resets all changes to the "unit" field.
+func (m *SessionUseMutation) ResetUnit() {
+	m.unit = nil
+}
+
+// SetAsked sets the "asked" field.
+func (m *SessionUseMutation) SetAsked(f float64) {
+	m.asked = &f
+	m.addasked = nil
+}
+
+// Asked returns the value of the "asked" field in the mutation.
+func (m *SessionUseMutation) Asked() (r float64, exists bool) {
+	v := m.asked
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAsked returns the old "asked" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldAsked(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAsked is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAsked requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAsked: %w", err)
+	}
+	return oldValue.Asked, nil
+}
+
+// AddAsked adds f to the "asked" field.
+func (m *SessionUseMutation) AddAsked(f float64) {
+	if m.addasked != nil {
+		*m.addasked += f
+	} else {
+		m.addasked = &f
+	}
+}
+
+// AddedAsked returns the value that was added to the "asked" field in this mutation.
+func (m *SessionUseMutation) AddedAsked() (r float64, exists bool) {
+	v := m.addasked
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAsked resets all changes to the "asked" field.
+func (m *SessionUseMutation) ResetAsked() {
+	m.asked = nil
+	m.addasked = nil
+}
+
+// SetMean sets the "mean" field.
+func (m *SessionUseMutation) SetMean(f float64) {
+	m.mean = &f
+	m.addmean = nil
+}
+
+// Mean returns the value of the "mean" field in the mutation.
+func (m *SessionUseMutation) Mean() (r float64, exists bool) {
+	v := m.mean
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMean returns the old "mean" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldMean(ctx context.Context) (v *float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMean is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMean requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMean: %w", err)
+	}
+	return oldValue.Mean, nil
+}
+
+// AddMean adds f to the "mean" field.
+func (m *SessionUseMutation) AddMean(f float64) {
+	if m.addmean != nil {
+		*m.addmean += f
+	} else {
+		m.addmean = &f
+	}
+}
+
+// AddedMean returns the value that was added to the "mean" field in this mutation.
+func (m *SessionUseMutation) AddedMean() (r float64, exists bool) {
+	v := m.addmean
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearMean clears the value of the "mean" field.
+func (m *SessionUseMutation) ClearMean() {
+	m.mean = nil
+	m.addmean = nil
+	m.clearedFields[sessionuse.FieldMean] = struct{}{}
+}
+
+// MeanCleared returns if the "mean" field was cleared in this mutation.
+func (m *SessionUseMutation) MeanCleared() bool {
+	_, ok := m.clearedFields[sessionuse.FieldMean]
+	return ok
+}
+
+// ResetMean resets all changes to the "mean" field.
+func (m *SessionUseMutation) ResetMean() {
+	m.mean = nil
+	m.addmean = nil
+	delete(m.clearedFields, sessionuse.FieldMean)
+}
+
+// SetP95 sets the "p95" field.
+func (m *SessionUseMutation) SetP95(f float64) {
+	m.p95 = &f
+	m.addp95 = nil
+}
+
+// P95 returns the value of the "p95" field in the mutation.
+func (m *SessionUseMutation) P95() (r float64, exists bool) {
+	v := m.p95
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldP95 returns the old "p95" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldP95(ctx context.Context) (v *float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldP95 is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldP95 requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldP95: %w", err)
+	}
+	return oldValue.P95, nil
+}
+
+// AddP95 adds f to the "p95" field.
+func (m *SessionUseMutation) AddP95(f float64) {
+	if m.addp95 != nil {
+		*m.addp95 += f
+	} else {
+		m.addp95 = &f
+	}
+}
+
+// AddedP95 returns the value that was added to the "p95" field in this mutation.
+func (m *SessionUseMutation) AddedP95() (r float64, exists bool) {
+	v := m.addp95
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearP95 clears the value of the "p95" field.
+func (m *SessionUseMutation) ClearP95() {
+	m.p95 = nil
+	m.addp95 = nil
+	m.clearedFields[sessionuse.FieldP95] = struct{}{}
+}
+
+// P95Cleared returns if the "p95" field was cleared in this mutation.
+func (m *SessionUseMutation) P95Cleared() bool {
+	_, ok := m.clearedFields[sessionuse.FieldP95]
+	return ok
+}
+
+// ResetP95 resets all changes to the "p95" field.
+func (m *SessionUseMutation) ResetP95() {
+	m.p95 = nil
+	m.addp95 = nil
+	delete(m.clearedFields, sessionuse.FieldP95)
+}
+
+// SetPeak sets the "peak" field.
+func (m *SessionUseMutation) SetPeak(f float64) {
+	m.peak = &f
+	m.addpeak = nil
+}
+
+// Peak returns the value of the "peak" field in the mutation.
+func (m *SessionUseMutation) Peak() (r float64, exists bool) {
+	v := m.peak
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPeak returns the old "peak" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldPeak(ctx context.Context) (v *float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPeak is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPeak requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPeak: %w", err)
+	}
+	return oldValue.Peak, nil
+}
+
+// AddPeak adds f to the "peak" field.
+func (m *SessionUseMutation) AddPeak(f float64) {
+	if m.addpeak != nil {
+		*m.addpeak += f
+	} else {
+		m.addpeak = &f
+	}
+}
+
+// AddedPeak returns the value that was added to the "peak" field in this mutation.
+func (m *SessionUseMutation) AddedPeak() (r float64, exists bool) {
+	v := m.addpeak
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearPeak clears the value of the "peak" field.
+func (m *SessionUseMutation) ClearPeak() {
+	m.peak = nil
+	m.addpeak = nil
+	m.clearedFields[sessionuse.FieldPeak] = struct{}{}
+}
+
+// PeakCleared returns if the "peak" field was cleared in this mutation.
+func (m *SessionUseMutation) PeakCleared() bool {
+	_, ok := m.clearedFields[sessionuse.FieldPeak]
+	return ok
+}
+
+// ResetPeak resets all changes to the "peak" field.
+func (m *SessionUseMutation) ResetPeak() {
+	m.peak = nil
+	m.addpeak = nil
+	delete(m.clearedFields, sessionuse.FieldPeak)
+}
+
+// SetQuality sets the "quality" field.
+func (m *SessionUseMutation) SetQuality(s sessionuse.Quality) {
+	m.quality = &s
+}
+
+// Quality returns the value of the "quality" field in the mutation.
+func (m *SessionUseMutation) Quality() (r sessionuse.Quality, exists bool) {
+	v := m.quality
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldQuality returns the old "quality" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldQuality(ctx context.Context) (v sessionuse.Quality, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldQuality is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldQuality requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldQuality: %w", err)
+	}
+	return oldValue.Quality, nil
+}
+
+// ResetQuality resets all changes to the "quality" field.
+func (m *SessionUseMutation) ResetQuality() {
+	m.quality = nil
+}
+
+// SetSeconds sets the "seconds" field.
+func (m *SessionUseMutation) SetSeconds(i int64) {
+	m.seconds = &i
+	m.addseconds = nil
+}
+
+// Seconds returns the value of the "seconds" field in the mutation.
+func (m *SessionUseMutation) Seconds() (r int64, exists bool) {
+	v := m.seconds
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSeconds returns the old "seconds" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldSeconds(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSeconds is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSeconds requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSeconds: %w", err)
+	}
+	return oldValue.Seconds, nil
+}
+
+// AddSeconds adds i to the "seconds" field.
+func (m *SessionUseMutation) AddSeconds(i int64) {
+	if m.addseconds != nil {
+		*m.addseconds += i
+	} else {
+		m.addseconds = &i
+	}
+}
+
+// AddedSeconds returns the value that was added to the "seconds" field in this mutation.
+func (m *SessionUseMutation) AddedSeconds() (r int64, exists bool) {
+	v := m.addseconds
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSeconds resets all changes to the "seconds" field.
+func (m *SessionUseMutation) ResetSeconds() {
+	m.seconds = nil
+	m.addseconds = nil
+}
+
+// SetSuggested sets the "suggested" field.
+func (m *SessionUseMutation) SetSuggested(i int64) {
+	m.suggested = &i
+	m.addsuggested = nil
+}
+
+// Suggested returns the value of the "suggested" field in the mutation.
+func (m *SessionUseMutation) Suggested() (r int64, exists bool) {
+	v := m.suggested
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSuggested returns the old "suggested" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldSuggested(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSuggested is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSuggested requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSuggested: %w", err)
+	}
+	return oldValue.Suggested, nil
+}
+
+// AddSuggested adds i to the "suggested" field.
+func (m *SessionUseMutation) AddSuggested(i int64) {
+	if m.addsuggested != nil {
+		*m.addsuggested += i
+	} else {
+		m.addsuggested = &i
+	}
+}
+
+// AddedSuggested returns the value that was added to the "suggested" field in this mutation.
+func (m *SessionUseMutation) AddedSuggested() (r int64, exists bool) {
+	v := m.addsuggested
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearSuggested clears the value of the "suggested" field.
+func (m *SessionUseMutation) ClearSuggested() {
+	m.suggested = nil
+	m.addsuggested = nil
+	m.clearedFields[sessionuse.FieldSuggested] = struct{}{}
+}
+
+// SuggestedCleared returns if the "suggested" field was cleared in this mutation.
+func (m *SessionUseMutation) SuggestedCleared() bool {
+	_, ok := m.clearedFields[sessionuse.FieldSuggested]
+	return ok
+}
+
+// ResetSuggested resets all changes to the "suggested" field.
+func (m *SessionUseMutation) ResetSuggested() {
+	m.suggested = nil
+	m.addsuggested = nil
+	delete(m.clearedFields, sessionuse.FieldSuggested)
+}
+
+// SetFinal sets the "final" field.
+func (m *SessionUseMutation) SetFinal(b bool) {
+	m.final = &b
+}
+
+// Final returns the value of the "final" field in the mutation.
+func (m *SessionUseMutation) Final() (r bool, exists bool) {
+	v := m.final
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFinal returns the old "final" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldFinal(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFinal is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFinal requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFinal: %w", err)
+	}
+	return oldValue.Final, nil
+}
+
+// ResetFinal resets all changes to the "final" field.
+func (m *SessionUseMutation) ResetFinal() {
+	m.final = nil
+}
+
+// SetUpdatedAt sets the "updated_at" field.
+func (m *SessionUseMutation) SetUpdatedAt(t time.Time) {
+	m.updated_at = &t
+}
+
+// UpdatedAt returns the value of the "updated_at" field in the mutation.
+func (m *SessionUseMutation) UpdatedAt() (r time.Time, exists bool) {
+	v := m.updated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUpdatedAt returns the old "updated_at" field's value of the SessionUse entity.
+// If the SessionUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionUseMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
+	}
+	return oldValue.UpdatedAt, nil
+}
+
+// ResetUpdatedAt resets all changes to the "updated_at" field.
+func (m *SessionUseMutation) ResetUpdatedAt() {
+	m.updated_at = nil
+}
+
+// Where appends a list predicates to the SessionUseMutation builder.
+func (m *SessionUseMutation) Where(ps ...predicate.SessionUse) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SessionUseMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SessionUseMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SessionUse, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SessionUseMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SessionUseMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SessionUse).
+func (m *SessionUseMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SessionUseMutation) Fields() []string {
+	fields := make([]string, 0, 16)
+	if m.domain_id != nil {
+		fields = append(fields, sessionuse.FieldDomainID)
+	}
+	if m.project_id != nil {
+		fields = append(fields, sessionuse.FieldProjectID)
+	}
+	if m.owner_id != nil {
+		fields = append(fields, sessionuse.FieldOwnerID)
+	}
+	if m.session_id != nil {
+		fields = append(fields, sessionuse.FieldSessionID)
+	}
+	if m.metric != nil {
+		fields = append(fields, sessionuse.FieldMetric)
+	}
+	if m.slot != nil {
+		fields = append(fields, sessionuse.FieldSlot)
+	}
+	if m.unit != nil {
+		fields = append(fields, sessionuse.FieldUnit)
+	}
+	if m.asked != nil {
+		fields = append(fields, sessionuse.FieldAsked)
+	}
+	if m.mean != nil {
+		fields = append(fields, sessionuse.FieldMean)
+	}
+	if m.p95 != nil {
+		fields = append(fields, sessionuse.FieldP95)
+	}
+	if m.peak != nil {
+		fields = append(fields, sessionuse.FieldPeak)
+	}
+	if m.quality != nil {
+		fields = append(fields, sessionuse.FieldQuality)
+	}
+	if m.seconds != nil {
+		fields = append(fields, sessionuse.FieldSeconds)
+	}
+	if m.suggested != nil {
+		fields = append(fields, sessionuse.FieldSuggested)
+	}
+	if m.final != nil {
+		fields = append(fields, sessionuse.FieldFinal)
+	}
+	if m.updated_at != nil {
+		fields = append(fields, sessionuse.FieldUpdatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SessionUseMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case sessionuse.FieldDomainID:
+		return m.DomainID()
+	case sessionuse.FieldProjectID:
+		return m.ProjectID()
+	case sessionuse.FieldOwnerID:
+		return m.OwnerID()
+	case sessionuse.FieldSessionID:
+		return m.SessionID()
+	case sessionuse.FieldMetric:
+		return m.Metric()
+	case sessionuse.FieldSlot:
+		return m.Slot()
+	case sessionuse.FieldUnit:
+		return m.Unit()
+	case sessionuse.FieldAsked:
+		return m.Asked()
+	case sessionuse.FieldMean:
+		return m.Mean()
+	case sessionuse.FieldP95:
+		return m.P95()
+	case sessionuse.FieldPeak:
+		return m.Peak()
+	case sessionuse.FieldQuality:
+		return m.Quality()
+	case sessionuse.FieldSeconds:
+		return m.Seconds()
+	case sessionuse.FieldSuggested:
+		return m.Suggested()
+	case sessionuse.FieldFinal:
+		return m.Final()
+	case sessionuse.FieldUpdatedAt:
+		return m.UpdatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SessionUseMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case sessionuse.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case sessionuse.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case sessionuse.FieldOwnerID:
+		return m.OldOwnerID(ctx)
+	case sessionuse.FieldSessionID:
+		return m.OldSessionID(ctx)
+	case sessionuse.FieldMetric:
+		return m.OldMetric(ctx)
+	case sessionuse.FieldSlot:
+		return m.OldSlot(ctx)
+	case sessionuse.FieldUnit:
+		return m.OldUnit(ctx)
+	case sessionuse.FieldAsked:
+		return m.OldAsked(ctx)
+	case sessionuse.FieldMean:
+		return m.OldMean(ctx)
+	case sessionuse.FieldP95:
+		return m.OldP95(ctx)
+	case sessionuse.FieldPeak:
+		return m.OldPeak(ctx)
+	case sessionuse.FieldQuality:
+		return m.OldQuality(ctx)
+	case sessionuse.FieldSeconds:
+		return m.OldSeconds(ctx)
+	case sessionuse.FieldSuggested:
+		return m.OldSuggested(ctx)
+	case sessionuse.FieldFinal:
+		return m.OldFinal(ctx)
+	case sessionuse.FieldUpdatedAt:
+		return m.OldUpdatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown SessionUse field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionUseMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case sessionuse.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case sessionuse.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case sessionuse.FieldOwnerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnerID(v)
+		return nil
+	case sessionuse.FieldSessionID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionID(v)
+		return nil
+	case sessionuse.FieldMetric:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMetric(v)
+		return nil
+	case sessionuse.FieldSlot:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSlot(v)
+		return nil
+	case sessionuse.FieldUnit:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUnit(v)
+		return nil
+	case sessionuse.FieldAsked:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAsked(v)
+		return nil
+	case sessionuse.FieldMean:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMean(v)
+		return nil
+	case sessionuse.FieldP95:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetP95(v)
+		return nil
+	case sessionuse.FieldPeak:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPeak(v)
+		return nil
+	case sessionuse.FieldQuality:
+		v, ok := value.(sessionuse.Quality)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetQuality(v)
+		return nil
+	case sessionuse.FieldSeconds:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSeconds(v)
+		return nil
+	case sessionuse.FieldSuggested:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSuggested(v)
+		return nil
+	case sessionuse.FieldFinal:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFinal(v)
+		return nil
+	case sessionuse.FieldUpdatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUpdatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SessionUse field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SessionUseMutation) AddedFields() []string {
+	var fields []string
+	if m.addasked != nil {
+		fields = append(fields, sessionuse.FieldAsked)
+	}
+	if m.addmean != nil {
+		fields = append(fields, sessionuse.FieldMean)
+	}
+	if m.addp95 != nil {
+		fields = append(fields, sessionuse.FieldP95)
+	}
+	if m.addpeak != nil {
+		fields = append(fields, sessionuse.FieldPeak)
+	}
+	if m.addseconds != nil {
+		fields = append(fields, sessionuse.FieldSeconds)
+	}
+	if m.addsuggested != nil {
+		fields = append(fields, sessionuse.FieldSuggested)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SessionUseMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case sessionuse.FieldAsked:
+		return m.AddedAsked()
+	case sessionuse.FieldMean:
+		return m.AddedMean()
+	case sessionuse.FieldP95:
+		return m.AddedP95()
+	case sessionuse.FieldPeak:
+		return m.AddedPeak()
+	case sessionuse.FieldSeconds:
+		return m.AddedSeconds()
+	case sessionuse.FieldSuggested:
+		return m.AddedSuggested()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SessionUseMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case sessionuse.FieldAsked:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAsked(v)
+		return nil
+	case sessionuse.FieldMean:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMean(v)
+		return nil
+	case sessionuse.FieldP95:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddP95(v)
+		return nil
+	case sessionuse.FieldPeak:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPeak(v)
+		return nil
+	case sessionuse.FieldSeconds:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSeconds(v)
+		return nil
+	case sessionuse.FieldSuggested:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSuggested(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SessionUse numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SessionUseMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(sessionuse.FieldMean) {
+		fields = append(fields, sessionuse.FieldMean)
+	}
+	if m.FieldCleared(sessionuse.FieldP95) {
+		fields = append(fields, sessionuse.FieldP95)
+	}
+	if m.FieldCleared(sessionuse.FieldPeak) {
+		fields = append(fields, sessionuse.FieldPeak)
+	}
+	if m.FieldCleared(sessionuse.FieldSuggested) {
+		fields = append(fields, sessionuse.FieldSuggested)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SessionUseMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SessionUseMutation) ClearField(name string) error {
+	switch name {
+	case sessionuse.FieldMean:
+		m.ClearMean()
+		return nil
+	case sessionuse.FieldP95:
+		m.ClearP95()
+		return nil
+	case sessionuse.FieldPeak:
+		m.ClearPeak()
+		return nil
+	case sessionuse.FieldSuggested:
+		m.ClearSuggested()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionUse nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SessionUseMutation) ResetField(name string) error {
+	switch name {
+	case sessionuse.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case sessionuse.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case sessionuse.FieldOwnerID:
+		m.ResetOwnerID()
+		return nil
+	case sessionuse.FieldSessionID:
+		m.ResetSessionID()
+		return nil
+	case sessionuse.FieldMetric:
+		m.ResetMetric()
+		return nil
+	case sessionuse.FieldSlot:
+		m.ResetSlot()
+		return nil
+	case sessionuse.FieldUnit:
+		m.ResetUnit()
+		return nil
+	case sessionuse.FieldAsked:
+		m.ResetAsked()
+		return nil
+	case sessionuse.FieldMean:
+		m.ResetMean()
+		return nil
+	case sessionuse.FieldP95:
+		m.ResetP95()
+		return nil
+	case sessionuse.FieldPeak:
+		m.ResetPeak()
+		return nil
+	case sessionuse.FieldQuality:
+		m.ResetQuality()
+		return nil
+	case sessionuse.FieldSeconds:
+		m.ResetSeconds()
+		return nil
+	case sessionuse.FieldSuggested:
+		m.ResetSuggested()
+		return nil
+	case sessionuse.FieldFinal:
+		m.ResetFinal()
+		return nil
+	case sessionuse.FieldUpdatedAt:
+		m.ResetUpdatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown SessionUse field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SessionUseMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SessionUseMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SessionUseMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SessionUseMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SessionUseMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SessionUseMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SessionUseMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown SessionUse unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SessionUseMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown SessionUse edge %s", name)
 }
 
 // ShareWeightMutation represents an operation that mutates the ShareWeight nodes in the graph.

@@ -28,6 +28,8 @@ type Tx struct {
 	AppShare *AppShareClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// CapacitySpan is the client for interacting with the CapacitySpan builders.
+	CapacitySpan *CapacitySpanClient
 	// Chat is the client for interacting with the Chat builders.
 	Chat *ChatClient
 	// ChatAnswer is the client for interacting with the ChatAnswer builders.
@@ -140,8 +142,12 @@ type Tx struct {
 	SessionMount *SessionMountClient
 	// SessionNetwork is the client for interacting with the SessionNetwork builders.
 	SessionNetwork *SessionNetworkClient
+	// SessionStart is the client for interacting with the SessionStart builders.
+	SessionStart *SessionStartClient
 	// SessionTemplate is the client for interacting with the SessionTemplate builders.
 	SessionTemplate *SessionTemplateClient
+	// SessionUse is the client for interacting with the SessionUse builders.
+	SessionUse *SessionUseClient
 	// ShareWeight is the client for interacting with the ShareWeight builders.
 	ShareWeight *ShareWeightClient
 	// SlotType is the client for interacting with the SlotType builders.
@@ -300,6 +306,7 @@ func (tx *Tx) init() {
 	tx.AppPort = NewAppPortClient(tx.config)
 	tx.AppShare = NewAppShareClient(tx.config)
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
+	tx.CapacitySpan = NewCapacitySpanClient(tx.config)
 	tx.Chat = NewChatClient(tx.config)
 	tx.ChatAnswer = NewChatAnswerClient(tx.config)
 	tx.ChatContent = NewChatContentClient(tx.config)
@@ -356,7 +363,9 @@ func (tx *Tx) init() {
 	tx.SessionGroup = NewSessionGroupClient(tx.config)
 	tx.SessionMount = NewSessionMountClient(tx.config)
 	tx.SessionNetwork = NewSessionNetworkClient(tx.config)
+	tx.SessionStart = NewSessionStartClient(tx.config)
 	tx.SessionTemplate = NewSessionTemplateClient(tx.config)
+	tx.SessionUse = NewSessionUseClient(tx.config)
 	tx.ShareWeight = NewShareWeightClient(tx.config)
 	tx.SlotType = NewSlotTypeClient(tx.config)
 	tx.StorageProxy = NewStorageProxyClient(tx.config)

@@ -54,6 +54,7 @@ type loaderSet struct {
 	accessProjects      *bySelection[*ent.Project]
 	stats               *loader[report.Stats]
 	usage               *loader[[]stats.UsageEntry]
+	uses                *loader[[]*ent.SessionUse]
 	activeUsers         *loader[bool]
 	environments        *loader[*ent.Session]
 	clusters            *loader[clusterOf]
@@ -127,6 +128,7 @@ func (r *Resolver) newLoaders() *loaderSet {
 		revisionRequests: load(r, r.Deployments.Requests),
 		loads:            load(r, r.loadLoads),
 		arrays:           load(r, r.Sessions.ArrayCounts),
+		uses:             load(r, r.loadUses),
 		usage: load(r, func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
 			return stats.BySession(ctx, r.Client, ids)
 		}),

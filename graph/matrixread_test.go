@@ -233,7 +233,15 @@ func (x *table) queries() {
 			continue
 		}
 		if f.Name == "usageReport" {
-			x.reports()
+			x.reports("usageReport", "UsageReportInput", "slot")
+			continue
+		}
+		if f.Name == "waitReport" {
+			x.reports("waitReport", "WaitReportInput", "count")
+			continue
+		}
+		if f.Name == "waste" || f.Name == "capacityReport" || f.Name == "sizeAdvice" {
+			x.statistics(f.Name)
 			continue
 		}
 		if f.Name == "timeSeries" {
@@ -326,23 +334,23 @@ func (x *table) attachments() {
 	}
 }
 
-// reports requests the usage of an owner of each scope, with every other filter too.
-func (x *table) reports() {
+// reports requests a report about an owner of each scope, with every other filter too.
+func (x *table) reports(field, input, leaf string) {
 	for _, filter := range []struct{ name, kind string }{
 		{"user", "User"}, {"project", "Project"}, {"domain", "Domain"}, {"resourceGroup", "ResourceGroup"}, {"agent", "Agent"}, {"image", "Image"},
 	} {
-		row := x.report.row("usageReport(" + filter.name + ")")
+		row := x.report.row(field + "(" + filter.name + ")")
 		for _, c := range x.columns {
 			cells := ""
 			for _, scope := range matrixScopes {
 				owner, _, _ := x.at(c, scope)
-				var got struct{ UsageReport []struct{ Slot string } }
+				got := map[string][]any{}
 				in := map[string]any{"from": "2026-01-01T00:00:00Z", "by": []string{"USER"}, filter.name: x.kits[owner.ID][filter.kind]}
 				if filter.kind == "User" {
 					in[filter.name] = owner.ID
 				}
-				errs := c.as.Ask(x.t, `query($in: UsageReportInput!) { usageReport(input: $in) { slot } }`, managertest.Vars{"in": in}, &got)
-				if cell := verdictOf(errs.Code()); len(errs) > 0 || len(got.UsageReport) > 0 {
+				errs := c.as.Ask(x.t, "query($in: "+input+"!) { "+field+"(input: $in) { "+leaf+" } }", managertest.Vars{"in": in}, &got)
+				if cell := verdictOf(errs.Code()); len(errs) > 0 || len(got[field]) > 0 {
 					cells += cell
 				} else {
 					cells += "-"
@@ -350,6 +358,30 @@ func (x *table) reports() {
 			}
 			row.add(cells)
 		}
+	}
+}
+
+// statistics requests what an owner of each scope uses, or what is not about an owner.
+func (x *table) statistics(field string) {
+	row := x.report.row(field)
+	for _, c := range x.columns {
+		cells := ""
+		for _, scope := range matrixScopes {
+			owner, _, _ := x.at(c, scope)
+			query := map[string]string{
+				"capacityReport": `{ capacityReport(input: {from: "2026-01-01T00:00:00Z"}) { since } }`,
+				"waste":          `{ waste(input: {report: MOST_SLOTS, first: 500}) { user } }`,
+				"sizeAdvice":     fmt.Sprintf(`{ sizeAdvice(image: "%s") { session { id } } }`, x.kits[owner.ID]["Image"]),
+			}[field]
+			var got struct{ Waste []struct{ User string } }
+			errs := c.as.Ask(x.t, query, nil, &got)
+			cell := verdictOf(errs.Code())
+			if field == "waste" && !slices.ContainsFunc(got.Waste, func(r struct{ User string }) bool { return r.User == owner.ID.String() }) && len(errs) == 0 {
+				cell = "-"
+			}
+			cells += cell
+		}
+		row.add(cells)
 	}
 }
 

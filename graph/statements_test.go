@@ -72,7 +72,7 @@ func walk(s *ast.Schema, f *ast.FieldDefinition, chain []*ast.FieldDefinition, s
 
 // computed lists the leaf fields that need a statement of their own.
 func computed(f *ast.FieldDefinition) bool {
-	return slices.Contains([]string{"occupied", "capacity", "sessionsLeft", "drained", "proxy", "effectiveLimitBytes"}, f.Name)
+	return slices.Contains([]string{"occupied", "capacity", "sessionsLeft", "drained", "proxy", "effectiveLimitBytes", "suggestedSlots"}, f.Name)
 }
 
 // survey returns how many more statements some fields need, because they read the whole cluster or

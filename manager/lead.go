@@ -60,6 +60,9 @@ func (m *Manager) drive(ctx context.Context, g *errgroup.Group, epoch int64, rec
 		m.chats.Lead,
 		m.series.Lead,
 		m.remoteWrite.Lead,
+		m.starts.Lead,
+		m.sizes.Lead,
+		func(ctx context.Context) { m.capacity.Lead(ctx, epoch) },
 		m.audit.Lead,
 	)
 }

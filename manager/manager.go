@@ -37,6 +37,7 @@ import (
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
 	"github.com/berthhq/berth/manager/build"
+	"github.com/berthhq/berth/manager/capacity"
 	"github.com/berthhq/berth/manager/chat"
 	"github.com/berthhq/berth/manager/chat/live"
 	"github.com/berthhq/berth/manager/commit"
@@ -65,6 +66,8 @@ import (
 	"github.com/berthhq/berth/manager/series"
 	"github.com/berthhq/berth/manager/sessionfile"
 	"github.com/berthhq/berth/manager/signup"
+	"github.com/berthhq/berth/manager/sizing"
+	"github.com/berthhq/berth/manager/starts"
 	"github.com/berthhq/berth/manager/stats"
 	"github.com/berthhq/berth/manager/store"
 	"github.com/berthhq/berth/manager/task"
@@ -98,6 +101,9 @@ type Manager struct {
 	stats       *stats.Service
 	series      *series.Service
 	remoteWrite *remotewrite.Service
+	starts      *starts.Service
+	sizes       *sizing.Service
+	capacity    *capacity.Service
 	providers   *oidc.Service
 	signups     *signup.Service
 	leader      *leader.Service
@@ -211,6 +217,8 @@ func (m *Manager) wireSessions(signer *ticket.Ring) error {
 	if m.remoteWrite, err = remotewrite.New(write); err != nil {
 		return err
 	}
+	m.starts = starts.New(starts.Config{Client: m.client, Registry: m.meter(), Logger: m.log})
+	m.sizes, m.capacity = sizing.New(m.client, m.series, m.log), capacity.New(m.client, m.log)
 	m.stats = stats.New(stats.Config{Redis: m.redis, Bus: m.bus, Observer: measurements, History: m.series, Logger: m.log})
 	m.recovery = recovery.New(recovery.Config{Client: m.client, Etcd: m.etcd, CA: m.ca.Fingerprint(), Noted: m.recovering, Logger: m.log})
 	m.templates = template.New(m.client, m.keys)

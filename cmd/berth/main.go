@@ -30,6 +30,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/sessioncopy"
 	"github.com/berthhq/berth/cmd/berth/sessiongroup"
 	"github.com/berthhq/berth/cmd/berth/ssh"
+	"github.com/berthhq/berth/cmd/berth/statistics"
 	"github.com/berthhq/berth/cmd/berth/template"
 	"github.com/berthhq/berth/cmd/berth/top"
 	"github.com/berthhq/berth/cmd/berth/usage"
@@ -86,6 +87,7 @@ func commands(a *cli.App) []*cobra.Command {
 		audit.ActivityCommand(a),
 		usage.LimitsCommand(a),
 		usage.Command(a),
+		statistics.Command(a),
 		admin.Command(a),
 		api.Command(a),
 		api.VersionCommand(a),

@@ -93,6 +93,18 @@ func (f AuditEntryFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AuditEntryMutation", m)
 }
 
+// The CapacitySpanFunc type is an adapter to allow the use of ordinary
+// function as CapacitySpan mutator.
+type CapacitySpanFunc func(context.Context, *ent.CapacitySpanMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f CapacitySpanFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.CapacitySpanMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.CapacitySpanMutation", m)
+}
+
 // The ChatFunc type is an adapter to allow the use of ordinary
 // function as Chat mutator.
 type ChatFunc func(context.Context, *ent.ChatMutation) (ent.Value, error)
@@ -765,6 +777,18 @@ func (f SessionNetworkFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Val
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionNetworkMutation", m)
 }
 
+// The SessionStartFunc type is an adapter to allow the use of ordinary
+// function as SessionStart mutator.
+type SessionStartFunc func(context.Context, *ent.SessionStartMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SessionStartFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.SessionStartMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionStartMutation", m)
+}
+
 // The SessionTemplateFunc type is an adapter to allow the use of ordinary
 // function as SessionTemplate mutator.
 type SessionTemplateFunc func(context.Context, *ent.SessionTemplateMutation) (ent.Value, error)
@@ -775,6 +799,18 @@ func (f SessionTemplateFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Va
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionTemplateMutation", m)
+}
+
+// The SessionUseFunc type is an adapter to allow the use of ordinary
+// function as SessionUse mutator.
+type SessionUseFunc func(context.Context, *ent.SessionUseMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SessionUseFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.SessionUseMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SessionUseMutation", m)
 }
 
 // The ShareWeightFunc type is an adapter to allow the use of ordinary

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/capacityspan"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
 	"github.com/berthhq/berth/ent/chatcontent"
@@ -71,7 +72,9 @@ import (
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/sessionnetwork"
+	"github.com/berthhq/berth/ent/sessionstart"
 	"github.com/berthhq/berth/ent/sessiontemplate"
+	"github.com/berthhq/berth/ent/sessionuse"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -328,6 +331,33 @@ func (f TraverseAuditEntry) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.AuditEntryQuery", q)
+}
+
+// The CapacitySpanFunc type is an adapter to allow the use of ordinary function as a Querier.
+type CapacitySpanFunc func(context.Context, *ent.CapacitySpanQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f CapacitySpanFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.CapacitySpanQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.CapacitySpanQuery", q)
+}
+
+// The TraverseCapacitySpan type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseCapacitySpan func(context.Context, *ent.CapacitySpanQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseCapacitySpan) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseCapacitySpan) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.CapacitySpanQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.CapacitySpanQuery", q)
 }
 
 // The ChatFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1842,6 +1872,33 @@ func (f TraverseSessionNetwork) Traverse(ctx context.Context, q ent.Query) error
 	return fmt.Errorf("unexpected query type %T. expect *ent.SessionNetworkQuery", q)
 }
 
+// The SessionStartFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SessionStartFunc func(context.Context, *ent.SessionStartQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f SessionStartFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.SessionStartQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.SessionStartQuery", q)
+}
+
+// The TraverseSessionStart type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSessionStart func(context.Context, *ent.SessionStartQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSessionStart) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSessionStart) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.SessionStartQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.SessionStartQuery", q)
+}
+
 // The SessionTemplateFunc type is an adapter to allow the use of ordinary function as a Querier.
 type SessionTemplateFunc func(context.Context, *ent.SessionTemplateQuery) (ent.Value, error)
 
@@ -1867,6 +1924,33 @@ func (f TraverseSessionTemplate) Traverse(ctx context.Context, q ent.Query) erro
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.SessionTemplateQuery", q)
+}
+
+// The SessionUseFunc type is an adapter to allow the use of ordinary function as a Querier.
+type SessionUseFunc func(context.Context, *ent.SessionUseQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f SessionUseFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.SessionUseQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.SessionUseQuery", q)
+}
+
+// The TraverseSessionUse type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseSessionUse func(context.Context, *ent.SessionUseQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseSessionUse) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseSessionUse) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.SessionUseQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.SessionUseQuery", q)
 }
 
 // The ShareWeightFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -2156,6 +2240,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.AppShareQuery, predicate.AppShare, appshare.OrderOption]{typ: ent.TypeAppShare, tq: q}, nil
 	case *ent.AuditEntryQuery:
 		return &query[*ent.AuditEntryQuery, predicate.AuditEntry, auditentry.OrderOption]{typ: ent.TypeAuditEntry, tq: q}, nil
+	case *ent.CapacitySpanQuery:
+		return &query[*ent.CapacitySpanQuery, predicate.CapacitySpan, capacityspan.OrderOption]{typ: ent.TypeCapacitySpan, tq: q}, nil
 	case *ent.ChatQuery:
 		return &query[*ent.ChatQuery, predicate.Chat, chat.OrderOption]{typ: ent.TypeChat, tq: q}, nil
 	case *ent.ChatAnswerQuery:
@@ -2268,8 +2354,12 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.SessionMountQuery, predicate.SessionMount, sessionmount.OrderOption]{typ: ent.TypeSessionMount, tq: q}, nil
 	case *ent.SessionNetworkQuery:
 		return &query[*ent.SessionNetworkQuery, predicate.SessionNetwork, sessionnetwork.OrderOption]{typ: ent.TypeSessionNetwork, tq: q}, nil
+	case *ent.SessionStartQuery:
+		return &query[*ent.SessionStartQuery, predicate.SessionStart, sessionstart.OrderOption]{typ: ent.TypeSessionStart, tq: q}, nil
 	case *ent.SessionTemplateQuery:
 		return &query[*ent.SessionTemplateQuery, predicate.SessionTemplate, sessiontemplate.OrderOption]{typ: ent.TypeSessionTemplate, tq: q}, nil
+	case *ent.SessionUseQuery:
+		return &query[*ent.SessionUseQuery, predicate.SessionUse, sessionuse.OrderOption]{typ: ent.TypeSessionUse, tq: q}, nil
 	case *ent.ShareWeightQuery:
 		return &query[*ent.ShareWeightQuery, predicate.ShareWeight, shareweight.OrderOption]{typ: ent.TypeShareWeight, tq: q}, nil
 	case *ent.SlotTypeQuery:

@@ -328,6 +328,39 @@ var (
 			},
 		},
 	}
+	// CapacitySpansColumns holds the columns for the "capacity_spans" table.
+	CapacitySpansColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "agent_id", Type: field.TypeUUID},
+		{Name: "device_id", Type: field.TypeUUID},
+		{Name: "resource_group_id", Type: field.TypeUUID},
+		{Name: "slot", Type: field.TypeString},
+		{Name: "amount", Type: field.TypeInt64},
+		{Name: "out", Type: field.TypeBool},
+		{Name: "began_at", Type: field.TypeTime},
+		{Name: "ended_at", Type: field.TypeTime, Nullable: true},
+	}
+	// CapacitySpansTable holds the schema information for the "capacity_spans" table.
+	CapacitySpansTable = &schema.Table{
+		Name:       "capacity_spans",
+		Columns:    CapacitySpansColumns,
+		PrimaryKey: []*schema.Column{CapacitySpansColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "capacityspan_device_id_slot",
+				Unique:  true,
+				Columns: []*schema.Column{CapacitySpansColumns[2], CapacitySpansColumns[4]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "ended_at IS NULL",
+				},
+			},
+			{
+				Name:    "capacityspan_ended_at",
+				Unique:  false,
+				Columns: []*schema.Column{CapacitySpansColumns[8]},
+			},
+		},
+	}
 	// ChatsColumns holds the columns for the "chats" table.
 	ChatsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -2873,6 +2906,48 @@ var (
 			},
 		},
 	}
+	// SessionStartsColumns holds the columns for the "session_starts" table.
+	SessionStartsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "project_id", Type: field.TypeUUID},
+		{Name: "owner_id", Type: field.TypeUUID},
+		{Name: "session_id", Type: field.TypeUUID},
+		{Name: "resource_group_id", Type: field.TypeUUID},
+		{Name: "image_id", Type: field.TypeUUID},
+		{Name: "agent_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "session_type", Type: field.TypeString},
+		{Name: "reason", Type: field.TypeString},
+		{Name: "path", Type: field.TypeString},
+		{Name: "started_at", Type: field.TypeTime},
+		{Name: "wait_ms", Type: field.TypeInt64},
+		{Name: "queue_ms", Type: field.TypeInt64},
+		{Name: "pull_ms", Type: field.TypeInt64},
+		{Name: "create_ms", Type: field.TypeInt64},
+	}
+	// SessionStartsTable holds the schema information for the "session_starts" table.
+	SessionStartsTable = &schema.Table{
+		Name:       "session_starts",
+		Columns:    SessionStartsColumns,
+		PrimaryKey: []*schema.Column{SessionStartsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "sessionstart_started_at",
+				Unique:  false,
+				Columns: []*schema.Column{SessionStartsColumns[11]},
+			},
+			{
+				Name:    "sessionstart_session_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionStartsColumns[4]},
+			},
+			{
+				Name:    "sessionstart_owner_id_started_at",
+				Unique:  false,
+				Columns: []*schema.Column{SessionStartsColumns[3], SessionStartsColumns[11]},
+			},
+		},
+	}
 	// SessionTemplatesColumns holds the columns for the "session_templates" table.
 	SessionTemplatesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -2932,6 +3007,44 @@ var (
 				Name:    "sessiontemplate_domain_id",
 				Unique:  false,
 				Columns: []*schema.Column{SessionTemplatesColumns[7]},
+			},
+		},
+	}
+	// SessionUsesColumns holds the columns for the "session_uses" table.
+	SessionUsesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "domain_id", Type: field.TypeUUID},
+		{Name: "project_id", Type: field.TypeUUID},
+		{Name: "owner_id", Type: field.TypeUUID},
+		{Name: "session_id", Type: field.TypeUUID},
+		{Name: "metric", Type: field.TypeString},
+		{Name: "slot", Type: field.TypeString, Default: ""},
+		{Name: "unit", Type: field.TypeString, Default: ""},
+		{Name: "asked", Type: field.TypeFloat64, Default: 0},
+		{Name: "mean", Type: field.TypeFloat64, Nullable: true},
+		{Name: "p95", Type: field.TypeFloat64, Nullable: true},
+		{Name: "peak", Type: field.TypeFloat64, Nullable: true},
+		{Name: "quality", Type: field.TypeEnum, Enums: []string{"measured", "partial", "unknown"}},
+		{Name: "seconds", Type: field.TypeInt64, Default: 0},
+		{Name: "suggested", Type: field.TypeInt64, Nullable: true},
+		{Name: "final", Type: field.TypeBool, Default: false},
+		{Name: "updated_at", Type: field.TypeTime},
+	}
+	// SessionUsesTable holds the schema information for the "session_uses" table.
+	SessionUsesTable = &schema.Table{
+		Name:       "session_uses",
+		Columns:    SessionUsesColumns,
+		PrimaryKey: []*schema.Column{SessionUsesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "sessionuse_session_id_metric",
+				Unique:  true,
+				Columns: []*schema.Column{SessionUsesColumns[4], SessionUsesColumns[5]},
+			},
+			{
+				Name:    "sessionuse_owner_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionUsesColumns[3]},
 			},
 		},
 	}
@@ -3544,6 +3657,7 @@ var (
 		AppPortsTable,
 		AppSharesTable,
 		AuditEntriesTable,
+		CapacitySpansTable,
 		ChatsTable,
 		ChatAnswersTable,
 		ChatContentsTable,
@@ -3600,7 +3714,9 @@ var (
 		SessionGroupsTable,
 		SessionMountsTable,
 		SessionNetworksTable,
+		SessionStartsTable,
 		SessionTemplatesTable,
+		SessionUsesTable,
 		ShareWeightsTable,
 		SlotTypesTable,
 		StorageProxiesTable,

@@ -27,6 +27,9 @@ type AppShare func(*sql.Selector)
 // AuditEntry is the predicate function for auditentry builders.
 type AuditEntry func(*sql.Selector)
 
+// CapacitySpan is the predicate function for capacityspan builders.
+type CapacitySpan func(*sql.Selector)
+
 // Chat is the predicate function for chat builders.
 type Chat func(*sql.Selector)
 
@@ -195,8 +198,14 @@ type SessionMount func(*sql.Selector)
 // SessionNetwork is the predicate function for sessionnetwork builders.
 type SessionNetwork func(*sql.Selector)
 
+// SessionStart is the predicate function for sessionstart builders.
+type SessionStart func(*sql.Selector)
+
 // SessionTemplate is the predicate function for sessiontemplate builders.
 type SessionTemplate func(*sql.Selector)
+
+// SessionUse is the predicate function for sessionuse builders.
+type SessionUse func(*sql.Selector)
 
 // ShareWeight is the predicate function for shareweight builders.
 type ShareWeight func(*sql.Selector)

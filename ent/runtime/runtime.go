@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/capacityspan"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
 	"github.com/berthhq/berth/ent/chatcontent"
@@ -67,7 +68,9 @@ import (
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/sessionnetwork"
+	"github.com/berthhq/berth/ent/sessionstart"
 	"github.com/berthhq/berth/ent/sessiontemplate"
+	"github.com/berthhq/berth/ent/sessionuse"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -401,6 +404,8 @@ func init() {
 	auditentryDescID := auditentryMixinFields0[0].Descriptor()
 	// auditentry.DefaultID holds the default value on creation for the id field.
 	auditentry.DefaultID = auditentryDescID.Default.(func() uuid.UUID)
+	capacityspanInters := schema.CapacitySpan{}.Interceptors()
+	capacityspan.Interceptors[0] = capacityspanInters[0]
 	chatMixin := schema.Chat{}.Mixin()
 	chatInters := schema.Chat{}.Interceptors()
 	chat.Interceptors[0] = chatInters[0]
@@ -2430,6 +2435,8 @@ func init() {
 	sessionnetworkDescID := sessionnetworkMixinFields0[0].Descriptor()
 	// sessionnetwork.DefaultID holds the default value on creation for the id field.
 	sessionnetwork.DefaultID = sessionnetworkDescID.Default.(func() uuid.UUID)
+	sessionstartInters := schema.SessionStart{}.Interceptors()
+	sessionstart.Interceptors[0] = sessionstartInters[0]
 	sessiontemplateMixin := schema.SessionTemplate{}.Mixin()
 	sessiontemplateInters := schema.SessionTemplate{}.Interceptors()
 	sessiontemplate.Interceptors[0] = sessiontemplateInters[0]
@@ -2475,6 +2482,34 @@ func init() {
 	sessiontemplateDescID := sessiontemplateMixinFields0[0].Descriptor()
 	// sessiontemplate.DefaultID holds the default value on creation for the id field.
 	sessiontemplate.DefaultID = sessiontemplateDescID.Default.(func() uuid.UUID)
+	sessionuseInters := schema.SessionUse{}.Interceptors()
+	sessionuse.Interceptors[0] = sessionuseInters[0]
+	sessionuseFields := schema.SessionUse{}.Fields()
+	_ = sessionuseFields
+	// sessionuseDescSlot is the schema descriptor for slot field.
+	sessionuseDescSlot := sessionuseFields[3].Descriptor()
+	// sessionuse.DefaultSlot holds the default value on creation for the slot field.
+	sessionuse.DefaultSlot = sessionuseDescSlot.Default.(string)
+	// sessionuseDescUnit is the schema descriptor for unit field.
+	sessionuseDescUnit := sessionuseFields[4].Descriptor()
+	// sessionuse.DefaultUnit holds the default value on creation for the unit field.
+	sessionuse.DefaultUnit = sessionuseDescUnit.Default.(string)
+	// sessionuseDescAsked is the schema descriptor for asked field.
+	sessionuseDescAsked := sessionuseFields[5].Descriptor()
+	// sessionuse.DefaultAsked holds the default value on creation for the asked field.
+	sessionuse.DefaultAsked = sessionuseDescAsked.Default.(float64)
+	// sessionuseDescSeconds is the schema descriptor for seconds field.
+	sessionuseDescSeconds := sessionuseFields[10].Descriptor()
+	// sessionuse.DefaultSeconds holds the default value on creation for the seconds field.
+	sessionuse.DefaultSeconds = sessionuseDescSeconds.Default.(int64)
+	// sessionuseDescFinal is the schema descriptor for final field.
+	sessionuseDescFinal := sessionuseFields[12].Descriptor()
+	// sessionuse.DefaultFinal holds the default value on creation for the final field.
+	sessionuse.DefaultFinal = sessionuseDescFinal.Default.(bool)
+	// sessionuseDescUpdatedAt is the schema descriptor for updated_at field.
+	sessionuseDescUpdatedAt := sessionuseFields[13].Descriptor()
+	// sessionuse.DefaultUpdatedAt holds the default value on creation for the updated_at field.
+	sessionuse.DefaultUpdatedAt = sessionuseDescUpdatedAt.Default.(func() time.Time)
 	shareweightMixin := schema.ShareWeight{}.Mixin()
 	shareweightInters := schema.ShareWeight{}.Interceptors()
 	shareweight.Interceptors[0] = shareweightInters[0]

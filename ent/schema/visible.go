@@ -75,19 +75,19 @@ func granted(v *viewer.Viewer, e access.Entity, s *sql.Selector) *sql.Predicate 
 var (
 	domainColumns = map[string]string{
 		"domains": "id", "projects": "domain_id", "users": "domain_id", "sessions": "domain_id", "kernels": "domain_id", "image_builds": "domain_id", "deployments": "domain_id", "deployment_keys": "domain_id",
-		"allocations": "domain_id", "vfolders": "domain_id", "vfolder_shares": "domain_id", "quota_scopes": "domain_id", "audit_entries": "domain_id",
+		"allocations": "domain_id", "session_starts": "domain_id", "session_uses": "domain_id", "vfolders": "domain_id", "vfolder_shares": "domain_id", "quota_scopes": "domain_id", "audit_entries": "domain_id",
 		"session_groups": "domain_id", "session_arrays": "domain_id", "session_templates": "domain_id", "tasks": "domain_id", "invitations": "domain_id", "login_attempts": "domain_id", "identity_providers": "domain_id", "object_storages": "domain_id", "images": "domain_id",
 	}
 	projectColumns = map[string]string{
 		"projects": "id", "memberships": "project_id", "sessions": "project_id", "kernels": "project_id", "image_builds": "project_id", "deployments": "project_id",
-		"session_groups": "project_id", "session_arrays": "project_id", "session_templates": "project_id", "allocations": "project_id", "vfolders": "project_id", "audit_entries": "project_id", "invitations": "project_id",
+		"session_groups": "project_id", "session_arrays": "project_id", "session_templates": "project_id", "allocations": "project_id", "session_starts": "project_id", "session_uses": "project_id", "vfolders": "project_id", "audit_entries": "project_id", "invitations": "project_id",
 	}
 	objectColumns = map[string]string{
 		"domains": "id", "projects": "id", "memberships": "project_id", "users": "id", "roles": "id", "role_grants": "role_id",
 		"resource_policies": "id", "resource_groups": "id", "group_grants": "resource_group_id", "resource_presets": "id",
 		"agents": "id", "devices": "agent_id", "registries": "id", "images": "id", "image_versions": "image_id", "image_copies": "agent_id", "scan_results": "registry_id", "volumes": "id", "volume_grants": "volume_id", "object_storages": "id",
 		"sessions": "id", "image_builds": "session_id", "deployments": "id", "deployment_revisions": "deployment_id", "deployment_replicas": "deployment_id", "deployment_events": "deployment_id", "kernels": "session_id", "allocations": "session_id", "session_events": "session_id",
-		"session_mounts": "session_id", "app_shares": "session_id", "session_dependencies": "session_id", "session_groups": "id", "session_arrays": "id", "session_templates": "id", "share_weights": "resource_group_id",
+		"session_mounts": "session_id", "app_shares": "session_id", "session_dependencies": "session_id", "session_starts": "session_id", "session_uses": "session_id", "session_groups": "id", "session_arrays": "id", "session_templates": "id", "share_weights": "resource_group_id",
 		"idle_checkers": "id", "idle_bindings": "checker_id", "vfolders": "id", "vfolder_shares": "vfolder_id", "tasks": "id",
 	}
 )
@@ -569,5 +569,9 @@ func (Task) Interceptors() []ent.Interceptor            { return visible(access.
 func (JoinToken) Interceptors() []ent.Interceptor       { return visible(access.System, onlySystem) }
 func (Retention) Interceptors() []ent.Interceptor       { return visible(access.System, onlySystem) }
 func (ClusterIdentity) Interceptors() []ent.Interceptor { return visible(access.System, onlySystem) }
+
+func (SessionStart) Interceptors() []ent.Interceptor { return visible(access.Session, charged) }
+func (SessionUse) Interceptors() []ent.Interceptor   { return visible(access.Session, charged) }
+func (CapacitySpan) Interceptors() []ent.Interceptor { return visible(access.System, onlySystem) }
 
 func (Fence) Interceptors() []ent.Interceptor { return visible(access.System, onlySystem) }

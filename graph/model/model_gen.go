@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berthhq/berth/ent"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/manager/leader"
 	"github.com/berthhq/berth/manager/recovery"
 	"github.com/google/uuid"
@@ -73,6 +74,13 @@ type EvictionsStopped struct {
 	Unreachable int `json:"unreachable"`
 	// Number of agents in the group.
 	Agents int `json:"agents"`
+}
+
+// A session of the viewer that is like the next one, and the size that it would have needed.
+type SizeAdvice struct {
+	Session   ent.Session    `json:"session"`
+	Asked     resource.Slots `json:"asked"`
+	Suggested resource.Slots `json:"suggested"`
 }
 
 type Subscription struct {
@@ -222,6 +230,82 @@ func (e *VfolderKind) UnmarshalJSON(b []byte) error {
 }
 
 func (e VfolderKind) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What a session waited for most of the time.
+type WaitReason string
+
+const (
+	// It was placed by the first pass that saw it.
+	WaitReasonNone WaitReason = "NONE"
+	// Its resource group was deleted or not active.
+	WaitReasonGroup WaitReason = "GROUP"
+	// A time or other sessions.
+	WaitReasonHeld WaitReason = "HELD"
+	// A limit of a policy.
+	WaitReasonLimits WaitReason = "LIMITS"
+	// No machine had enough free capacity.
+	WaitReasonRoom WaitReason = "ROOM"
+	// Machines were reserved for sessions ahead of it.
+	WaitReasonOrder WaitReason = "ORDER"
+	// Attempts that failed.
+	WaitReasonRetry WaitReason = "RETRY"
+	// An older version recorded it.
+	WaitReasonUnknown WaitReason = "UNKNOWN"
+)
+
+var AllWaitReason = []WaitReason{
+	WaitReasonNone,
+	WaitReasonGroup,
+	WaitReasonHeld,
+	WaitReasonLimits,
+	WaitReasonRoom,
+	WaitReasonOrder,
+	WaitReasonRetry,
+	WaitReasonUnknown,
+}
+
+func (e WaitReason) IsValid() bool {
+	switch e {
+	case WaitReasonNone, WaitReasonGroup, WaitReasonHeld, WaitReasonLimits, WaitReasonRoom, WaitReasonOrder, WaitReasonRetry, WaitReasonUnknown:
+		return true
+	}
+	return false
+}
+
+func (e WaitReason) String() string {
+	return string(e)
+}
+
+func (e *WaitReason) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = WaitReason(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid WaitReason", str)
+	}
+	return nil
+}
+
+func (e WaitReason) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *WaitReason) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e WaitReason) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

@@ -53,7 +53,7 @@ var categories = []kept{
 	// Kept forever, because usage is summed from allocations (ADR 18). The time of creation is
 	// before the end, and has an index.
 	{category: sessions, days: 0, table: "sessions", over: "created_at < $1 AND terminated_at < $1",
-		parts: []string{"allocations", "session_events", "session_mounts", "kernels"}},
+		parts: []string{"allocations", "session_events", "session_mounts", "session_starts", "session_uses", "kernels"}},
 	{category: sessionLogs, days: 7},
 	{category: "prompt_records", days: 7, table: "prompt_records", over: "created_at < $1"},
 	// The history of measurements, by grain (ADR 52).
@@ -61,6 +61,8 @@ var categories = []kept{
 	{category: "series_minutes", days: 14, table: "series_chunks", over: `"grain" = 1 AND start < $1`},
 	{category: "series_hours", days: 180, table: "series_chunks", over: `"grain" = 2 AND start < $1`},
 	{category: "series_days", days: 1095, table: "series_chunks", over: `"grain" = 3 AND start < $1`},
+	// The past capacity of machines. A span that has not ended stays.
+	{category: "capacity", days: 1095, table: "capacity_spans", over: "ended_at < $1"},
 }
 
 // SetRetentionInput sets the days that a category is kept; 0 means forever.

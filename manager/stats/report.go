@@ -233,3 +233,24 @@ func next(step UsageDimension, at time.Time) time.Time {
 		return time.Date(y, m, d+1, 0, 0, 0, 0, at.Location())
 	}
 }
+
+// Steps returns the bounds of the steps of time of a report with these dimensions, one more than there are steps.
+func Steps(from, to time.Time, zone *string, by []UsageDimension) ([]time.Time, error) {
+	buckets, err := UsageReportInput{From: from, TimeZone: zone, By: by}.buckets(to.Truncate(time.Microsecond))
+	if err != nil {
+		return nil, err
+	}
+	out := []time.Time{buckets[0].from}
+	for _, b := range buckets {
+		out = append(out, b.to)
+	}
+	return out, nil
+}
+
+// Label fills in the names of objects of a dimension, as far as the viewer can see them.
+func Label(ctx context.Context, client *ent.Client, d UsageDimension, set map[uuid.UUID]string) error {
+	return label(ctx, client, d, set)
+}
+
+// TimeLabel returns the name of a step that begins at a time.
+func TimeLabel(d UsageDimension, at time.Time) string { return at.Format(layouts[d]) }

@@ -250,7 +250,8 @@ func (t *tidier) embedded(file *ast.File) {
 		own := slices.IndexFunc(structs[owner], func(f *ast.Field) bool { return len(f.Names) > 0 })
 		own = len(structs[owner]) - own
 		first, from, end := fields[0].Pos(), fields[own].Pos(), fields[len(fields)-1].End()
-		t.edit(first, end, t.source(from, end)+"\n"+t.source(first, from))
+		// The text is moved as a whole, so an edit within it would be lost: see maps.
+		t.edit(first, end, strings.ReplaceAll(t.source(from, end)+"\n"+t.source(first, from), "*Slots ", "Slots "))
 	}
 }
 

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import type { Locator, Request } from "playwright-core";
 import type { Variables } from "./account/api.ts";
 import { runSteps, startTest } from "./stage.ts";
+import { lookAtStatistics } from "./statistics.ts";
 
 const stage = await startTest();
 const { run, page, context, checkPage, heading, openMainPage } = stage;
@@ -447,6 +448,7 @@ async function adminPages() {
   await page.getByRole("option", { name: "by user" }).click();
   await page.getByRole("region", { name: "Usage" }).getByRole("columnheader", { name: "User" }).waitFor();
   await checkPage("usage");
+  await lookAtStatistics(page, checkPage);
 }
 
 async function deleteFolder() {

@@ -219,6 +219,15 @@ const limits = createRoute({
   path: "limits",
   component: lazyRouteComponent(() => import("./pages/account/Limits"), "Limits"),
 });
+const statistics = createRoute({
+  getParentRoute: () => account,
+  path: "statistics",
+  component: lazyRouteComponent(() => import("./pages/account/Statistics"), "Statistics"),
+  validateSearch: (search): { view?: string; period?: string } => ({
+    view: text(search.view),
+    period: text(search.period),
+  }),
+});
 const usage = createRoute({
   getParentRoute: () => account,
   path: "usage",
@@ -393,6 +402,7 @@ export const router = createRouter({
         modelKeys,
         ownImages,
         limits,
+        statistics,
         usage,
         activity,
       ]),

@@ -125,6 +125,14 @@ export const words = {
     RUNNING: "Running",
     FAILED: "Failed",
   } satisfies Record<Value<"AppStatus">, string>,
+  CapacityDimension: {
+    RESOURCE_GROUP: "Resource group",
+    AGENT: "Machine",
+    HOUR: "Hour",
+    DAY: "Day",
+    WEEK: "Week",
+    MONTH: "Month",
+  } satisfies Record<Value<"CapacityDimension">, string>,
   ChatAnswerStatus: {
     WAITING: "Waiting",
     RUNNING: "Answering",
@@ -410,6 +418,12 @@ export const words = {
     BATCH: "Batch",
     INFERENCE: "Replica of a deployment",
   } satisfies Record<Value<"SessionType">, string>,
+  StartStage: {
+    WAIT: "All together",
+    QUEUE: "Queue",
+    PULL: "Fetch of the image",
+    CREATE: "Create",
+  } satisfies Record<Value<"StartStage">, string>,
   TaskStatus: states satisfies Record<Value<"TaskStatus">, string>,
   TerminationReason: {
     USER_REQUESTED: "stopped by a user",
@@ -458,6 +472,11 @@ export const words = {
     WEEK: "Week",
     MONTH: "Month",
   } satisfies Record<Value<"UsageDimension">, string>,
+  UseQuality: {
+    MEASURED: "Measured",
+    PARTIAL: "Partly measured",
+    UNKNOWN: "Not measured",
+  } satisfies Record<Value<"UseQuality">, string>,
   UserRole: {
     USER: "User",
     ADMIN: "Domain administrator",
@@ -483,6 +502,43 @@ export const words = {
     INVITE: "invite others",
     SET_USER_PERMISSION: "manage permissions of others",
   } satisfies Record<Value<"VolumePermission">, string>,
+  WaitDimension: {
+    USER: "User",
+    PROJECT: "Project",
+    DOMAIN: "Domain",
+    RESOURCE_GROUP: "Resource group",
+    AGENT: "Machine",
+    IMAGE: "Image",
+    SESSION_TYPE: "Session type",
+    REASON: "Reason",
+    PATH: "Path of the image",
+    HOUR: "Hour",
+    DAY: "Day",
+    WEEK: "Week",
+    MONTH: "Month",
+  } satisfies Record<Value<"WaitDimension">, string>,
+  WaitReason: {
+    NONE: "No wait",
+    GROUP: "Resource group was off",
+    HELD: "A time or other sessions",
+    LIMITS: "A limit",
+    ROOM: "Free capacity",
+    ORDER: "Sessions ahead",
+    RETRY: "Failed attempts",
+    UNKNOWN: "Not recorded",
+  } satisfies Record<Value<"WaitReason">, string>,
+  WasteReport: {
+    UNUSED_ACCELERATORS: "Running sessions whose accelerators compute nothing",
+    LOW_USE: "Users with much accelerator time and a low utilization",
+    MEMORY_ABOVE_NEED: "Running sessions with far more memory than they reached",
+    SMALLER_DEVICE: "Running sessions that would fit half of their accelerators",
+    UNUSED_MACHINES: "Machines without a session",
+    LONG_LIMITS: "Users whose sessions end long before their lifetime",
+    FRAGMENTATION: "Sessions spread over more machines than needed",
+    MOST_SLOTS: "Users with the most cores and devices now",
+    LONGEST_WAITS: "Sessions that wait the longest",
+    UNUSED_MEMORY: "Users with the most memory that was never used",
+  } satisfies Record<Value<"WasteReport">, string>,
 };
 
 type Words = typeof words;

@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/audit"
 	"github.com/berthhq/berth/cmd/berth/cli"
 	"github.com/berthhq/berth/cmd/berth/preset"
+	"github.com/berthhq/berth/cmd/berth/statistics"
 )
 
 // Command returns the commands for administrators. Every user can see them, because the server
@@ -21,5 +22,6 @@ func Command(a *cli.App) *cobra.Command {
 	return cli.Group("admin", "Administer users, permissions and limits",
 		people.DomainCommand(a), people.ProjectCommand(a), people.UserCommand(a), policy.Command(a), policy.GroupCommand(a), policy.ShareCommand(a), policy.IdleCommand(a), people.RoleCommand(a),
 		preset.AdminCommand(a), chatendpoint.Command(a), people.ProviderCommand(a), people.InvitationCommand(a), audit.Command(a), audit.RetentionCommand(a),
-		task.Command(a), volume.Command(a), volume.QuotaCommand(a), cluster.OccupancyCommand(a), cluster.Command(a), cluster.DoctorCommand(a))
+		task.Command(a), volume.Command(a), volume.QuotaCommand(a), statistics.WasteCommand(a), cluster.OccupancyCommand(a), cluster.Command(a),
+		cluster.DoctorCommand(a))
 }

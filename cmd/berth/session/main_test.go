@@ -12,7 +12,9 @@ import (
 func TestMain(m *testing.M) { clitest.Main(m) }
 
 func newServer(t *testing.T) *clitest.Server {
-	return clitest.New(t, func(a *cli.App) []*cobra.Command {
+	s := clitest.New(t, func(a *cli.App) []*cobra.Command {
 		return []*cobra.Command{Command(a), RunCommand(a)}
 	})
+	s.Data("SizeAdvice", `{"sizeAdvice":null}`)
+	return s
 }

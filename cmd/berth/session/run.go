@@ -14,12 +14,13 @@ import (
 	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/cli"
 	"github.com/berthhq/berth/cmd/berth/output"
+	"github.com/berthhq/berth/internal/resource"
 )
 
 // RunCommand returns the command "berth run".
 func RunCommand(a *cli.App) *cobra.Command {
 	var f createFlags
-	var keep, detach, quiet, raw bool
+	var keep, detach, quiet, raw, noHints bool
 	var array string
 	cmd := &cobra.Command{
 		Use:   "run [IMAGE] [flags] -- COMMAND [ARG...]",
@@ -57,6 +58,9 @@ BERTH_ARRAY_INDEX. berth prints the name of the array and does not wait.`,
 			if err != nil {
 				return err
 			}
+			if !noHints && !quiet && !a.Printer().Machine() {
+				hint(cmd.Context(), a, c, s)
+			}
 			if detach {
 				return created(a, s)
 			}
@@ -72,10 +76,33 @@ BERTH_ARRAY_INDEX. berth prints the name of the array and does not wait.`,
 	flags.BoolVar(&keep, "keep", false, "leave the session running on Ctrl-C instead of ending it")
 	flags.BoolVarP(&detach, "detach", "d", false, "print the session and do not wait for it")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "say nothing while the session waits")
+	flags.BoolVar(&noHints, "no-hints", false, "do not say which size an earlier session with the image would have needed")
 	cli.RawFlag(cmd, &raw)
 	cli.Exclusive(cmd, "keep", "detach")
 	cli.Exclusive(cmd, "keep", "array")
 	return cmd
+}
+
+// hint says which size an earlier session with the image would have needed, if this one requests more. A hint that cannot be read is left
+// out.
+func hint(ctx context.Context, a *cli.App, c *client.Client, s *client.Session) {
+	advice, err := c.SizeAdvice(ctx, s.Image.ID, s.Name)
+	if err != nil || advice == nil || !larger(s.Slots, advice.Suggested) {
+		return
+	}
+	a.Note("Hint: session %s with this image would have needed %s; this one has %s.", output.Clean(advice.Session.Name), output.Slots(advice.Suggested), output.Slots(s.Slots))
+}
+
+// larger reports whether a request has at least a quarter more of a slot than a suggestion.
+func larger(asked, suggested client.Slots) bool {
+	for slot, text := range asked {
+		have, err := resource.Parse(slot, text)
+		need, known := resource.Parse(slot, suggested[slot])
+		if err == nil && known == nil && need > 0 && have*4 >= need*5 {
+			return true
+		}
+	}
+	return false
 }
 
 // created prints a new session: its name for people, all of it for programs.

@@ -96,6 +96,12 @@ func describeSession(a *cli.App, p output.Printer, d *client.SessionDetail) erro
 	for _, m := range d.Mounts {
 		s.Fact("Mount", mountText(m, d.History))
 	}
+	for _, u := range d.Use {
+		s.Fact("Used "+u.Metric, useText(u))
+	}
+	if d.SuggestedSlots != nil {
+		s.Fact("Suggested", output.Slots(d.SuggestedSlots))
+	}
 	for _, u := range d.Usage {
 		hours, unit := output.SlotHours(u.Slot, u.SlotSeconds)
 		s.Fact("Charged", hours+" "+unit)
@@ -301,4 +307,28 @@ func historyTable(a *cli.App, history []client.SessionEvent) *output.Table {
 		t.Row(e.At.Local().Format("15:04:05.000"), e.Phase, e.Result, status, strings.TrimSuffix(message, ": "))
 	}
 	return t
+}
+
+// useText describes what a session used of one thing. What was not measured is not 0.
+func useText(u client.SessionUse) string {
+	if u.Mean == nil || u.P95 == nil || u.Peak == nil {
+		return "not measured"
+	}
+	text := func(v float64) string {
+		switch u.Unit {
+		case "bytes":
+			return output.Bytes(int64(v))
+		case "percent":
+			return strconv.FormatFloat(v, 'f', 1, 64) + " %"
+		}
+		return strconv.FormatFloat(v, 'f', 1, 64) + " " + u.Unit
+	}
+	out := fmt.Sprintf("mean %s, p95 %s, peak %s", text(*u.Mean), text(*u.P95), text(*u.Peak))
+	if u.Asked > 0 {
+		out += " of " + text(u.Asked)
+	}
+	if u.Quality.String() != "measured" {
+		out += " (" + u.Quality.String() + ")"
+	}
+	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/containerd/errdefs"
@@ -136,6 +137,19 @@ type Wait struct {
 	News    bool // of another kind than before: it gets an entry in the history
 }
 
+// waiting begins the code of entries about why a session waits. Older versions wrote the word alone.
+const waiting = "waiting"
+
+// WaitCode returns the code of an entry of the history about a stage at which a session waits.
+func WaitCode(stage string) string { return waiting + ":" + stage }
+
+// WaitStage returns the stage of the code of an entry; it is empty in entries of older versions. It reports false if the entry is
+// not about waiting.
+func WaitStage(code string) (stage string, ok bool) {
+	rest, ok := strings.CutPrefix(code, waiting)
+	return strings.TrimPrefix(rest, ":"), ok
+}
+
 // Explain stores why sessions are pending, in the caller's transaction. It leaves out
 // sessions that are no longer pending.
 func Explain(ctx context.Context, tx *ent.Tx, waits []Wait) error {
@@ -167,7 +181,7 @@ FROM locked, unnest($1::text[]::uuid[], $2::text[]::jsonb[], $3::text[]) AS w(id
 		}
 		if w := byID[id]; w.News {
 			lines = append(lines, history.Entry{Session: id, Phase: "schedule", From: &pending, To: pending,
-				Result: sessionevent.ResultRetry, Attempt: w.Attempt, Code: "waiting", Message: w.Why.Summary})
+				Result: sessionevent.ResultRetry, Attempt: w.Attempt, Code: WaitCode(w.Why.Stage), Message: w.Why.Summary})
 		}
 	}
 	if err := rows.Err(); err != nil {

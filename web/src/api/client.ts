@@ -21,6 +21,9 @@ const withoutId = [
   "AgentPlugin",
   "AgentPluginCheck",
   "AgentProbe",
+  "CapacityKey",
+  "CapacityReport",
+  "CapacityRow",
   "ChatAttachment",
   "ChatColumn",
   "ChatComparison",
@@ -77,9 +80,11 @@ const withoutId = [
   "ScanResult",
   "Server",
   "SessionIdle",
+  "SessionUse",
   "ShareHolder",
   "ShareResult",
   "SignUpOffer",
+  "SizeAdvice",
   "StorageProxy",
   "Suggestion",
   "TimeSeries",
@@ -89,6 +94,10 @@ const withoutId = [
   "Viewer",
   "VolumeOrphans",
   "VolumePerformance",
+  "WaitKey",
+  "WaitRow",
+  "WasteNumber",
+  "WasteRow",
 ];
 
 /** Returns a cache of objects by id. Each client needs its own. */

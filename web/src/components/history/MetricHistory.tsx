@@ -85,7 +85,7 @@ export function MetricHistory({ subjects, metrics, only, nameOf, labelOf, place,
   );
 }
 
-function Figure({ plot, name, from, to }: { plot: PlotData; name: string; from: number; to: number }) {
+export function Figure({ plot, name, from, to }: { plot: PlotData; name: string; from: number; to: number }) {
   const unit = plot.rate ? "/s" : "";
   const text = (n: number) => say(n, plot.unit) + unit;
   return (

@@ -14,6 +14,7 @@ import { Preview } from "./Preview";
 import { withAmounts } from "./request";
 import { SaveTemplate } from "./SaveTemplate";
 import { SessionType } from "./SessionType";
+import { SizeHint } from "./SizeHint";
 import { Sizes } from "./Sizes";
 import { useLaunchForm } from "./useLaunchForm";
 import { WhenAndWhere } from "./WhenAndWhere";
@@ -58,6 +59,11 @@ export default function LaunchSheet({ draft: begin, onClose }: Props) {
           <OpenApp offer={offer} draft={draft} onChange={set} />
           <Presets presets={offer.presets} draft={draft} onChange={set} />
           <Sizes draft={draft} onChoose={(size) => set(withAmounts(size))} />
+          <SizeHint
+            image={offer.images.find((i) => i.reference === draft.image)?.id}
+            draft={draft}
+            onUse={(size) => set({ ...withAmounts(size), preset: null })}
+          />
           <Amounts offer={offer} draft={draft} wrong={wrong} onChange={set} />
           <Disk draft={draft} error={errorOf("diskBytes")} onChange={(disk) => set({ disk })} />
           <SessionType draft={draft} error={errorOf("command")} arrayError={errorOf("indexes")} onChange={set} />

@@ -10,6 +10,7 @@ import { MetricHistory } from "../history/MetricHistory";
 import { Empty } from "../Note";
 import { Chart } from "./Chart";
 import { extend, type Series } from "./series";
+import { Used } from "./Used";
 
 const KernelStats = graphql(`
   subscription KernelStats($session: ID!) {
@@ -75,6 +76,7 @@ export function Metrics({ session, live, usage, kernels, ran }: Props) {
     <div className="stack">
       {live ? <Live session={session} /> : null}
       {live ? <h2>{t("History")}</h2> : null}
+      <Used session={session} nameOf={metricName} />
       <MetricHistory subjects={subjects} nameOf={metricName} labelOf={labelOf} place={place} fixed={ran ?? undefined} />
       {usage.length > 0 ? (
         <p className="dim">

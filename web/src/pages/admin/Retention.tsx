@@ -33,6 +33,7 @@ const known: Record<string, { label: string; usual: number }> = {
   SERIES_MINUTES: { label: "Measurements by minute", usual: 14 },
   SERIES_HOURS: { label: "Measurements by hour", usual: 180 },
   SERIES_DAYS: { label: "Measurements by day", usual: 1095 },
+  CAPACITY: { label: "Past capacity of machines", usual: 1095 },
 };
 
 const longest = 3650;
